@@ -14,7 +14,11 @@ extension ArchivableMacro: MemberMacro {
   ) throws -> [DeclSyntax] {
     // This role runs for every declaration and is the one that reports what is wrong.
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
-    guard model.kind == .object else { return [] }
+    switch model.kind {
+    case .structure: return [DeclSyntax(stringLiteral: StructExpansion(model: model).listing())]
+    case .enumeration: return [DeclSyntax(stringLiteral: EnumExpansion(model: model).listing())]
+    case .object: break
+    }
     let isSubclass =
       protocols.isEmpty && declaration.inheritanceClause != nil
       && !declaration.inheritedNames.contains { $0 == "Archivable" }
