@@ -1,0 +1,128 @@
+// swift-tools-version: 6.2
+import CompilerPluginSupport
+import PackageDescription
+
+// What a game fetches: GRDB, swift-crypto (with what it needs) and swift-syntax. What only the cloud and the
+// command need stands behind the trait `Cloud`, which is off unless asked for: `swift build --traits Cloud`.
+let cloud: TargetDependencyCondition = .when(traits: ["Cloud"])!
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "keepsake",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "Keepsake", targets: ["Keepsake"]),
+    .executable(name: "keepsake", targets: ["KeepsakeCommand"]),
+  ],
+  traits: [
+    .trait(name: "Cloud", description: "The server and the command line tool, with the packages that only they need."),
+    .default(enabledTraits: []),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-crypto", "4.5.2"..<"5.0.0"),
+    .package(url: "https://github.com/swiftlang/swift-syntax", "603.0.1"..<"604.0.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+  ],
+  targets: [
+    .macro(
+      name: "KeepsakeMacros",
+      dependencies: [
+        .product(name: "SwiftSyntax", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+        .product(name: "SwiftDiagnostics", package: "swift-syntax"),
+        .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+      ],
+      swiftSettings: strict),
+    .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
+    .target(
+      name: "KeepsakeReplication",
+      dependencies: [.product(name: "Crypto", package: "swift-crypto")],
+      swiftSettings: strict),
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    .target(
+      name: "KeepsakeStore",
+      dependencies: [
+        "KeepsakeReplication", "CZstd",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "KeepsakeSync",
+      dependencies: ["KeepsakeReplication", "KeepsakeStore"],
+      swiftSettings: strict),
+    .target(
+      name: "Keepsake",
+      dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+      swiftSettings: strict),
+    .target(name: "KeepsakeTesting", dependencies: ["KeepsakeReplication"], swiftSettings: strict),
+    .target(
+      name: "KeepsakeServer",
+      dependencies: [
+        "KeepsakeReplication",
+        .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
+        .product(name: "Crypto", package: "swift-crypto", condition: cloud),
+        .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: cloud),
+        .product(name: "Logging", package: "swift-log", condition: cloud),
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "KeepsakeCommand",
+      dependencies: [
+        "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: cloud),
+        .product(name: "Logging", package: "swift-log", condition: cloud),
+      ],
+      swiftSettings: strict),
+    // Beside the sources, a folder a target.
+    .testTarget(name: "ArchitectureTests"),
+    .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeMacrosTests",
+      dependencies: [
+        "KeepsakeMacros",
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
+    .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeStoreTests",
+      dependencies: ["KeepsakeStore", "KeepsakeReplication", .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeTests", dependencies: ["Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeServerTests",
+      dependencies: [
+        "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
+        .product(name: "HummingbirdTesting", package: "hummingbird", condition: cloud),
+        .product(name: "Logging", package: "swift-log", condition: cloud),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeCommandTests",
+      dependencies: ["KeepsakeCommand", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake"],
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,94 @@
+/// Names a cell within a container: a collection (`progress`, `scores`, `preferences`) and a key in it.
+package struct CellKey: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  package var collection: String
+  package var key: String
+
+  package init(collection: String, key: String) {
+    self.collection = collection
+    self.key = key
+  }
+
+  package var description: String { "\(collection)/\(key)" }
+
+  package static func < (left: Self, right: Self) -> Bool {
+    left.collection.utf8.elementsEqual(right.collection.utf8)
+      ? left.key.utf8.lexicographicallyPrecedes(right.key.utf8)
+      : left.collection.utf8.lexicographicallyPrecedes(right.collection.utf8)
+  }
+
+  // By bytes, as databases do: two spellings that Unicode calls equal are two keys everywhere, not in some places only.
+  package static func == (left: Self, right: Self) -> Bool {
+    left.key.utf8.elementsEqual(right.key.utf8) && left.collection.utf8.elementsEqual(right.collection.utf8)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    // Canonically equal strings hash alike, which is coarser than equality by bytes and so allowed.
+    hasher.combine(collection)
+    hasher.combine(key)
+  }
+}
+
+/// What a cell holds: a value that only grows under its rule, in a generation that only an explicit reset raises.
+package struct CellState: Hashable, Sendable, Codable {
+  /// Compared before everything else: a state of a later generation replaces one of an earlier.
+  package var generation: UInt64
+  package var value: CellValue
+
+  package init(generation: UInt64 = 0, value: CellValue) {
+    self.generation = generation
+    self.value = value
+  }
+}
+
+/// A cell's value together with the rule that joins it.
+package enum CellValue: Hashable, Sendable {
+  case max(Scalar)
+  case min(Scalar)
+  case latest(Stamp, Scalar)
+  case union(Set<Scalar>)
+  case counter([WriterID: CounterEntry])
+}
+
+/// When a `latest` value was written, in an order that every device agrees on.
+///
+/// What was written before the store's first catch-up with its cloud ranks below everything written after one. Ties go by
+/// writer and then by value (in the join).
+package struct Stamp: Hashable, Comparable, Sendable, Codable {
+  package var caughtUp: Bool
+  package var milliseconds: Int64
+  package var writer: WriterID
+
+  package init(caughtUp: Bool, milliseconds: Int64, writer: WriterID) {
+    self.caughtUp = caughtUp
+    self.milliseconds = milliseconds
+    self.writer = writer
+  }
+
+  package static func < (left: Self, right: Self) -> Bool {
+    if left.caughtUp != right.caughtUp { return right.caughtUp }
+    if left.milliseconds != right.milliseconds { return left.milliseconds < right.milliseconds }
+    return left.writer < right.writer
+  }
+}
+
+/// What one writer added to and took from a counter in all: both only grow.
+package struct CounterEntry: Hashable, Sendable, Codable {
+  package var plus: UInt64
+  package var minus: UInt64
+
+  package init(plus: UInt64 = 0, minus: UInt64 = 0) {
+    self.plus = plus
+    self.minus = minus
+  }
+}
+
+/// A cell with its key, as it is committed, sent and received.
+package struct CellUpdate: Hashable, Sendable, Codable {
+  package var key: CellKey
+  package var state: CellState
+
+  package init(key: CellKey, state: CellState) {
+    self.key = key
+    self.state = state
+  }
+}

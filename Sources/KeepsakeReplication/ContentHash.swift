@@ -1,0 +1,81 @@
+public import Crypto
+public import Foundation
+
+/// The SHA-256 of a content's plain bytes: the name under which every store and cloud knows it.
+public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  /// The 32 bytes of the hash as four big-endian words, so that comparing and hashing cost no allocation.
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// The hash of `bytes`. Costs one pass over them.
+  public init(of bytes: Data) {
+    self.init(digest: SHA256.hash(data: bytes))
+  }
+
+  /// A hash computed piece by piece.
+  public init(digest: SHA256.Digest) {
+    words = digest.withUnsafeBytes(Self.words(of:))
+  }
+
+  /// Takes the 32 bytes of a hash; nil for any other count.
+  public init?(bytes: Data) {
+    guard bytes.count == 32 else { return nil }
+    words = bytes.withUnsafeBytes(Self.words(of:))
+  }
+
+  /// Reads 64 hexadecimal digits; nil for anything else.
+  public init?(_ text: some StringProtocol) {
+    guard text.utf8.count == 64, text.utf8.allSatisfy(\.isHexDigit) else { return nil }
+    var parts: [UInt64] = []
+    var rest = text[...]
+    for _ in 0..<4 {
+      guard let part = UInt64(rest.prefix(16), radix: 16) else { return nil }
+      parts.append(part)
+      rest = rest.dropFirst(16)
+    }
+    words = (parts[0], parts[1], parts[2], parts[3])
+  }
+
+  /// The 32 bytes.
+  public var bytes: Data {
+    var result = Data(capacity: 32)
+    for word in [words.0, words.1, words.2, words.3] {
+      withUnsafeBytes(of: word.bigEndian) { result.append(contentsOf: $0) }
+    }
+    return result
+  }
+
+  public var description: String {
+    words.0.hexadecimal + words.1.hexadecimal + words.2.hexadecimal + words.3.hexadecimal
+  }
+
+  private static func words(of raw: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64) {
+    func word(_ index: Int) -> UInt64 {
+      UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+    }
+    return (word(0), word(1), word(2), word(3))
+  }
+
+  public static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+
+  public static func < (left: Self, right: Self) -> Bool { left.words < right.words }
+
+  public func hash(into hasher: inout Hasher) {
+    // The first word of a cryptographic hash already spreads evenly.
+    hasher.combine(words.0)
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let hash = Self(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "expected a hash of 64 hexadecimal digits, found \"\(text.prefix(80))\"")
+    }
+    self = hash
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

@@ -1,0 +1,113 @@
+/// What a device's decisions read and write, inside one transaction that the caller opened: SQLite in a game, memory in a
+/// simulation. A change made here is seen by the reads that follow it; nothing is certain before the transaction commits.
+package protocol DeviceStorage {
+  // Facts
+  func facts() throws -> DeviceFacts
+  mutating func setFacts(_ facts: DeviceFacts) throws
+
+  // Cells
+  func cell(_ key: CellKey) throws -> CellState?
+  /// Sorted by key; of one collection, or of all.
+  func cells(in collection: String?) throws -> [CellUpdate]
+  mutating func setCell(_ update: CellUpdate) throws
+
+  // Versions
+  func version(_ id: VersionID) throws -> StoredVersion?
+  /// Adds the version, or replaces what is known of it.
+  mutating func putVersion(_ version: StoredVersion) throws
+  /// Sorted by name; every slot that has a version.
+  func slots() throws -> [String]
+  /// The versions of `slot` that nothing known covers, sorted by id.
+  func heads(of slot: String) throws -> [VersionID]
+  func isCovered(_ id: VersionID) throws -> Bool
+  /// Remembers for ever that `id` is covered, whether or not the version itself is known.
+  mutating func markCovered(_ id: VersionID) throws
+  /// Versions that are not yet acknowledged, sorted by id.
+  func unacknowledgedVersions() throws -> [VersionID]
+
+  // Contents
+  func hasContent(_ hash: ContentHash) throws -> Bool
+  /// How many bases the cloud has to decode for this content (0 for a full frame); nil if the cloud isn't known to have it.
+  func cloudDepth(of hash: ContentHash) throws -> Int?
+  mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) throws
+  /// Forgets all cloud depths: the cloud starts again.
+  mutating func clearCloudDepths() throws
+  /// The content as it goes over the wire: a delta against `base` where that pays, else a full frame.
+  func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent
+  /// Takes a content that came over the wire. Its plain bytes are checked against its name.
+  mutating func receiveContent(_ content: EncodedContent) throws -> ContentReceipt
+
+  // Outbox
+  /// What waits to be sent or to be certain, oldest first, at most `limit` groups.
+  func outbox(limit: Int) throws -> [OutboxGroup]
+  func outboxCount() throws -> Int
+  /// Appends a group; its `id` is given by the storage and greater than all before.
+  mutating func appendToOutbox(_ group: OutboxGroup) throws
+  mutating func updateOutbox(_ group: OutboxGroup) throws
+  mutating func removeFromOutbox(_ id: Int64) throws
+
+  // Changes received but not yet shown
+  func staged() throws -> [CloudChange]
+  mutating func stage(_ changes: [CloudChange]) throws
+  mutating func clearStaged() throws
+
+  // Wallet
+  func wallet() throws -> WalletState?
+  mutating func setWallet(_ state: WalletState) throws
+}
+
+/// What became of a content that was received.
+package enum ContentReceipt: Hashable, Sendable {
+  case stored
+  /// Its base isn't here: fetch that first.
+  case needsBase(ContentHash)
+  /// The decoded bytes don't match the name; nothing was kept.
+  case damaged
+}
+
+/// The few facts that a store keeps about itself and its cloud.
+package struct DeviceFacts: Hashable, Sendable, Codable {
+  /// Which container of which cloud the cursor belongs to; nil while the store has never been connected.
+  package var container: ContainerID?
+  package var cursor: Cursor
+  /// The store has once shown everything that its cloud had.
+  package var caughtUp: Bool
+  /// Milliseconds to add to the device's clock to get the server's; 0 before the first answer.
+  package var serverOffsetMilliseconds: Int64
+  /// When the cloud last answered, by the device's clock; nil if it never did.
+  package var lastHeardMilliseconds: Int64?
+
+  package init(
+    container: ContainerID? = nil, cursor: Cursor = .start, caughtUp: Bool = false, serverOffsetMilliseconds: Int64 = 0,
+    lastHeardMilliseconds: Int64? = nil
+  ) {
+    self.container = container
+    self.cursor = cursor
+    self.caughtUp = caughtUp
+    self.serverOffsetMilliseconds = serverOffsetMilliseconds
+    self.lastHeardMilliseconds = lastHeardMilliseconds
+  }
+}
+
+/// What one commit has for the cloud, kept as it was committed until it is certain there.
+package struct OutboxGroup: Hashable, Sendable, Codable {
+  /// Given by the storage; 0 before.
+  package var id: Int64
+  package var cells: [CellUpdate]
+  package var versions: [VersionID]
+  /// The seq at which the cloud said that it took the group: certain once the cursor held has passed it.
+  package var acceptedSeq: UInt64?
+  /// Why the cloud refused the group, if it did.
+  package var refusals: [Refusal]
+
+  package init(
+    id: Int64 = 0, cells: [CellUpdate] = [], versions: [VersionID] = [], acceptedSeq: UInt64? = nil,
+    refusals: [Refusal] = []
+  ) {
+    self.id = id
+    self.cells = cells
+    self.versions = versions
+    self.acceptedSeq = acceptedSeq
+    self.refusals = refusals
+  }
+}

@@ -1,0 +1,101 @@
+/// What can happen to a device's engine.
+package enum EngineEvent: Hashable, Sendable {
+  /// The store is open and the transport is ready; also after a reconnect.
+  case started
+  /// Something was added to the outbox or the wallet.
+  case committed
+  /// The cloud's event stream says that it has come this far.
+  case announced(CloudEvent)
+  /// A wake-up that the engine asked for.
+  case woke
+  /// The game wants everything sent now: waiting for a retry ends.
+  case sendNow
+  /// The answer to the exchange of this number.
+  case answered(request: UInt64, ExchangeResponse)
+  /// A content was put into the cloud.
+  case uploaded(request: UInt64, ContentHash)
+  /// A content came; nil if the cloud doesn't have it any more.
+  case downloaded(request: UInt64, ContentHash, EncodedContent?)
+  /// The request of this number failed.
+  case failed(request: UInt64, TransportFailure)
+}
+
+/// What an engine wants done after its transaction has committed. Requests carry a number; one is in flight at a time,
+/// and an event about another number changes nothing.
+package enum EngineEffect: Hashable, Sendable {
+  case exchange(request: UInt64, ExchangeRequest)
+  case upload(request: UInt64, EncodedContent)
+  case download(request: UInt64, ContentHash)
+  /// Send `woke` after this time; a later `wake` replaces an earlier one.
+  case wake(afterMilliseconds: Int64)
+  /// Something that the game may want to hear of.
+  case news(EngineNews)
+}
+
+/// What changed for the game.
+package enum EngineNews: Hashable, Sendable {
+  /// Versions came from other devices: these slots, sorted.
+  case slots([String])
+  /// Values came from other devices: these cells, sorted.
+  case cells([CellKey])
+  /// Balances or rights changed.
+  case wallet
+  /// The bank decided about operations.
+  case decisions([WalletDecision])
+  /// These versions are certain in the cloud, sorted.
+  case acknowledged([VersionID])
+  /// The cloud refused something for good.
+  case refused([Refusal])
+  /// A content came damaged, or is gone from the cloud though a head needs it.
+  case damaged(ContentHash)
+  /// The first catch-up is done.
+  case caughtUp
+}
+
+/// Why a request failed, as far as the engine needs to know.
+package struct TransportFailure: Error, Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    /// No connection came about: the cloud can't have seen the request.
+    case unreachable
+    /// The connection broke or timed out: the cloud may have seen it.
+    case interrupted
+    /// The cloud is busy or in trouble; try again, after this many milliseconds if it says so.
+    case server(retryAfterMilliseconds: Int64?)
+    /// The token isn't taken.
+    case unauthorized
+    /// The cloud doesn't take this request, and won't.
+    case rejected
+  }
+  package var kind: Kind
+  /// For people.
+  package var message: String
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+}
+
+/// What the engine is doing, and what it still owes.
+package struct EngineStatus: Hashable, Sendable {
+  package enum Phase: Hashable, Sendable {
+    /// Never started, or stopped.
+    case stopped
+    /// All sent, all received.
+    case idle
+    /// A request is under way.
+    case busy
+    /// The last try failed; the next comes after a pause.
+    case waiting(TransportFailure)
+    /// The cloud doesn't take this device's token, or refuses the protocol.
+    case halted(TransportFailure)
+  }
+  package var phase: Phase
+  /// Failures in a row.
+  package var attempts: Int
+
+  package init(phase: Phase, attempts: Int) {
+    self.phase = phase
+    self.attempts = attempts
+  }
+}

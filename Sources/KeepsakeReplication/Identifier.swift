@@ -1,0 +1,112 @@
+/// A random 128-bit name, typed by what it names, so that a version can't be mistaken for an operation.
+///
+/// Written as 32 lowercase hexadecimal digits. Two identifiers drawn from a good random source never collide in practice;
+/// nothing here draws them by itself: the source is handed in.
+public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  public let high: UInt64
+  public let low: UInt64
+
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Draws a new identifier from `source`.
+  public init(using source: inout some RandomNumberGenerator) {
+    self.init(high: source.next(), low: source.next())
+  }
+
+  /// Reads 32 hexadecimal digits; nil for anything else.
+  public init?(_ text: some StringProtocol) {
+    guard text.utf8.count == 32, text.utf8.allSatisfy(\.isHexDigit),
+      let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.suffix(16), radix: 16)
+    else { return nil }
+    self.init(high: high, low: low)
+  }
+
+  public var description: String { high.hexadecimal + low.hexadecimal }
+
+  public static func < (left: Self, right: Self) -> Bool {
+    left.high != right.high ? left.high < right.high : left.low < right.low
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let identifier = Self(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "expected an identifier of 32 hexadecimal digits, found \"\(text.prefix(40))\"")
+    }
+    self = identifier
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+public enum VersionKind {}
+/// Names one version of a saved game or file, for ever.
+public typealias VersionID = Identifier<VersionKind>
+
+public enum OperationKind {}
+/// Names one operation of the wallet. Repeating an operation under the same name changes nothing.
+public typealias OperationID = Identifier<OperationKind>
+
+public enum ChainKind {}
+/// Names one store's run of wallet operations.
+package typealias ChainID = Identifier<ChainKind>
+
+public enum ContainerKind {}
+/// Names all that one player keeps in one app.
+package typealias ContainerID = Identifier<ContainerKind>
+
+public enum DeviceKind {}
+/// Names a registered install.
+package typealias DeviceID = Identifier<DeviceKind>
+
+/// The 64 random bits that a store mints each time it is opened, so that a copied or restored store never writes under
+/// the same name as its original.
+public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  public let value: UInt64
+
+  public init(_ value: UInt64) { self.value = value }
+
+  public init(using source: inout some RandomNumberGenerator) { self.init(source.next()) }
+
+  public var description: String { value.hexadecimal }
+
+  public static func < (left: Self, right: Self) -> Bool { left.value < right.value }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard text.utf8.count == 16, text.utf8.allSatisfy(\.isHexDigit), let value = UInt64(text, radix: 16) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "expected a writer of 16 hexadecimal digits, found \"\(text.prefix(40))\"")
+    }
+    self.init(value)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+extension UInt8 {
+  /// Whether this byte is one of the ASCII digits 0-9, a-f, A-F (a sign, which integer parsing allows, is not).
+  var isHexDigit: Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
+      || (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(self)
+  }
+}
+
+extension UInt64 {
+  /// Sixteen lowercase hexadecimal digits.
+  var hexadecimal: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}

@@ -1,0 +1,29 @@
+/// One operation of a wallet chain.
+package struct WalletOperation: Hashable, Sendable, Codable {
+  package enum Kind: Hashable, Sendable, Codable {
+    /// Adds to what this chain may spend.
+    case earn
+    /// Takes from it.
+    case spend
+    /// Gives rights back to the bank.
+    case giveBack
+    /// Asks the bank to pay something once per player, under a key.
+    case claim(key: String)
+  }
+  package var id: OperationID
+  package var kind: Kind
+  package var currency: String
+  /// Positive.
+  package var amount: Int64
+  package var reason: String
+  package var goods: [String]
+
+  package init(id: OperationID, kind: Kind, currency: String, amount: Int64, reason: String, goods: [String] = []) {
+    self.id = id
+    self.kind = kind
+    self.currency = currency
+    self.amount = amount
+    self.reason = reason
+    self.goods = goods
+  }
+}
