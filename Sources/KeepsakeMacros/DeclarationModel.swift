@@ -27,6 +27,8 @@ struct DeclarationModel {
   let access: String
   /// The global actor in the declaration's attributes: the conformance belongs to it, too.
   let actor: String?
+  /// Said to be of no actor, which its extension must repeat.
+  let isNonisolated: Bool
   let isFinal: Bool
   let savedName: String?
   let version: String?
@@ -55,6 +57,7 @@ struct DeclarationModel {
       return nil
     }
     let modifiers = declaration.modifiers.map(\.name.text)
+    isNonisolated = modifiers.contains("nonisolated")
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
     actor = declaration.attributes.lazy.compactMap { element -> String? in
@@ -159,6 +162,7 @@ struct DeclarationModel {
     return "\"\(base)<\(parts.joined(separator: ", "))>\""
   }
 
+  var extensionKeyword: String { isNonisolated ? "nonisolated extension" : "extension" }
   var conformance: String { (actor.map { "@\($0) " } ?? "") + "KeepsakeArchive.Archivable" }
 
   /// A class states its parameters' conformance itself.
