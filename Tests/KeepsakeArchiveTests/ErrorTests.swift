@@ -21,7 +21,10 @@ import Testing
   var to: ToLoop
   init() { to = ToLoop(loop: nil) }
 }
-@Archivable indirect enum Deep { case end, more(Deep) }
+@Archivable indirect enum Deep {
+  case end
+  case more(Deep)
+}
 
 @Archivable final class Hooked {
   var next: Hooked?
