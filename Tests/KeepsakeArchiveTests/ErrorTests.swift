@@ -21,6 +21,13 @@ import Testing
   var to: ToLoop
   init() { to = ToLoop(loop: nil) }
 }
+struct Chest: Archivable {
+  var node: Node
+  init(node: Node) { self.node = node }
+  func encode(to writer: inout ArchiveWriter) throws { try writer.encode(node, forKey: "node") }
+  init(from reader: inout ArchiveReader) throws { node = try reader.decode(Node.self, forKey: "node") }
+}
+
 @Archivable indirect enum Deep {
   case end
   case more(Deep)
@@ -109,6 +116,32 @@ import Testing
     #expect(error?.code == .unlistedClass && error?.message.contains("Unlisted") == true)
     #expect(!Archive.canEncode([Unlisted(type: 1, name: "x") as Creature]))
     #expect(Archive.canEncode([Creature(type: 1, name: "x")]))
+  }
+
+  @Test func aClassThatOnlyAHandWrittenValueLeadsToMustBeListed() throws {
+    let error = #expect(throws: ArchiveError.self) { try Archive.encode(Chest(node: Node(3))) }
+    #expect(error?.code == .unlistedClass && error?.message.contains("Node") == true)
+    let bytes = try Archive.encode(Chest(node: Node(3)), classes: [Node.self])
+    #expect(try Archive.decode(Chest.self, from: bytes, classes: [Node.self]).node.value == 3)
+    #expect(throws: ArchiveError.self) { try Archive.decode(Chest.self, from: bytes) }
+  }
+
+  @Test func aSubclassWithoutTheMacroIsRefusedEvenIfListed() throws {
+    let creature: Creature = Unlisted(type: 1, name: "x")
+    let error = #expect(throws: ArchiveError.self) { try Archive.encode(creature, classes: [Unlisted.self]) }
+    #expect(error?.code == .unlistedClass && error?.message.contains("mark it @Archivable") == true)
+  }
+
+  @Test func whatIsOnlyReferredToWeaklyIsNotSaved() throws {
+    let (hero, target) = (Creature(type: 1, name: "hero"), Creature(type: 2, name: "target"))
+    hero.target = target
+    let bytes = try Archive.encode(hero)
+    let inspection = try ArchiveInspection(of: bytes)
+    #expect(inspection.objects.count == 2 && inspection.objects[1] == nil)
+    #expect(try Archive.decode(Creature.self, from: bytes).target == nil)
+    let level = Stage(name: "castle")
+    level.hero = hero
+    #expect(try ArchiveInspection(of: Archive.encode(level)).objects.compactMap { $0 }.count == 1)
   }
 
   @Test func aClassTheProgramNoLongerListsIsNamed() throws {
