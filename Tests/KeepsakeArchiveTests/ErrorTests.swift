@@ -102,6 +102,41 @@ struct Chest: Archivable {
     #expect(read > 0)
   }
 
+  /// Reads altered archives into changed types, which takes other ways through the reader than unchanged ones.
+  @Test func altersReadByAChangedProgramNeverCrash() throws {
+    let rounds = ProcessInfo.processInfo.environment["KEEPSAKE_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 3
+    let (robot, tank) = (Old.Robot(), Old.Tank(gun: 88))
+    (robot.next, tank.next, tank.removed) = (tank, robot, tank)
+    let stage = Stage(name: "castle")
+    let samples: [(Data, (Data) throws -> Void)] = [
+      (try Archive.encode(Old.Hero(kind: .mage(1, mana: 2))), { _ = try Archive.decode(New.Hero.self, from: $0) }),
+      (
+        try Archive.encode(Old.Army(robots: [robot, tank]), classes: [Old.Tank.self]),
+        { _ = try Archive.decode(New.Army.self, from: $0) }
+      ),
+      (try Archive.encode(Campaign(level: stage)), { _ = try Archive.decode(Campaign.self, from: $0) }),
+      (try Archive.encode([HandKeyed(text: "a", number: 9)]), { _ = try Archive.decode([Old.Keyed].self, from: $0) }),
+      (try Archive.encode([Old.Keyed()]), { _ = try Archive.decode([HandKeyed].self, from: $0) }),
+      (try Archive.encode(Everything()), { _ = try Archive.decode(Everything.self, from: $0) }),
+    ]
+    for (sample, (good, read)) in samples.enumerated() {
+      var random = Seeded(UInt64(sample))
+      try read(good)
+      for index in 16..<good.count - 8 {
+        for _ in 0..<rounds {
+          var bad = good
+          bad[index] = .random(in: 0...255, using: &random)
+          for _ in 0..<Int.random(in: 0..<3, using: &random) {
+            bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
+          }
+          do { try read(Archive.resealed(bad)) } catch {
+            #expect(error is ArchiveError, "sample \(sample), byte \(index): \(error)")
+          }
+        }
+      }
+    }
+  }
+
   @Test func aShorterBodyThatPassesTheChecksumNeverCrashes() throws {
     let good = try sample()
     for cut in 16..<good.count - 16 {
