@@ -36,8 +36,11 @@ package struct DeviceEngine: Sendable {
   /// Times that a content may come damaged, or not at all, before the device goes on without it.
   static let maximumDamaged = 3
   static let maximumGone = 3
-  /// Bases that are followed for one content; the senders stop far below.
-  static let maximumChain = 64
+  /// Bases that are followed for one content. Senders stop at `Options.maximumDepth` by what they know; where two devices sent
+  /// the same content in different encodings the cloud's chain may be a few times as long.
+  static let maximumChain = 256
+  /// Versions of a lineage that are looked at for a base.
+  static let maximumLookBack = 64
 
   let options: Options
   let planted: Set<PlantedBug>

@@ -205,7 +205,9 @@ extension World {
       if case .reset = cell.change { report.statistics.resets += 1 }
       write(.cell(cell.key, cell.change))
     }
-    for operation in draft.wallet {
+    // A claim that was made here before changes nothing.
+    let performed = Set(devices[index].storage.wallet()?.recent ?? [])
+    for operation in draft.wallet where performed.contains(operation.id) || options.planted.contains(.acknowledgeBeforeCommit) {
       model.operations[operation.id] = operation
       write(.operation(operation.id))
     }
