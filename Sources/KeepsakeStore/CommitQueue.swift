@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+package import Foundation
 import GRDB
 package import KeepsakeReplication
 import Synchronization
@@ -173,8 +173,8 @@ final class CommitQueue: Sendable {
   /// Hashes and compresses, against the content before it in its slot where that can be read.
   private func prepare(_ content: SubmittedContent, after previous: ContentHash?) throws -> PreparedContent {
     let hash = ContentHash(of: content.bytes)
-    let base = try StoreError.translating("reading the save before") {
-      try pool.read { database in try base(for: content.slot, after: previous, in: database) }
+    let base: (hash: ContentHash, plain: Data)? = try StoreError.translating("reading the save before") {
+      try pool.read { database in try self.base(for: content.slot, after: previous, in: database) }
     }
     let encoded = try EncodedContent.encoding(content.bytes, as: hash, against: base)
     cache.insert(content.bytes, as: hash)

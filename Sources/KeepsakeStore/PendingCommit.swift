@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import Synchronization
 
 /// What was handed to a store and is not yet durable: becomes a value or an error once.

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import GRDB
 import KeepsakeReplication
 
@@ -63,6 +63,8 @@ extension StoreError {
       return try body()
     } catch let error as DatabaseError {
       throw StoreError(error, doing: doing)
+    } catch let error as RowDecodingError {
+      throw StoreError(.damaged, "a row of the store holds something else than it should: \(doing) failed", cause: error)
     }
   }
 
