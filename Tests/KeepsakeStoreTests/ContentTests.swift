@@ -32,7 +32,7 @@ import Testing
     let depths = try storedDepths(store)
     #expect(depths.max() == ContentTable.maximumDepth, "seed 1, depths \(depths)")
     #expect(depths.filter { $0 == 0 }.count <= 3, "seed 1, depths \(depths)")
-    let sizes = try store.read { transaction in
+    let sizes = try store.read { transaction throws in
       try Row.fetchAll(transaction.database, sql: "SELECT depth, LENGTH(bytes) FROM content").map { ($0[0] as Int, $0[1] as Int) }
     }
     let full = try #require(sizes.filter { $0.0 == 0 }.map(\.1).max())
@@ -42,7 +42,7 @@ import Testing
 
     let again = try Store.open(at: folder.store)
     defer { try? again.close() }
-    try again.read { transaction in
+    try again.read { transaction throws in
       let history = try transaction.history(of: "main")
       #expect(history.count == History.newestKept)
       for version in history {
@@ -73,14 +73,14 @@ import Testing
         wholeBytes += try Zstd.compress(bytes).count
         contents.append((ContentHash(of: bytes), bytes))
       }
-      let stored = try store.read { transaction in
+      let stored = try store.read { transaction throws in
         try Row.fetchAll(transaction.database, sql: "SELECT depth, LENGTH(bytes) FROM content ORDER BY position").map {
           "\($0[1] as Int)\(($0[0] as Int) == 0 ? " full" : "")"
         }
       }
       print("\(kind): \(contents.count) saves, plain \(plainBytes), each zstd -3 \(wholeBytes), stored \(stored)")
       store.cache.removeAll()
-      try store.read { transaction in
+      try store.read { transaction throws in
         for (hash, bytes) in contents { #expect(try transaction.plainContent(hash) == bytes, "\(kind)") }
       }
       try store.close()
@@ -99,7 +99,7 @@ import Testing
     try store.save(second, as: 2)
     #expect(try storedDepths(store) == [0, 1])
     let hash = ContentHash(of: depth == 0 ? first : second)
-    let frame = try store.read { transaction in
+    let frame = try store.read { transaction throws in
       try #require(
         try Data.fetchOne(
           transaction.database, sql: "SELECT bytes FROM content WHERE hash = ?", arguments: [hash.bytes]))
@@ -108,7 +108,7 @@ import Testing
     for index in frame.indices {
       var changed = frame
       changed[index] ^= 0x10
-      try store.write { transaction in
+      try store.write { transaction throws in
         try transaction.database.execute(
           sql: "UPDATE content SET bytes = ? WHERE hash = ?", arguments: [changed, hash.bytes])
       }
@@ -131,7 +131,7 @@ import Testing
     let series = Self.series(count: 3, seed: 3)
     try store.save(series[0], as: 1)
     try store.save(series[1], as: 2)
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.database.execute(sql: "UPDATE content SET bytes = x'00' WHERE depth = 0")
     }
     try store.close()
@@ -163,7 +163,7 @@ import Testing
     let unknownBase = try here.read { try $0.encoded(hashes[3], against: ContentHash(of: Data([9]))) }
     #expect(full.base == nil && delta.base == hashes[1] && skipping.base == hashes[1] && unknownBase.base == nil)
     #expect(delta.bytes.count * 20 < full.bytes.count)
-    try there.write { transaction in
+    try there.write { transaction throws in
       #expect(try transaction.receiveContent(delta) == .needsBase(hashes[1]))
       #expect(try transaction.receiveContent(full) == .stored)
       #expect(try transaction.receiveContent(full) == .stored)

@@ -15,7 +15,7 @@ import Testing
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     for number in UInt64(1)...200 { try store.save(Data("save \(number) \(String(repeating: "x", count: 200))".utf8), as: number) }
-    try store.read { transaction in
+    try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (181...200).reversed())
       let contents = try Int.fetchOne(transaction.database, sql: "SELECT COUNT(*) FROM content") ?? 0
       #expect(contents <= History.newestKept + ContentTable.maximumDepth)
@@ -34,7 +34,7 @@ import Testing
     }
     let common = try content("common")
     let left = try content("left")
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.put(1, common)
       try transaction.put(2, covers: [1], left)
       try transaction.put(1000, covers: [1])
@@ -42,7 +42,7 @@ import Testing
     for number in UInt64(1001)...1100 {
       try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
     }
-    try store.read { transaction in
+    try store.read { transaction throws in
       let kept = Set(try transaction.history(of: "main").map(\.record.id.low))
       #expect(kept.isSuperset(of: [1, 2, 1100, 1099]))
       #expect(kept.count <= History.newestKept + 3)
@@ -61,19 +61,19 @@ import Testing
   func unacknowledged() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.put(1, acknowledged: false)
       // Offered, and the answer never came.
       try transaction.putVersion(StoredVersion(record: record(1), acknowledged: false, offered: true))
       try transaction.appendToOutbox(OutboxGroup(versions: [id(1)]))
     }
     for number in UInt64(2)...60 {
-      try store.write { transaction in
+      try store.write { transaction throws in
         try transaction.put(number, covers: [number - 1], acknowledged: false)
         try transaction.appendToOutbox(OutboxGroup(versions: [id(number)]))
       }
     }
-    try store.read { transaction in
+    try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (41...60).reversed() + [1])
       #expect(try transaction.outbox(limit: 100).flatMap(\.versions).map(\.low) == [1] + (41...60))
       #expect(try transaction.unacknowledgedVersions().count == 21)
@@ -86,7 +86,7 @@ import Testing
     defer { try? store.close() }
     let shared = try store.write { try $0.keepContent(Data("shared".utf8)) }
     let orphan = try store.write { try $0.keepContent(Data("orphan".utf8)) }
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.put(1, [KeptContent(hash: shared, length: 6)])
       try transaction.stage([CloudChange(seq: 1, item: .version(record(500, contents: [shared])))])
     }

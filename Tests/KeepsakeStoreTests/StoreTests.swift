@@ -30,7 +30,7 @@ import Testing
 
     var store = try Store.open(at: folder.store)
     let firstWriter = store.writer
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.setFacts(facts)
       try transaction.setWallet(wallet)
       try transaction.setCell(cell)
@@ -50,7 +50,7 @@ import Testing
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(store.writer != firstWriter)
-    try store.read { transaction in
+    try store.read { transaction throws in
       #expect(try transaction.facts() == facts)
       #expect(try transaction.wallet() == wallet)
       #expect(try transaction.cell(cell.key) == cell.state)
@@ -75,7 +75,7 @@ import Testing
       #expect(try transaction.outbox(limit: 1).count == 1)
       #expect(try transaction.staged() == staged)
     }
-    try store.write { transaction in
+    try store.write { transaction throws in
       let last = try transaction.outbox(limit: 2)[1].id
       try transaction.removeFromOutbox(last)
       try transaction.appendToOutbox(OutboxGroup())
@@ -94,12 +94,12 @@ import Testing
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     #expect(throws: Stop.self) {
-      try store.write { transaction in
+      try store.write { transaction throws in
         try transaction.put(1, [KeptContent(hash: transaction.keepContent(Data([1, 2, 3])), length: 3)])
         throw Stop()
       }
     }
-    try store.read { transaction in
+    try store.read { transaction throws in
       #expect(try transaction.slots() == [])
       #expect(try !transaction.hasContent(ContentHash(of: Data([1, 2, 3]))))
       #expect(throws: StoreError.self) { try transaction.plainContent(ContentHash(of: Data([1, 2, 3]))) }
@@ -201,7 +201,7 @@ import Testing
   @Test("what was changed in the database by other hands is found, not believed", arguments: ["cell", "version", "outbox"])
   func findsDamagedRows(table: String) throws {
     let store = try Store.open(at: folder.store)
-    try store.write { transaction in
+    try store.write { transaction throws in
       try transaction.setCell(
         CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(6)))))
       try transaction.put(1)
@@ -220,7 +220,7 @@ import Testing
     defer { try? again.close() }
     #expect(
       errorCode {
-        try again.read { transaction in
+        try again.read { transaction throws in
           _ = try transaction.cells(in: nil)
           _ = try transaction.version(id(1))
           _ = try transaction.outbox(limit: 1)

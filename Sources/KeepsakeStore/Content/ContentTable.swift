@@ -36,13 +36,20 @@ struct ContentTable {
   func plain(_ hash: ContentHash) throws -> Data {
     // The cache may remember what was rolled back or collected.
     if let bytes = cache.bytes(of: hash), try has(hash) { return bytes }
+    let plain = try decode(hash, usingCache: true)
+    cache.insert(plain, as: hash)
+    return plain
+  }
+
+  /// Decodes the chain of `hash` and checks the result against it.
+  private func decode(_ hash: ContentHash, usingCache: Bool) throws -> Data {
     // From the content down to a full frame, or to one whose plain bytes are at hand.
     var frames: [(frame: Data, length: Int)] = []
     var next: ContentHash? = hash
     var plain: Data?
     let statement = try database.cachedStatement(sql: "SELECT length, base, bytes FROM content WHERE hash = ?")
     while let current = next {
-      if current != hash, let bytes = cache.bytes(of: current) {
+      if usingCache, current != hash, let bytes = cache.bytes(of: current) {
         plain = bytes
         break
       }
@@ -62,7 +69,6 @@ struct ContentTable {
     guard let plain, ContentHash(of: plain) == hash else {
       throw StoreError(.damaged, "the content \(hash) is damaged: its bytes have another hash")
     }
-    cache.insert(plain, as: hash)
     return plain
   }
 
@@ -146,9 +152,10 @@ struct ContentTable {
     return .stored
   }
 
+  /// Whether what is in the database can be read, whatever memory still holds.
   private func isReadable(_ hash: ContentHash) throws -> Bool {
     do {
-      _ = try plain(hash)
+      _ = try decode(hash, usingCache: false)
       return true
     } catch let error as StoreError where error.code == .damaged {
       return false
