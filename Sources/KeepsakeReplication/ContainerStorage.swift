@@ -1,5 +1,3 @@
-package import Foundation
-
 /// What the cloud's acceptance reads and writes of one container, inside one transaction that the caller opened and in
 /// which nobody else touches the container.
 package protocol ContainerStorage {

@@ -1,5 +1,3 @@
-package import Foundation
-
 /// What a device's decisions read and write, inside one transaction that the caller opened: SQLite in a game, memory in a
 /// simulation. A change made here is seen by the reads that follow it; nothing is certain before the transaction commits.
 package protocol DeviceStorage {

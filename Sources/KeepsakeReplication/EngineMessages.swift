@@ -1,5 +1,3 @@
-package import Foundation
-
 /// What can happen to a device's engine.
 package enum EngineEvent: Hashable, Sendable {
   /// The store is open and the transport is ready; also after a reconnect.

@@ -11,7 +11,20 @@ package struct CellKey: Hashable, Comparable, Sendable, Codable, CustomStringCon
   package var description: String { "\(collection)/\(key)" }
 
   package static func < (left: Self, right: Self) -> Bool {
-    left.collection != right.collection ? left.collection < right.collection : left.key < right.key
+    left.collection.utf8.elementsEqual(right.collection.utf8)
+      ? left.key.utf8.lexicographicallyPrecedes(right.key.utf8)
+      : left.collection.utf8.lexicographicallyPrecedes(right.collection.utf8)
+  }
+
+  // By bytes, as databases do: two spellings that Unicode calls equal are two keys everywhere, not in some places only.
+  package static func == (left: Self, right: Self) -> Bool {
+    left.key.utf8.elementsEqual(right.key.utf8) && left.collection.utf8.elementsEqual(right.collection.utf8)
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    // Canonically equal strings hash alike, which is coarser than equality by bytes and so allowed.
+    hasher.combine(collection)
+    hasher.combine(key)
   }
 }
 

@@ -1,5 +1,3 @@
-package import Foundation
-
 /// The head of a chain: how many operations it has, and the hash that links them all.
 package struct ChainHead: Hashable, Sendable, Codable {
   /// Operations on the chain; the first has the number 1, 0 stands for an empty chain.

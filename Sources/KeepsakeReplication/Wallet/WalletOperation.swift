@@ -1,5 +1,3 @@
-package import Foundation
-
 /// One operation of a wallet chain.
 package struct WalletOperation: Hashable, Sendable, Codable {
   package enum Kind: Hashable, Sendable, Codable {

@@ -1,5 +1,3 @@
-package import Foundation
-
 /// A store's wallet: its chain, what it knows of the bank, and what it still has to tell it.
 package struct WalletState: Hashable, Sendable, Codable {
   package var chain: ChainID
