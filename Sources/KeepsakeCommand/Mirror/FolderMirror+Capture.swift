@@ -83,8 +83,8 @@
 
     /// The heads that are shown by showing `record`.
     private func shown(at path: SavePath, orElse record: VersionRecord) throws -> [VersionID] {
-      guard let view = try store.view(of: path), view.heads.first?.id == record.id else { return [record.id] }
-      return view.heads.map(\.id)
+      guard let view = try store.view(of: path), view.stands(record) else { return [record.id] }
+      return view.basis
     }
   }
 #endif

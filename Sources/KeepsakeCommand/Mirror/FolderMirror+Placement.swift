@@ -8,28 +8,27 @@
     ///
     /// - Returns: False if something came in between: try again.
     func place(_ path: SavePath) throws -> Bool {
-      guard let view = try store.view(of: path), let winner = view.heads.first else { return true }
+      guard let view = try store.view(of: path) else { return true }
       reportConflict(view, at: path)
       let current = placed[path]
-      let bytes: Data?
-      let hash: ContentHash?
-      if winner.tombstone {
-        (bytes, hash) = (nil, nil)
-      } else if winner.contents.count == 1, winner.contents[0] == current?.hash {
-        (bytes, hash) = (nil, winner.contents[0])
-      } else {
-        let plain = try store.bytes(of: winner)
-        (bytes, hash) = (plain, winner.contents.count == 1 ? winner.contents[0] : ContentHash(of: plain))
+      guard let winner = view.winner else {
+        guard let tombstone = view.basis.first else { return true }
+        let entry = PlacedEntry(
+          version: tombstone, shown: view.basis, hash: nil, signature: nil, before: current?.shown ?? [])
+        return try takeAway(path, current: current, entry: entry)
       }
+      let known = winner.contents.count == 1 ? winner.contents[0] : nil
+      // Not fetched where the disk has it already.
+      let bytes = known != nil && known == current?.hash ? Data() : try store.bytes(of: winner)
+      let hash = known ?? ContentHash(of: bytes)
       var entry = PlacedEntry(
-        version: winner.id, shown: view.heads.map(\.id), hash: hash, signature: nil, before: current?.shown ?? [])
+        version: winner.id, shown: view.basis, hash: hash, signature: nil, before: current?.shown ?? [])
       if let current, current.hash == hash {
         entry.signature = current.signature
         entry.before = current.before
         if entry != current { try placed.record(entry, at: path) }
         return true
       }
-      guard let bytes else { return try takeAway(path, current: current, entry: entry) }
       return current?.hash == nil
         ? try putNew(bytes, at: path, entry: entry)
         : try exchange(bytes, at: path, current: current, entry: entry)
@@ -67,7 +66,7 @@
 
     private func takeAway(_ path: SavePath, current: PlacedEntry?, entry: PlacedEntry) throws -> Bool {
       guard current?.hash != nil else {
-        try placed.record(entry, at: path)
+        if current?.shown != entry.shown { try placed.record(entry, at: path) }
         return true
       }
       let old = try folder.takeAway(path, using: &random)

@@ -237,6 +237,8 @@
         trouble(path, error.path, error.message)
       } catch let error as StoreError {
         trouble(path, nil, "the store: \(error)")
+      } catch let error as CommitError {
+        trouble(path, nil, "\(error)")
       }
     }
 
@@ -253,7 +255,7 @@
 
     /// Each conflict is told once, for the same heads.
     func reportConflict(_ view: SlotView, at path: SavePath) {
-      guard view.isConflict, let winner = view.heads.first else {
+      guard view.isConflict, let winner = view.winner else {
         knownConflicts[path] = nil
         return
       }

@@ -13,8 +13,8 @@
     /// What stands in the slot of `path`; nil if it never had a version.
     func view(of path: SavePath) throws -> SlotView? {
       try store.read { transaction in
-        let view = try Resolution.view(of: path.slot, policy: .newest, in: transaction)
-        return view.heads.isEmpty ? nil : view
+        let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
+        return view.basis.isEmpty ? nil : view
       }
     }
 
@@ -48,8 +48,8 @@
           hash.map { record.contents == [$0] && !record.tombstone } ?? record.tombstone
         }
         guard let newest = candidates.first else { return nil }
-        let view = try Resolution.view(of: path.slot, policy: .newest, in: transaction)
-        if let winner = view.heads.first, candidates.contains(where: { $0.id == winner.id }) { return winner }
+        let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
+        if let standing = candidates.first(where: { view.stands($0) }) { return standing }
         guard let placed else { return newest }
         let ancestors = Set(placed.shown + [placed.version])
         return try candidates.first { try Self.descends($0, from: ancestors, in: transaction) }
@@ -110,6 +110,13 @@
         }
       }
       return false
+    }
+  }
+
+  extension SlotView {
+    /// Whether the slot is shown as this version has it.
+    func stands(_ record: VersionRecord) -> Bool {
+      winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && basis.contains(record.id))
     }
   }
 #endif
