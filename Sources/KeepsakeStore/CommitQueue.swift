@@ -124,7 +124,7 @@ final class CommitQueue: Sendable {
       do {
         prepared[index] = try job.contents.map { content in
           let result = try prepare(content, after: saved[content.slot])
-          saved[content.slot] = result.encoded.hash
+          saved[content.slot] = result.hash
           return result
         }
       } catch {
@@ -156,7 +156,7 @@ final class CommitQueue: Sendable {
         var transaction = StoreTransaction(database, cache: cache)
         for content in contents { try transaction.contents.keep(content) }
         try job.apply(
-          &transaction, contents.map { KeptContent(hash: $0.encoded.hash, length: $0.encoded.length) })
+          &transaction, contents.map { KeptContent(hash: $0.hash, length: $0.plain.count) })
         try History.thin(transaction)
         return .commit
       }
@@ -173,12 +173,17 @@ final class CommitQueue: Sendable {
   /// Hashes and compresses, against the content before it in its slot where that can be read.
   private func prepare(_ content: SubmittedContent, after previous: ContentHash?) throws -> PreparedContent {
     let hash = ContentHash(of: content.bytes)
-    let base: (hash: ContentHash, plain: Data)? = try StoreError.translating("reading the save before") {
-      try pool.read { database in try self.base(for: content.slot, after: previous, in: database) }
+    let (known, base) = try StoreError.translating("reading the save before") {
+      try pool.read { database -> (Bool, (hash: ContentHash, plain: Data)?) in
+        // A world that hasn't changed since costs no compression.
+        if try ContentTable(database: database, cache: cache).has(hash) { return (true, nil) }
+        return (false, try self.base(for: content.slot, after: previous, in: database))
+      }
     }
+    if known { return PreparedContent(hash: hash, plain: content.bytes, encoded: nil) }
     let encoded = try EncodedContent.encoding(content.bytes, as: hash, against: base)
     cache.insert(content.bytes, as: hash)
-    return PreparedContent(encoded: encoded, plain: content.bytes)
+    return PreparedContent(hash: hash, plain: content.bytes, encoded: encoded)
   }
 
   private func base(

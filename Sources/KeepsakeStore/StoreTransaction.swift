@@ -159,7 +159,7 @@ package struct StoreTransaction: DeviceStorage {
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
     let usable = try base.flatMap { try contents.usableBase($0) }
-    try contents.keep(PreparedContent(encoded: .encoding(plain, as: hash, against: usable), plain: plain))
+    try contents.keep(PreparedContent(hash: hash, plain: plain, encoded: .encoding(plain, as: hash, against: usable)))
     return hash
   }
 

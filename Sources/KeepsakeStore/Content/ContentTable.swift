@@ -85,20 +85,23 @@ struct ContentTable {
 
   /// Keeps a content; if it is here already, the one that is here stays unless it can't be read.
   func keep(_ prepared: PreparedContent) throws {
-    let hash = prepared.encoded.hash
+    let hash = prepared.hash
     if try has(hash) {
-      guard try !isReadable(hash) else { return }
-      // Written anew, in full: deltas that lean on it become readable again.
-      return try insert(.encoding(prepared.plain, as: hash, against: nil), depth: 0)
+      // Written anew and in full where it is damaged: deltas that lean on it become readable again.
+      if try !isReadable(hash) { try insertFull(prepared.plain, as: hash) }
+      return
     }
-    if let base = prepared.encoded.base {
+    if let encoded = prepared.encoded, let base = encoded.base {
       if let entry = try entry(base), entry.depth < Self.maximumDepth {
-        try insert(prepared.encoded, depth: entry.depth + 1)
+        try insert(encoded, depth: entry.depth + 1)
       } else {
-        try insert(.encoding(prepared.plain, as: hash, against: nil), depth: 0)
+        try insertFull(prepared.plain, as: hash)
       }
+    } else if let encoded = prepared.encoded {
+      try insert(encoded, depth: 0)
     } else {
-      try insert(prepared.encoded, depth: 0)
+      // It was here when it was prepared and has been collected since.
+      try insertFull(prepared.plain, as: hash)
     }
     cache.insert(prepared.plain, as: hash)
   }
@@ -144,7 +147,7 @@ struct ContentTable {
     guard ContentHash(of: plain) == content.hash else { return .damaged }
     // What replaces a damaged content stands alone: the base that it came with may lean on the one replaced.
     if replaces || depth > Self.maximumDepth {
-      try insert(.encoding(plain, as: content.hash, against: nil), depth: 0)
+      try insertFull(plain, as: content.hash)
     } else {
       try insert(content, depth: depth)
     }
@@ -168,6 +171,10 @@ struct ContentTable {
       throw StoreError(.missing, "the content \(hash) isn't here")
     }
     return frame
+  }
+
+  private func insertFull(_ plain: Data, as hash: ContentHash) throws {
+    try insert(.encoding(plain, as: hash, against: nil), depth: 0)
   }
 
   private func insert(_ content: EncodedContent, depth: Int) throws {

@@ -3,9 +3,11 @@ import KeepsakeReplication
 
 /// A content hashed and encoded, but not yet in the database: the slow part of a save, done outside its transaction.
 struct PreparedContent: Sendable {
-  var encoded: EncodedContent
+  var hash: ContentHash
   /// Kept in case that the base is gone by the time of the transaction.
   var plain: Data
+  /// Nil if the content was in the database already.
+  var encoded: EncodedContent?
 }
 
 extension EncodedContent {
