@@ -38,7 +38,7 @@
       // Noted first: the note counts once the version is there, so a crash in between makes neither of them.
       try note(PlacedEntry(version: id, shown: [id], hash: hash, signature: signature, before: entry?.shown ?? []), at: path) {
         try self.store.commit(
-          bytes, at: path, id: id, basis: self.basis(entry, at: path), savedAt: min(signature.modifiedMilliseconds, self.clock.now()),
+          bytes, at: path, id: id, basis: self.basis(entry, at: path), savedAt: self.savedAt(signature),
           now: self.clock.now(), using: &self.random)
       }
       pass.events.append(.captured(path, id, bytes: bytes.count))
@@ -79,6 +79,11 @@
     private func basis(_ entry: PlacedEntry?, at path: SavePath) throws -> SaveBasis {
       if let entry { return .versions(entry.shown) }
       return try store.view(of: path) == nil ? .everyHead : .versions([])
+    }
+
+    /// When the file was last written, as far as that can be true: a time to come would win over everything.
+    func savedAt(_ signature: FileSignature) -> Int64 {
+      min(max(signature.modifiedMilliseconds, 0), clock.now())
     }
 
     /// The heads that are shown by showing `record`.

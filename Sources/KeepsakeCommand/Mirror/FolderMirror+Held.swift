@@ -69,7 +69,7 @@
           let id = VersionID(using: &random)
           try store.commit(
             bytes, at: one.path, id: id, basis: .versions(one.basis),
-            savedAt: min(signature.modifiedMilliseconds, clock.now()), now: clock.now(), using: &random)
+            savedAt: savedAt(signature), now: clock.now(), using: &random)
           pass.events.append(.rescued(one.path, id, bytes: bytes.count))
           doubt(slots: [one.path.slot])
         }

@@ -8,8 +8,8 @@
   /// `..` component, no control character, nothing of Keepsake's own, and is bounded. Two paths are equal if their bytes are:
   /// a string would take two spellings of `é` for one, a file system may keep them as two files.
   struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// With the slot's prefix well below what a cloud takes as the name of a slot.
-    static let maximumBytes = 900
+    /// With the slot's prefix what stores and clouds take as the name of a slot.
+    static let maximumBytes = ExchangeRules.maximumSlotBytes - slotPrefix.utf8.count
     /// Most file systems take 255; the rest is left for names of temporaries.
     static let maximumComponentBytes = 240
     /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
