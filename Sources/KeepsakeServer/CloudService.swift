@@ -2,25 +2,25 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
-package import Logging
+import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// A server as a service, for a group that runs it beside others: opens the data folder, listens, and closes everything when
-/// its group stops.
-package struct CloudService: Service {
+/// A server as a service: opens the data folder, listens, and closes everything when its group stops.
+struct CloudService: Service {
   private let configuration: ServerConfiguration
   private let logger: Logger
   private let folder: DataFolder
   private let storage: SQLiteCloudStorage
   private let cloud: Cloud<SQLiteCloudStorage>
   private let appKeys: [String]
+  private let stopSwitch: StopSwitch
   private let onRunning: @Sendable (RunningServer) async -> Void
 
   /// Opens the data folder; throws a `ServerError` where it can't be used.
-  package init(
-    configuration: ServerConfiguration, logger: Logger,
-    onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
+  init(
+    configuration: ServerConfiguration, logger: Logger, stopSwitch: StopSwitch,
+    onRunning: @escaping @Sendable (RunningServer) async -> Void
   ) throws {
     guard (0...65535).contains(configuration.port) else {
       throw ServerError(.configuration, "A port is a number from 0 to 65535, not \(configuration.port).")
@@ -28,6 +28,7 @@ package struct CloudService: Service {
     self.configuration = configuration
     self.logger = logger
     self.onRunning = onRunning
+    self.stopSwitch = stopSwitch
     folder = try DataFolder(at: configuration.data)
     appKeys = configuration.appKeys.isEmpty ? [try folder.ownAppKey()] : configuration.appKeys
     let keys = try AppKeys(appKeys)
@@ -38,10 +39,11 @@ package struct CloudService: Service {
       uploads: UploadSpool(folder: folder.incoming), clock: configuration.clock)
   }
 
-  package func run() async throws {
+  func run() async throws {
     let running = onRunning
     let host = configuration.host
     let keys = appKeys
+    let stopSwitch = stopSwitch
     let logger = logger
     let application = Application(
       router: cloud.routes(),
@@ -58,9 +60,10 @@ package struct CloudService: Service {
       onServerRunning: { channel in
         guard let port = channel.localAddress?.port, let url = Self.url(host: host, port: port) else { return }
         logger.info("Keepsake's server is running", metadata: ["port": "\(port)", "host": "\(host)"])
-        await running(RunningServer(port: port, appKeys: keys, url: url))
+        await running(RunningServer(port: port, appKeys: keys, url: url, stopSwitch: stopSwitch))
       },
       logger: logger)
+    defer { folder.unlock() }
     do {
       try await application.run()
     } catch {
@@ -69,7 +72,7 @@ package struct CloudService: Service {
       throw error
     }
     try await storage.close()
-    withExtendedLifetime(folder) { logger.info("Keepsake's server has stopped") }
+    logger.info("Keepsake's server has stopped")
   }
 
   /// An address that this machine can use: a server that listens everywhere is reached on loopback, too.

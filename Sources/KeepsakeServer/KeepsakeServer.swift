@@ -1,14 +1,13 @@
 #if Cloud
 package import Foundation
-import Hummingbird
 package import Logging
-import NIOCore
 import ServiceLifecycle
 package import UnixSignals
 
 /// The cloud as a program: everything that a game's devices exchange, kept in one folder.
 package enum KeepsakeServer {
-  /// Runs a server until it is told to stop: by SIGTERM or SIGINT, or because the surrounding service group stops.
+  /// Runs a server until it is told to stop: by SIGTERM or SIGINT, by `RunningServer.stop()`, or because the task is cancelled
+  /// (which doesn't wait for requests under way).
   ///
   /// Stopping lets requests under way finish, ends event streams and closes the database. Throws a `ServerError` if the
   /// server can't start.
@@ -22,9 +21,14 @@ package enum KeepsakeServer {
     configuration: ServerConfiguration, logger: Logger = Logger(label: "keepsake.server"),
     signals: [UnixSignal] = [.sigterm, .sigint], onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
   ) async throws {
-    let service = try CloudService(configuration: configuration, logger: logger, onRunning: onRunning)
+    let stopSwitch = StopSwitch()
+    let service = try CloudService(configuration: configuration, logger: logger, stopSwitch: stopSwitch, onRunning: onRunning)
     var group = ServiceGroupConfiguration(
-      services: [service], gracefulShutdownSignals: signals, logger: logger)
+      services: [
+        .init(service: service),
+        .init(service: stopSwitch, successTerminationBehavior: .gracefullyShutdownGroup),
+      ],
+      gracefulShutdownSignals: signals, logger: logger)
     group.maximumGracefulShutdownDuration = .seconds(configuration.stopSeconds)
     try await ServiceGroup(configuration: group).run()
   }
@@ -38,5 +42,23 @@ package struct RunningServer: Sendable {
   package var appKeys: [String]
   /// Where devices reach it, from this machine.
   package var url: URL
+  let stopSwitch: StopSwitch
+
+  /// Tells the server to stop, as SIGTERM does. Returns at once; `run` returns when it has stopped.
+  package func stop() { stopSwitch.stop() }
+}
+
+/// A service that ends when it is told to, and takes its group along.
+final class StopSwitch: Service, Sendable {
+  private let stream: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() { (stream, continuation) = AsyncStream.makeStream() }
+
+  func stop() { continuation.finish() }
+
+  func run() async throws {
+    for await _ in stream.cancelOnGracefulShutdown() {}
+  }
 }
 #endif

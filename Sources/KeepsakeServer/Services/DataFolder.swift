@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -9,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// The folder that one server owns, locked for as long as this object lives (and freed by the system if the process dies).
+/// The folder that one server owns, locked until it is closed (by the system, if the process dies).
 ///
 ///     cloud.sqlite     containers, devices, small contents
 ///     contents/        large contents, one file each
@@ -19,7 +20,7 @@ import Darwin
 ///     lock
 final class DataFolder: Sendable {
   let url: URL
-  private let lock: Int32
+  private let lock: Mutex<Int32?>
 
   var database: URL { url.appendingPathComponent("cloud.sqlite") }
   var contents: URL { url.appendingPathComponent("contents", isDirectory: true) }
@@ -35,13 +36,13 @@ final class DataFolder: Sendable {
       throw ServerError(.inputOutput, "The data folder \(url.path) can't be made.", cause: error)
     }
     let path = url.appendingPathComponent("lock").path
-    lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    self.lock = Mutex(lock)
     guard lock >= 0 else {
       throw ServerError(.inputOutput, "The data folder \(url.path) can't be written.", cause: PrivateFile.systemError())
     }
     guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
       let failure = PrivateFile.systemError()
-      close(lock)
       if failure.code == .EWOULDBLOCK {
         throw ServerError(.folderInUse, "Another server is running on the data folder \(url.path).")
       }
@@ -57,7 +58,15 @@ final class DataFolder: Sendable {
     }
   }
 
-  deinit { close(lock) }
+  deinit { unlock() }
+
+  /// Lets another server have the folder.
+  func unlock() {
+    lock.withLock { lock in
+      if let descriptor = lock, descriptor >= 0 { close(descriptor) }
+      lock = nil
+    }
+  }
 
   /// The bytes that sign tokens: made at the first start, the same ever after.
   func secret() throws -> Data {

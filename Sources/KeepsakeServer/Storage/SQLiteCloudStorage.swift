@@ -201,6 +201,9 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func close() async throws {
+    // The last connection to close is a reader, which can't empty the log: so that one file is enough for a backup of a stopped
+    // server, that is done before.
+    try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
     try pool.close()
   }
 }
