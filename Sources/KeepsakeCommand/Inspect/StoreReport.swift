@@ -88,7 +88,6 @@
       var id: Int64
       var cells: [String]
       var versions: [String]
-      var acceptedSeq: UInt64?
       var refusals: [Refusal]
     }
     struct Content: Codable {
@@ -141,7 +140,7 @@
       waiting = try transaction.outbox(limit: Self.maximumWaiting).map {
         Waiting(
           id: $0.id, cells: $0.cells.map(\.key.description), versions: $0.versions.map(\.description),
-          acceptedSeq: $0.acceptedSeq, refusals: $0.refusals)
+          refusals: $0.refusals)
       }
       stagedChanges = try transaction.staged().count
       contents = try transaction.contentSummaries().map {

@@ -124,20 +124,24 @@
       return try Self.read(path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
     }
 
+    /// Nil if there is no such file, or a link has taken its name.
+    private static func openToRead(_ name: String, in parent: Int32, path: String) throws(MirrorError) -> Descriptor? {
+      do throws(MirrorError) {
+        // Opened without waiting, so that a pipe that took the file's place can't hold the mirror.
+        return try Descriptor(opening: name, in: parent, flags: O_RDONLY | O_NONBLOCK, path: path)
+      } catch {
+        if error.errorNumber == ENOENT || error.errorNumber == ELOOP { return nil }
+        throw error
+      }
+    }
+
     static func read(
       _ name: String, in parent: Int32, expecting expected: FileSignature, limit: Int, path: String
     ) throws(MirrorError) -> Data? {
       guard expected.size <= Int64(limit) else {
         throw MirrorError(.tooLarge, "the file has \(Printable.size(expected.size)); at most \(Printable.size(Int64(limit))) are synced", path: path)
       }
-      let file: Descriptor
-      do throws(MirrorError) {
-        // Opened without waiting, so that a pipe that took the file's place can't hold the mirror.
-        file = try Descriptor(opening: name, in: parent, flags: O_RDONLY | O_NONBLOCK, path: path)
-      } catch {
-        if error.errorNumber == ENOENT || error.errorNumber == ELOOP { return nil }
-        throw error
-      }
+      guard let file = try openToRead(name, in: parent, path: path) else { return nil }
       guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else { return nil }
       var data = Data(count: size)
       var done = 0

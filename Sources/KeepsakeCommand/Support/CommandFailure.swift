@@ -45,7 +45,9 @@
       case let error as StoreError: self.init(store: error)
       case let error as MirrorError: self.init(mirror: error)
       case let error as TransportFailure: self.init(transport: error)
-      case let error as ServerError: self.init(.software, error.message, next: nil)
+      case let error as AccountError: self.init(account: error)
+      case let error as SyncError: self.init(sync: error)
+      case let error as ServerError: self.init(server: error)
       case let error as ArchiveError: self.init(.data, "\(error)")
       default: self.init(.software, "\(error)")
       }
@@ -60,6 +62,36 @@
       case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
       case .missing: self.init(.noInput, error.message)
       case .misuse: self.init(.data, error.message)
+      }
+    }
+
+    private init(account error: AccountError) {
+      switch error.code {
+      case .codeUnknown: self.init(.permission, error.message, next: "keepsake sync --pair on the other device prints a new one")
+      case .tooManyGuesses(let wait): self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds")
+      case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
+      case .failed(let failure): self.init(transport: failure)
+      }
+    }
+
+    private init(sync error: SyncError) {
+      switch error {
+      case .transport(let failure): self.init(transport: failure)
+      case .store(let cause as StoreError): self.init(store: cause)
+      case .otherContainer: self.init(.data, error.description, next: "name another --state for another player")
+      case .refused: self.init(.data, error.description)
+      case .notRunning, .store: self.init(.software, error.description)
+      }
+    }
+
+    private init(server error: ServerError) {
+      switch error.code {
+      case .folderInUse: self.init(.temporary, error.message, next: "stop the other server, or name another --data")
+      case .newerData: self.init(.newer, error.message)
+      case .inputOutput: self.init(.io, error.description)
+      case .damaged: self.init(.data, error.description)
+      case .configuration: self.init(.data, error.message)
+      case .overloaded: self.init(.temporary, error.message)
       }
     }
 

@@ -9,7 +9,7 @@
   #endif
 
   /// SIGTERM and SIGINT as something that can be awaited.
-  final class StopSignals: Sendable {
+  final class StopSignals {
     let stream: AsyncStream<Int32>
     private let continuation: AsyncStream<Int32>.Continuation
     private let sources: [any DispatchSourceSignal]

@@ -118,8 +118,12 @@
 
     /// Syncs until it is told to stop, or until nothing is owed.
     func run(stop: StopSignals) async throws {
-      let tasks = startTasks(stop)
-      defer { tasks.forEach { $0.cancel() } }
+      let tasks = startTasks(stop: stop.stream)
+      defer {
+        tasks.forEach { $0.cancel() }
+        // The signals are caught for as long as it lives.
+        withExtendedLifetime(stop) {}
+      }
       var failure: (any Error)?
       do {
         try await firstLook()
@@ -212,13 +216,13 @@
       try await Task.sleep(for: .milliseconds(options.intervalMilliseconds))
     }
 
-    private func startTasks(_ stop: StopSignals) -> [Task<Void, Never>] {
+    private func startTasks(stop: AsyncStream<Int32>) -> [Task<Void, Never>] {
       let inbox = inbox
       let news = service.news
       let interval = Duration.milliseconds(options.intervalMilliseconds)
       return [
         Task {
-          for await _ in stop.stream { inbox.post { $0.stop = true } }
+          for await _ in stop { inbox.post { $0.stop = true } }
         },
         Task {
           while !Task.isCancelled {
