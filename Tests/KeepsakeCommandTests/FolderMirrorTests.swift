@@ -230,9 +230,7 @@
       try world.write("bad", to: "a")
       try world.settle()
       let good = try #require(try world.history("a").last)
-      var command = try RestoreCommand.parse([world.state.path, "file:a", String(good.id.description.prefix(12))])
-      command.json = true
-      let answer = try command.restore(in: world.store)
+      let answer = try RestoreCommand.restore(String(good.id.description.prefix(12)), of: "file:a", in: world.store)
       #expect(answer.from == good.id.description)
       try world.open()
       try world.settle()

@@ -30,7 +30,7 @@
       try await CommandRun.reporting(json: json) {
         let url = try StoreInput.url(of: store)
         let opened = try Store.open(at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url)
-        let answer = try restore(in: opened)
+        let answer = try Self.restore(version, of: slot, in: opened)
         try opened.close()
         if json {
           Output.document(answer)
@@ -43,12 +43,13 @@
       }
     }
 
-    func restore(in store: Store) throws -> Answer {
+    /// Commits a version with the bytes of the one whose id begins like `version`, over all that stand.
+    static func restore(_ version: String, of slot: String, in store: Store) throws -> Answer {
       var random = SystemRandomNumberGenerator()
       return try store.write { transaction in
         let history = try transaction.history(of: slot)
         guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
-        let chosen = try Self.choose(version, among: history.map(\.record))
+        let chosen = try choose(version, among: history.map(\.record))
         for hash in chosen.contents { _ = try transaction.plainContent(hash) }
         let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
         let id = VersionID(using: &random)
