@@ -9,10 +9,17 @@ import FoundationNetworking
 /// The way to a Keepsake server over HTTP.
 package final class HTTPTransport: Transport {
   private let credentials: CloudCredentials
-  private let requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-  private let streams = HTTPSession(idleSeconds: SyncLimits.eventIdleSeconds)
+  /// What went over the wire so far.
+  package let traffic: TrafficCounter
+  private let requests: HTTPSession
+  private let streams: HTTPSession
 
-  package init(_ credentials: CloudCredentials) { self.credentials = credentials }
+  package init(_ credentials: CloudCredentials) {
+    self.credentials = credentials
+    traffic = TrafficCounter()
+    requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic)
+    streams = HTTPSession(idleSeconds: SyncLimits.eventIdleSeconds, traffic: traffic)
+  }
 
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
     let body = try HTTPRequests.encode(request)
