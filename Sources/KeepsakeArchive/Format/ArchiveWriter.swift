@@ -1,15 +1,4 @@
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#else
-import ucrt
-#endif
 
 /// Writes values into an archive's bytes.
 ///
