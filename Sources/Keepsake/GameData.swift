@@ -19,6 +19,7 @@ public final class GameData: Sendable {
   public let saves: SaveSlots
   public let progress: ProgressStore
   public let wallet: WalletStore
+  public let cloud: Cloud
 
   let core: GameCore
   private let closed = Mutex(false)
@@ -55,6 +56,7 @@ public final class GameData: Sendable {
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
     wallet = WalletStore(core: core)
+    cloud = Cloud(core: core, progress: progress, wallet: wallet)
   }
 
   /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
@@ -81,15 +83,16 @@ public final class GameData: Sendable {
   /// What comes from other devices and from the bank, as it comes. Whoever falls behind by more than 256 misses the oldest.
   public var changes: AsyncStream<GameChange> { core.changes.stream() }
 
-  /// Finishes what was captured, stops talking to the cloud and closes the files. Closing twice does nothing.
+  /// Stops talking to the cloud, finishes what was captured and closes the files. Closing twice does nothing.
   ///
-  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written.
+  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, and `close` can
+  /// be called again.
   public func close(within limit: Duration = .seconds(10)) throws {
-    try core.store.close(within: limit)
-    guard !closed.withLock({ closed in
-      defer { closed = true }
-      return closed
-    }) else { return }
+    guard !closed.withLock({ $0 }) else { return }
+    let start = core.environment.uptime()
+    try cloud.close(within: limit)
+    try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
+    closed.withLock { $0 = true }
     progress.finish()
     core.changes.finish()
   }

@@ -3,7 +3,7 @@ import Synchronization
 /// Gives each element to every listener there is at that time.
 final class Broadcast<Element: Sendable>: Sendable {
   /// A listener that falls behind by more than this many misses the oldest: none may hold the memory of a game.
-  static var capacity: Int { 256 }
+  private let capacity: Int
 
   private struct State {
     var listeners: [UInt64: AsyncStream<Element>.Continuation] = [:]
@@ -12,8 +12,11 @@ final class Broadcast<Element: Sendable>: Sendable {
   }
   private let state = Mutex(State())
 
-  func stream() -> AsyncStream<Element> {
-    let (stream, continuation) = AsyncStream<Element>.makeStream(bufferingPolicy: .bufferingNewest(Self.capacity))
+  init(keepingNewest capacity: Int = 256) { self.capacity = capacity }
+
+  func stream(beginningWith first: Element? = nil) -> AsyncStream<Element> {
+    let (stream, continuation) = AsyncStream<Element>.makeStream(bufferingPolicy: .bufferingNewest(capacity))
+    if let first { continuation.yield(first) }
     let id = state.withLock { state -> UInt64? in
       guard !state.isFinished else { return nil }
       state.next += 1

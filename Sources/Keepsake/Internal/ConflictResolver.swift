@@ -26,8 +26,7 @@ struct ConflictResolver<Value: Archivable> {
           values: try reading.sides.map(decode), versions: reading.sides.map { Version($0.version) },
           ancestor: try ancestor()))
     case .automatic:
-      if let type = Value.self as? any Mergeable.Type { return try merged(type) }
-      return try decode(first)
+      return Value.archiveHasMergeRules ? try merged(reading.sides, ancestor: ancestor()) : try decode(first)
     }
   }
 
@@ -38,19 +37,17 @@ struct ConflictResolver<Value: Archivable> {
   /// What all sides came from; several are merged first, where the type can be merged.
   func ancestor() throws -> Value? {
     guard let first = reading.ancestors.first else { return nil }
-    guard reading.ancestors.count > 1, let type = Value.self as? any Mergeable.Type else { return try decode(first) }
-    return try fold(reading.ancestors, as: type, ancestor: nil)
+    return Value.archiveHasMergeRules ? try merged(reading.ancestors, ancestor: nil) : try decode(first)
   }
 
-  private func merged(_ type: any Mergeable.Type) throws -> Value? { try fold(reading.sides, as: type, ancestor: ancestor()) }
-
-  private func fold<Type: Mergeable>(_ sides: [SlotReading.Side], as type: Type.Type, ancestor: Value?) throws -> Value? {
-    var result: Type?
+  /// All sides as one, the best first: the order is the same on every device.
+  private func merged(_ sides: [SlotReading.Side], ancestor: Value?) throws -> Value? {
+    var result: Value?
     for side in sides {
-      let next = try Archive.decode(Type.self, from: side.bytes, context: context)
-      if result == nil { result = next } else { result?.mergeFields(from: next, ancestor: ancestor as? Type) }
+      let next = try decode(side)
+      if result == nil { result = next } else { result?.mergeFields(from: next, ancestor: ancestor) }
     }
-    return result as? Value
+    return result
   }
 }
 

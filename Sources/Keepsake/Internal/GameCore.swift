@@ -215,24 +215,6 @@ extension GameCore.Save.Payload {
   }
 }
 
-extension GameDataError {
-  /// The errors of replication as a game sees them; others unchanged.
-  static func translated(_ error: any Error) -> any Error {
-    switch error {
-    case let error as WalletError:
-      if case .insufficientRights(_, let spendable, let balance) = error {
-        return GameDataError(.insufficient(spendable: spendable, balance: balance), error.description)
-      }
-      return GameDataError(.misuse, error.description)
-    case let error as CellError:
-      if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }
-      return GameDataError(.misuse, error.description)
-    case let error as CommitError: return GameDataError(.misuse, error.description)
-    default: return error
-    }
-  }
-}
-
 /// A value behind a lock, for closures that share it.
 final class Mutexed<Value: Sendable>: Sendable {
   private let mutex: Mutex<Value>
