@@ -10,6 +10,8 @@ struct APIError: Error, Sendable {
   enum Code: String, Sendable {
     case badRequest = "bad_request"
     case badJSON = "bad_json"
+    case badExchange = "bad_exchange"
+    case unsupportedProtocol = "unsupported_protocol"
     case unauthorized
     case badAppKey = "bad_app_key"
     case notFound = "not_found"

@@ -1,8 +1,10 @@
 #if Cloud
 /// How much a server takes from outside, each with its reason.
 enum ServerLimits {
-  /// An exchange: a few hundred cells and versions with 256 KiB of small contents fit many times over.
-  static let exchangeBytes = 8 << 20
+  /// An exchange: the fullest group that a device sends, fifty versions with all the metadata they may have, takes half of it.
+  static let exchangeBytes = 16 << 20
+  /// Changes in one answer, by what they take in the database: a page of fewer changes where these are large.
+  static let pageBytes = 8 << 20
   /// Registering and pairing send a name and a code.
   static let accountBytes = 16 << 10
   /// One content, plain or encoded: no save that we know of comes near (the biggest measured is 2.5 MB).

@@ -2,6 +2,7 @@
 import GRDB
 import HTTPTypes
 import Hummingbird
+import KeepsakeReplication
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -34,6 +35,9 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     switch error {
     case let error as APIError:
       return error
+    case let error as ExchangeError:
+      let code: APIError.Code = if case .unsupportedProtocol = error { .unsupportedProtocol } else { .badExchange }
+      return APIError(.badRequest, code, error.description)
     case is NIOTooManyBytesError:
       return APIError(.contentTooLarge, .tooLarge, "The body is larger than this request may be.")
     case let error as HTTPError:

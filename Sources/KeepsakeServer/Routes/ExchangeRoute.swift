@@ -15,6 +15,9 @@ extension Cloud {
       let (response, before, after) = try await storage.transaction(on: identity.container) { container in
         var source = SystemRandomNumberGenerator()
         let before = try container.position()
+        var message = message
+        message.limit = min(
+          message.limit, try container.changes(after: message.cursor.seq, fittingIn: ServerLimits.pageBytes))
         let response = try CloudAcceptance.exchange(message, now: now, in: &container, using: &source)
         return (response, before, try container.position())
       }

@@ -163,6 +163,24 @@ struct SQLiteContainer: ContainerStorage {
     }
   }
 
+  /// How many of the changes after `seq` fit in so many bytes, at least one; `Int.max` if all do.
+  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int {
+    guard seq < Cursor.maximumSeq else { return .max }
+    let sizes = try rows(
+      """
+      SELECT seq, length(state) FROM cell WHERE container = ?1 AND seq > ?2
+      UNION ALL
+      SELECT seq, length(record) FROM version WHERE container = ?1 AND seq > ?2
+      ORDER BY seq LIMIT ?3
+      """, [id, signed(seq), ExchangeRules.maximumChanges])
+    var left = limit
+    for (index, row) in sizes.enumerated() {
+      left -= row[1] as Int
+      if left < 0 { return max(1, index) }
+    }
+    return .max
+  }
+
   // MARK: Bank
 
   func bank() throws -> BankState {

@@ -121,7 +121,10 @@ final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
-    completionHandler(exchange(of: dataTask)?.didReceive(response) == true ? .allow : .cancel)
+    let goesOn = exchange(of: dataTask)?.didReceive(response) == true
+    // Foundation off Apple's platforms doesn't act on `.cancel`.
+    if !goesOn { dataTask.cancel() }
+    completionHandler(goesOn ? .allow : .cancel)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

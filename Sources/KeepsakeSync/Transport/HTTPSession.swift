@@ -74,6 +74,9 @@ final class HTTPSession: Sendable {
   private func run(
     _ request: URLRequest, body: Data?, _ exchange: HTTPExchange
   ) async throws(TransportFailure) -> HTTPURLResponse {
+    guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
+      throw TransportFailure(.rejected, "A server's address begins with http: or https:.")
+    }
     let (session, wasAnswered, number) = current.withLock { ($0.session, $0.wasAnswered, $0.number) }
     traffic?.didSend(body?.count ?? 0)
     let task = body.map { session.uploadTask(with: request, from: $0) } ?? session.dataTask(with: request)
@@ -117,8 +120,6 @@ final class HTTPSession: Sendable {
       .internationalRoamingOff, .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
       .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid:
       return TransportFailure(fresh ? .unreachable : .interrupted, message)
-    case .unsupportedURL, .badURL:
-      return TransportFailure(.rejected, message)
     default:
       return TransportFailure(.interrupted, message)
     }
