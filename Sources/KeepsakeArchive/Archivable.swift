@@ -34,6 +34,19 @@ public protocol Archivable {
   /// Reads the fields of subclasses that inherit their initialisers; written by the macro. Nothing by default.
   func decodeInheritedFields(from reader: inout ArchiveReader) throws
 
+  /// Takes over what another device changed, field by field; written by the macro when a property carries `@Merge`.
+  ///
+  /// The rules `.max`, `.min`, `.union` and `.counter` give the same result in whatever order and however often states are
+  /// merged. A property without a rule keeps this value, unless only the other side changed it since the ancestor; if both
+  /// did, this value wins, so there it shows which side merges into which. A property whose type has rules of its own
+  /// merges by them. By default nothing changes.
+  ///
+  /// - Parameter ancestor: The last state that both had, if it is known. Without it, properties without a rule keep this value.
+  mutating func mergeFields(from other: Self, ancestor: Self?)
+
+  /// Whether `mergeFields(from:ancestor:)` does anything.
+  static var archiveHasMergeRules: Bool { get }
+
   /// The name in the archive. For a class it finds the class again, so it must not change once there are saves.
   static var archiveName: String { get }
 
@@ -73,13 +86,12 @@ public protocol Archivable {
 ///   - subclasses: The archivable subclasses that may stand where this class is declared.
 @attached(
   extension, conformances: Archivable,
-  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields), named(archiveIsKeyed),
-  named(mergeFields))
+  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed), named(mergeFields), named(archiveHasMergeRules))
 @attached(
   member, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields), named(archiveIsKeyed),
   named(archiveSubclasses), named(encodeReferences), named(decodeReferences), named(decodeInheritedFields),
-  named(didDecode))
+  named(didDecode), named(mergeFields), named(archiveHasMergeRules))
 public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any] = []) =
   #externalMacro(module: "KeepsakeMacros", type: "ArchivableMacro")
 
@@ -97,6 +109,8 @@ extension Archivable {
   public func encodeReferences(to writer: inout ArchiveWriter) throws {}
   public func decodeReferences(from reader: inout ArchiveReader) throws {}
   public func decodeInheritedFields(from reader: inout ArchiveReader) throws {}
+  public mutating func mergeFields(from other: Self, ancestor: Self?) {}
+  public static var archiveHasMergeRules: Bool { false }
   public static var archiveName: String { String(describing: Self.self) }
   public static var archiveVersion: Int { 1 }
   public static var archiveSubclasses: [any Archivable.Type] { [] }

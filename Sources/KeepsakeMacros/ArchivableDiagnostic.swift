@@ -37,7 +37,7 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeOnLet(let name): "@Merge changes the property: make '\(name)' a 'var'"
     case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
-    case .badMergeRule: "@Merge needs one of .max, .min, .union, .counter or .fields, written out"
+    case .badMergeRule: "@Merge needs one of .max, .min, .union or .counter, written out"
     case .severalNames: "An attribute on several names is unclear: declare them one by one"
     case .subclassesOfValue: "Only a class has subclasses"
     case .badVersion: "version: needs a whole number from 1 on, written out"

@@ -14,10 +14,14 @@ extension ArchivableMacro: MemberMacro {
   ) throws -> [DeclSyntax] {
     // This role runs for every declaration and is the one that reports what is wrong.
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
-    guard model.kind == .object else { return [] }
+    switch model.kind {
+    case .structure: return [DeclSyntax(stringLiteral: StructExpansion(model: model).listing())]
+    case .enumeration: return [DeclSyntax(stringLiteral: EnumExpansion(model: model).listing())]
+    case .object: break
+    }
     let isSubclass =
       protocols.isEmpty && declaration.inheritanceClause != nil
-      && !declaration.inheritedNames.contains { $0 == "Archivable" || $0 == "Mergeable" }
+      && !declaration.inheritedNames.contains { $0 == "Archivable" }
     return ClassExpansion(model: model, isSubclass: isSubclass, declaration: declaration).members()
   }
 }
@@ -34,17 +38,13 @@ extension ArchivableMacro: ExtensionMacro {
     let members: [String]
     switch model.kind {
     case .object: members = []
-    case .structure: members = StructExpansion(model: model).members()
+    case .structure: members = StructExpansion(model: model).members() + MergeExpansion(model: model).members()
     case .enumeration: members = EnumExpansion(model: model).members()
     }
     if wanted.contains("Archivable") {
       extensions.append(try make("extension \(type.trimmed): KeepsakeArchive.Archivable\(clause)", members))
     } else if !members.isEmpty {
       extensions.append(try make("extension \(type.trimmed)\(clause)", members))
-    }
-    if wanted.contains("Mergeable"), model.fields.contains(where: { $0.mergeRule != nil }) {
-      extensions.append(
-        try make("extension \(type.trimmed): KeepsakeArchive.Mergeable\(clause)", [MergeExpansion(model: model).method()]))
     }
     return extensions
   }

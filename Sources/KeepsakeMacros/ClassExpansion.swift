@@ -32,6 +32,7 @@ struct ClassExpansion {
     }
     if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
     if let plain = plainInitializer { members.append(plain) }
+    members += MergeExpansion(model: model).members()
     return members.map { DeclSyntax(stringLiteral: $0) }
   }
 

@@ -3,10 +3,11 @@ struct EnumExpansion {
   let model: DeclarationModel
 
   func members() -> [String] {
-    commonStatics(model) + [listing(), encode(), initializer()]
+    commonStatics(model) + [encode(), initializer()]
   }
 
-  private func listing() -> String {
+  /// Stands in the type itself, where the names in the payloads' types mean what they mean there.
+  func listing() -> String {
     var lines = ["fields.describe(\(model.typeName).self)"]
     for enumCase in model.cases {
       let value = enumCase.payloads.isEmpty && !enumCase.hasKey ? ", \(model.typeName).\(enumCase.name)" : ""
@@ -14,7 +15,7 @@ struct EnumExpansion {
       for payload in enumCase.payloads { lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)") }
     }
     return """
-      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) {
+      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
       \(lines.joined(separator: "\n"))
       }
       """

@@ -150,7 +150,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
   private mutating func rule(_ attribute: AttributeSyntax?) -> String? {
     guard let attribute else { return nil }
     let name = attribute.firstArgument?.as(MemberAccessExprSyntax.self)?.declName.baseName.text
-    guard let name, ["max", "min", "union", "counter", "fields"].contains(name) else {
+    guard let name, ["max", "min", "union", "counter"].contains(name) else {
       report(.badMergeRule, on: Syntax(attribute))
       return nil
     }

@@ -3,18 +3,17 @@ struct StructExpansion {
   let model: DeclarationModel
 
   func members() -> [String] {
-    statics() + [encode(), initializer()]
+    commonStatics(model) + [encode(), initializer()]
   }
 
-  private func statics() -> [String] {
+  /// Stands in the type itself, where the names in the properties' types mean what they mean there.
+  func listing() -> String {
     let listing = model.fields.map { model.listing($0, deferrable: false) }
-    return commonStatics(model) + [
-      """
-      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) {
-      \((["fields.describe(\(model.typeName).self)"] + listing).joined(separator: "\n"))
+    return """
+      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
+      \((["fields.describe(Self.self)"] + listing).joined(separator: "\n"))
       }
       """
-    ]
   }
 
   private func encode() -> String {

@@ -7,6 +7,19 @@ extension Optional: Archivable where Wrapped: Archivable {
   @inlinable public func encode(to writer: inout ArchiveWriter) throws { try Wrapped.archiveWriteOptional(self, to: &writer) }
 
   @inlinable public init(from reader: inout ArchiveReader) throws { self = try Wrapped.archiveReadOptional(from: &reader) }
+
+  public static var archiveHasMergeRules: Bool { Wrapped.archiveHasMergeRules }
+
+  /// Two values merge by their fields; one value is better than none.
+  public mutating func mergeFields(from other: Wrapped?, ancestor: Wrapped??) {
+    guard let theirs = other else { return }
+    guard var mine = self else {
+      self = theirs
+      return
+    }
+    mine.mergeFields(from: theirs, ancestor: ancestor ?? nil)
+    self = mine
+  }
 }
 
 /// A count and the elements.

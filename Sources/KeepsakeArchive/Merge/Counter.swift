@@ -86,6 +86,8 @@ public struct Counter: Equatable, Hashable, Sendable {
 extension Counter: Archivable {
   public static var archiveName: String { "Counter" }
   public static var archiveIsKeyed: Bool { false }
+  public static var archiveHasMergeRules: Bool { true }
+  public mutating func mergeFields(from other: Counter, ancestor: Counter?) { merge(other, ancestor: ancestor) }
   public static func archiveFields(_ fields: ArchiveFieldList) { fields.field("entries", [UInt64: SIMD2<UInt64>].self) }
 
   public func encode(to writer: inout ArchiveWriter) throws {

@@ -206,11 +206,13 @@ extension DeviceEngine {
     if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
   }
 
-  /// The cloud brings a version that was replaced here long ago. If no record that is still here says so, a head says it
-  /// from now on: the record that did was thinned away, and a restored cloud lost its copy.
+  /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says
+  /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
+  /// made while it was open, sent what was replaced here before it ever left.
   private func sayCovered(_ record: VersionRecord, in storage: inout some DeviceStorage) throws {
     for id in try lineage(of: record.slot, in: storage) {
-      if try storage.version(id)?.record.covers.contains(record.id) == true { return }
+      guard let later = try storage.version(id), !later.neverLeft else { continue }
+      if later.record.covers.contains(record.id) { return }
     }
     guard let id = try storage.heads(of: record.slot).first, var head = try storage.version(id) else { return }
     head.record.covers = (head.record.covers + [record.id]).sorted()

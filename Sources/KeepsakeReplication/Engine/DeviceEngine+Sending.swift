@@ -154,7 +154,7 @@ extension DeviceEngine {
       var further: [VersionID] = []
       for id in next where seen.insert(id).inserted {
         looked += 1
-        guard looked <= Self.maximumChain else { return nil }
+        guard looked <= Self.maximumLookBack else { return nil }
         guard let older = try storage.version(id)?.record else { continue }
         let candidate = older.contents.indices.contains(index) ? older.contents[index] : older.contents.first
         if let candidate, candidate != hash, let depth = try storage.cloudDepth(of: candidate), depth < options.maximumDepth,

@@ -36,15 +36,18 @@ package struct DeviceEngine: Sendable {
   /// Times that a content may come damaged, or not at all, before the device goes on without it.
   static let maximumDamaged = 3
   static let maximumGone = 3
-  /// Bases that are followed for one content; the senders stop far below.
-  static let maximumChain = 64
+  /// Bases that are followed for one content. Senders stop at `Options.maximumDepth` by what they know; where two devices sent
+  /// the same content in different encodings the cloud's chain may be a few times as long.
+  static let maximumChain = 256
+  /// Versions of a lineage that are looked at for a base.
+  static let maximumLookBack = 64
 
   let options: Options
   let planted: Set<PlantedBug>
 
   enum Flight: Sendable {
     case exchange(SentExchange)
-    case upload(ContentHash, depth: Int)
+    case upload(ContentHash, depth: Int, base: ContentHash?)
     case download(ContentHash)
   }
   var flight: (request: UInt64, what: Flight)?
@@ -117,9 +120,12 @@ package struct DeviceEngine: Sendable {
       guard case .exchange(let sent)? = land(request) else { return [] }
       try answered(response, to: sent, now: now, &effects, in: &storage, using: &random)
     case .uploaded(let request, let hash):
-      guard case .upload(let expected, let depth)? = land(request) else { return [] }
+      guard case .upload(let expected, let depth, _)? = land(request) else { return [] }
       attempts = 0
-      if hash == expected { try storage.setCloudDepth(depth, of: hash) }
+      if hash == expected {
+        try storage.setCloudDepth(depth, of: hash)
+        sendFull.remove(hash)
+      }
     case .downloaded(let request, let hash, let content):
       guard case .download(let expected)? = land(request) else { return [] }
       attempts = 0
@@ -178,7 +184,7 @@ package struct DeviceEngine: Sendable {
     }
     switch try nextSending(&effects, in: &storage) {
     case .upload(let content, let depth):
-      launch(.upload(content.hash, depth: depth), &effects, using: &random) { .upload(request: $0, content) }
+      launch(.upload(content.hash, depth: depth, base: content.base), &effects, using: &random) { .upload(request: $0, content) }
     case .exchange(let request, let sent):
       exchangeDue = false
       sendFirst = false
@@ -248,7 +254,11 @@ package struct DeviceEngine: Sendable {
     switch what {
     case .download(let hash):
       giveUp(hash, &effects)
-    case .upload(let hash, _):
+    case .upload(let hash, _, let base?):
+      // The cloud lost the base, most likely: alone the content needs none.
+      try storage.setCloudDepth(nil, of: base)
+      sendFull.insert(hash)
+    case .upload(let hash, _, nil):
       try refuse(groupsWith: hash, failure.message, &effects, in: &storage)
     case .exchange(let sent):
       if sent.groups.count > 1 {
