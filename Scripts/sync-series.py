@@ -123,9 +123,9 @@ def run(arguments, root):
 
 def show(row):
     print(
-        "%-52s %8d %11d %10d %10d %10d  %5.1f s  %s"
+        "%-56s %8d %11d %10d %10d %10d  %5.1f s  %s"
         % (
-            row["series"][-52:], row["versions"], row["plain"], row["sent"], row["received"], row["limit"],
+            row["series"][:56], row["versions"], row["plain"], row["sent"], row["received"], row["limit"],
             row["slowestSeconds"], "ok" if row["within"] else "OVER",
         ),
         flush=True,
@@ -148,7 +148,7 @@ def main():
     root = tempfile.mkdtemp(prefix="keepsake-series-")
     try:
         if not arguments.json:
-            print("%-52s %8s %11s %10s %10s %10s" % ("series", "versions", "plain", "sent", "received", "limit"))
+            print("%-56s %8s %11s %10s %10s %10s" % ("series", "versions", "plain", "sent", "received", "limit"))
         result = run(arguments, root)
         if arguments.json:
             print(json.dumps(result, indent=2))

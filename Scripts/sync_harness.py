@@ -105,6 +105,7 @@ class Side:
 
     def start(self, *more):
         self.process = Process(self.command(*more), self.log)
+        self.started = time.monotonic()
         return self.process
 
     def once(self, *more, limit=300):

@@ -60,11 +60,12 @@ struct DeclarationModel {
     isNonisolated = modifiers.contains("nonisolated")
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
-    actor = declaration.attributes.lazy.compactMap { element -> String? in
-      guard case .attribute(let attribute) = element else { return nil }
-      let name = attribute.attributeName.trimmedDescription
-      return name.hasSuffix("Actor") ? name : nil
-    }.first
+    actor =
+      declaration.attributes.lazy.compactMap { element -> String? in
+        guard case .attribute(let attribute) = element else { return nil }
+        let name = attribute.attributeName.trimmedDescription
+        return name.hasSuffix("Actor") ? name : nil
+      }.first
     for parameter in parameters?.parameters ?? [] where parameter.specifier != nil {
       collector.report(.valueParameters, on: Syntax(parameter))
     }

@@ -6,8 +6,7 @@ package import UnixSignals
 
 /// The cloud as a program: everything that a game's devices exchange, kept in one folder.
 package enum KeepsakeServer {
-  /// Runs a server until it is told to stop: by SIGTERM or SIGINT, by `RunningServer.stop()`, or because the task is cancelled
-  /// (which doesn't wait for requests under way).
+  /// Runs a server until it is told to stop: by SIGTERM or SIGINT, by `RunningServer.stop()`, or because the task is cancelled.
   ///
   /// Stopping lets requests under way finish, ends event streams and closes the database. Throws a `ServerError` if the
   /// server can't start.
@@ -30,7 +29,13 @@ package enum KeepsakeServer {
       ],
       gracefulShutdownSignals: signals, logger: logger)
     group.maximumGracefulShutdownDuration = .seconds(configuration.stopSeconds)
-    try await ServiceGroup(configuration: group).run()
+    // A task of its own: were it cancelled in the middle of accepting a connection, NIO would trap. So cancelling is stopping.
+    let running = Task { [group] in try await ServiceGroup(configuration: group).run() }
+    try await withTaskCancellationHandler {
+      try await running.value
+    } onCancel: {
+      stopSwitch.stop()
+    }
   }
 }
 

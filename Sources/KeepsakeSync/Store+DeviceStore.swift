@@ -1,6 +1,4 @@
 package import KeepsakeStore
 
-/// The store of a device is what the service keeps up to date.
-extension KeepsakeStore.Store: DeviceStore {
-  package typealias Transaction = StoreTransaction
-}
+/// The device's own store is synchronized through transactions of its writer.
+extension Store: DeviceStore {}

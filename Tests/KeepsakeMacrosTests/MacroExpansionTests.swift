@@ -1,10 +1,10 @@
+import Foundation
 import KeepsakeMacros
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 import SwiftSyntaxMacrosGenericTestSupport
-import Foundation
 import Testing
 
 @Suite struct MacroExpansionTests {
@@ -27,7 +27,10 @@ import Testing
     applying: String? = nil, fixed: String? = nil, location: Testing.SourceLocation = #_sourceLocation
   ) {
     var stripped = declaration
-    for attribute in ["@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ", "@Key(name) ", "@Key(\"k\") "] {
+    for attribute in [
+      "@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ",
+      "@Key(name) ", "@Key(\"k\") ",
+    ] {
       stripped = stripped.replacingOccurrences(of: attribute, with: "")
     }
     expect(
@@ -109,9 +112,12 @@ import Testing
     refuses(
       "@Archivable struct A {\n  lazy var x = 3\n}", "'lazy var x' is made when needed: mark it @Unsaved", line: 2, column: 3,
       fixIts: ["leave it out with '@Unsaved'"])
-    refuses("@Archivable struct A {\n  var (x, y) = (1, 2)\n}", "@Archivable needs one name for each saved property: split the tuple", line: 2, column: 7)
     refuses(
-      "@Archivable struct A {\n  #if DEBUG\n  var x = 1\n  #endif\n}", "A saved property can't stand inside #if: move it out, or mark it @Unsaved",
+      "@Archivable struct A {\n  var (x, y) = (1, 2)\n}", "@Archivable needs one name for each saved property: split the tuple", line: 2,
+      column: 7)
+    refuses(
+      "@Archivable struct A {\n  #if DEBUG\n  var x = 1\n  #endif\n}",
+      "A saved property can't stand inside #if: move it out, or mark it @Unsaved",
       line: 2, column: 3)
     refuses("@Archivable(version: 0) struct A {\n}", "version: needs a whole number from 1 on, written out", column: 22)
     refuses("@Archivable(subclasses: [Other.self]) struct A {\n}", "Only a class has subclasses", column: 25)
@@ -126,12 +132,15 @@ import Testing
       fixIts: ["change 'let' to 'var'"])
     refuses("@Archivable class A {\n  @Merge(.max) var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
     refuses(
-      "@Archivable struct A {\n  @Merge(rule) var x = 1\n}", "@Merge needs one of .max, .min, .union or .counter, written out", line: 2, column: 3)
-    refuses(
-      "@Archivable struct A {\n  @Key(name) var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")", line: 2,
+      "@Archivable struct A {\n  @Merge(rule) var x = 1\n}", "@Merge needs one of .max, .min, .union or .counter, written out", line: 2,
       column: 3)
     refuses(
-      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2, column: 3)
+      "@Archivable struct A {\n  @Key(name) var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
+      line: 2,
+      column: 3)
+    refuses(
+      "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
+      column: 3)
   }
 
   @Test func aSubclassOverridesAndKeepsTheInitialisersItInherits() {

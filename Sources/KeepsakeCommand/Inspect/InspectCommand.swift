@@ -20,6 +20,17 @@
     @Flag(name: .long, help: "Print JSON.")
     var json = false
 
+    private func inspection(of data: Data) throws -> ArchiveInspection {
+      do {
+        return try ArchiveInspection(of: data)
+      } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
+        let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
+        throw CommandFailure(
+          .data, "\(file) is neither an archive nor a store of Keepsake's",
+          next: data.isEmpty ? "the file is empty" : "it begins with the bytes \(start)")
+      }
+    }
+
     func run() async throws {
       try await CommandRun.reporting(json: json) {
         switch try InputKind(of: file) {
@@ -27,7 +38,7 @@
           let report = try StoreReader.open(at: url).read { try StoreReport($0, path: url.path) }
           if json { Output.document(report) } else { Output.text(report.text) }
         case .archive(let data):
-          let inspection = try ArchiveInspection(of: data)
+          let inspection = try inspection(of: data)
           if json { Output.document(inspection) } else { Output.text(inspection.text()) }
         }
       }
@@ -37,6 +48,7 @@
   /// What a path names, told by its first bytes.
   enum InputKind {
     case store(URL)
+    /// Bytes that are no store; whether they are an archive shows when they are looked into.
     case archive(Data)
 
     /// The most bytes of an archive that are read into memory at once.
@@ -59,11 +71,6 @@
       if start == Self.databaseMagic {
         self = .store(url)
         return
-      }
-      guard ArchiveInspection.isArchive(start) else {
-        throw CommandFailure(
-          .data, "\(path) is neither an archive nor a store of Keepsake's",
-          next: start.isEmpty ? "the file is empty" : "it begins with \(Self.shown(start))")
       }
       let size = try file.seekToEnd()
       guard size <= Self.maximumArchiveBytes else {
@@ -90,12 +97,5 @@
     }
 
     private static let databaseMagic = Data("SQLite format 3\0".utf8)
-
-    private static func shown(_ bytes: Data) -> String {
-      bytes.prefix(8).map { byte in
-        let digits = String(byte, radix: 16)
-        return digits.count == 1 ? "0" + digits : digits
-      }.joined(separator: " ")
-    }
   }
 #endif

@@ -6,7 +6,7 @@ import KeepsakeReplication
 ///
 /// Every transaction touches one container, in which nobody else does anything meanwhile.
 protocol CloudStorage: Sendable {
-  associatedtype Container: ContainerStorage
+  associatedtype Container: CloudContainer
 
   /// Runs `body` in one transaction on a container, which is made if it isn't there; durable when this returns. What `body`
   /// throws undoes all that it did.
@@ -33,6 +33,12 @@ protocol CloudStorage: Sendable {
   func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing?
 
   func close() async throws
+}
+
+/// A container of a cloud, with what only a cloud asks of it.
+protocol CloudContainer: ContainerStorage {
+  /// How many of the changes after `seq` fit in so many bytes, at least one; `Int.max` if all do.
+  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int
 }
 
 /// A content as a cloud keeps it: the encoding as it was received, unread.

@@ -6,7 +6,7 @@ import KeepsakeReplication
 import struct KeepsakeReplication.Cursor
 
 /// One container in SQLite, inside the transaction that lends it.
-struct SQLiteContainer: ContainerStorage {
+struct SQLiteContainer: CloudContainer {
   let db: Database
   let id: Data
   let files: ContentFiles
@@ -163,7 +163,6 @@ struct SQLiteContainer: ContainerStorage {
     }
   }
 
-  /// How many of the changes after `seq` fit in so many bytes, at least one; `Int.max` if all do.
   func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int {
     guard seq < Cursor.maximumSeq else { return .max }
     let sizes = try rows(

@@ -56,14 +56,18 @@ final class CannedServer: Sendable {
     Thread.detachNewThread { [self] in
       while true {
         let connection = accept(listener, nil, nil)
-        guard connection >= 0 else { return }
+        guard connection >= 0 else {
+          // Only here, where nobody uses it any more: a number that is closed elsewhere may be somebody else's by now.
+          close(listener)
+          return
+        }
         let goesOn = state.withLock { state in
           if !state.isStopped { state.connections.append(connection) }
           return !state.isStopped
         }
         guard goesOn else {
           close(connection)
-          return
+          continue
         }
         Thread.detachNewThread { [self] in serve(connection, reply) }
       }
@@ -72,18 +76,21 @@ final class CannedServer: Sendable {
 
   /// Nobody listens any more, and open connections end.
   func stop() {
-    let open = state.withLock { state in
+    state.withLock { state in
+      guard !state.isStopped else { return }
       state.isStopped = true
-      defer { state.connections = [] }
-      return state.connections
+      shutdown(listener, Int32(2))
+      for connection in state.connections { shutdown(connection, Int32(2)) }
     }
-    shutdown(listener, Int32(2))
-    close(listener)
-    for connection in open { shutdown(connection, Int32(2)) }
   }
 
   private func serve(_ connection: Int32, _ reply: @Sendable (String, Int) -> Reply) {
-    defer { close(connection) }
+    defer {
+      state.withLock { state in
+        state.connections.removeAll { $0 == connection }
+        close(connection)
+      }
+    }
     while let head = readRequest(connection) {
       let number = state.withLock { state in
         state.requests.append(head)
