@@ -20,7 +20,20 @@
     @Flag(name: .long, help: "Print JSON.")
     var json = false
 
-    private func inspection(of data: Data) throws -> ArchiveInspection {
+    /// What a look found.
+    enum Finding {
+      case store(StoreReport)
+      case archive(ArchiveInspection)
+    }
+
+    static func look(at path: String) throws -> Finding {
+      switch try InputKind(of: path) {
+      case .store(let url): .store(try StoreReader.open(at: url).read { try StoreReport($0, path: url.path) })
+      case .archive(let data): .archive(try inspection(of: data, at: path))
+      }
+    }
+
+    private static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
       do {
         return try ArchiveInspection(of: data)
       } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
@@ -33,12 +46,10 @@
 
     func run() async throws {
       try await CommandRun.reporting(json: json) {
-        switch try InputKind(of: file) {
-        case .store(let url):
-          let report = try StoreReader.open(at: url).read { try StoreReport($0, path: url.path) }
+        switch try Self.look(at: file) {
+        case .store(let report):
           if json { Output.document(report) } else { Output.text(report.text) }
-        case .archive(let data):
-          let inspection = try inspection(of: data)
+        case .archive(let inspection):
           if json { Output.document(inspection) } else { Output.text(inspection.text()) }
         }
       }

@@ -67,6 +67,8 @@
     let clock: Clock
     /// Called between the steps of the work; throws to stop there as a crash would.
     let checkpoint: (MirrorStep, SavePath?) throws -> Void
+    /// Told how many files of a look are done, of how many.
+    var progress: (Int, Int) -> Void = { _, _ in }
     var random = SystemRandomNumberGenerator()
     var placed: PlacedTable
     var held: [Held] = []
@@ -139,7 +141,8 @@
       listing.issues.forEach(report)
       try attempt(nil) { try self.lookAtHeld() }
       let paths = Set(listing.files.keys).union(placed.paths).union(doubtful)
-      for path in paths.sorted() {
+      for (done, path) in paths.sorted().enumerated() {
+        progress(done, paths.count)
         if let retry = retries[path], clock.uptime() < retry {
           pass.troubled += 1
           continue

@@ -16,8 +16,9 @@
     static let maximumComponents = 32
     /// What a mirrored file's slot is called, before its path.
     static let slotPrefix = "file:"
-    /// Components that begin like this, in any case, are Keepsake's own: the state folder and temporaries.
-    static let reservedPrefix = ".keepsake"
+    /// Components of this name, or that begin with it and a hyphen, in any case, are Keepsake's own: the state folder and
+    /// temporaries.
+    static let reservedName = ".keepsake"
 
     private let bytes: [UInt8]
 
@@ -65,10 +66,13 @@
     }
 
     static func isReserved(_ component: some Collection<UInt8>) -> Bool {
-      let lowercase = component.prefix(reservedPrefix.utf8.count).map { byte in
+      let name = Array(reservedName.utf8)
+      let lowercase = component.prefix(name.count).map { byte in
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
       }
-      return lowercase == Array(reservedPrefix.utf8)
+      guard lowercase == name else { return false }
+      let next = component.dropFirst(name.count).first
+      return next == nil || next == UInt8(ascii: "-")
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
@@ -86,7 +90,7 @@
       case .absolute: "the path is absolute; only paths inside the folder are synced"
       case .emptyComponent: "the path has an empty component"
       case .escapes: "the path has a component \".\" or \"..\"; only paths inside the folder are synced"
-      case .reserved: "names that begin with \(SavePath.reservedPrefix) are Keepsake's own"
+      case .reserved: "\(SavePath.reservedName) and names that begin with \(SavePath.reservedName)- are Keepsake's own"
       case .controlCharacter: "the name has a control character; rename the file to sync it"
       case .tooLong:
         "the path is too long (at most \(SavePath.maximumBytes) bytes, \(SavePath.maximumComponentBytes) a component)"

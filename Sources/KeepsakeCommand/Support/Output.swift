@@ -12,8 +12,11 @@
     }
 
     /// One JSON object on one line.
-    static func line(_ value: some Encodable) {
-      write(encode(value, pretty: false), to: .standardOutput)
+    static func line(_ value: some Encodable) { text(json(value)) }
+
+    /// One JSON object as one line, without its end.
+    static func json(_ value: some Encodable) -> String {
+      String(decoding: encode(value, pretty: false).dropLast(), as: UTF8.self)
     }
 
     /// One JSON document for people and programs.

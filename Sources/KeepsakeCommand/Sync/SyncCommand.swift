@@ -69,7 +69,10 @@
             folder: folder, state: state, cloud: url, appKey: appKey, joinCode: join, showsPairingCode: pair, once: once,
             intervalMilliseconds: interval, settleMilliseconds: settle),
           reporter: reporter)
-        try await session.run(stop: StopSignals())
+        let signals = StopSignals()
+        try await session.run(stop: signals.stream)
+        // They are caught for as long as it lives.
+        withExtendedLifetime(signals) {}
       }
     }
   }

@@ -52,12 +52,20 @@
     }
 
     private let json: Bool
+    private let write: (String) -> Void
     private let progress: ProgressLine
     private var lastPhase: SyncStatus.Phase?
 
-    init(json: Bool) {
+    /// Lines go to `write`.
+    init(json: Bool, write: @escaping (String) -> Void = Output.text) {
       self.json = json
+      self.write = write
       progress = ProgressLine(quiet: json)
+    }
+
+    /// Tells how far a look at the folder is.
+    func looking(_ done: Int, of all: Int) {
+      progress.update("looked at \(done) of \(all) files")
     }
 
     func ready(folder: String, state: String, credentials: CloudCredentials) {
@@ -137,7 +145,7 @@
       let wire = "sent \(Printable.size(end.bytesSent)), received \(Printable.size(end.bytesReceived)) on the wire"
       let owed = end.waiting > 0 ? "; \(end.waiting) commits wait for the cloud" : ""
       let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
-      if json { Output.line(end) } else { Output.text("\(done); \(wire)\(owed)\(trouble)") }
+      write(json ? Output.json(end) : "\(done); \(wire)\(owed)\(trouble)")
     }
 
     private func isSameTrouble(_ phase: SyncStatus.Phase) -> Bool {
@@ -162,12 +170,8 @@
     private func shown(_ path: SavePath) -> String { Printable.text(path.text) }
 
     private func say(_ line: Line, _ text: String) {
-      if json {
-        Output.line(line)
-      } else {
-        progress.clear()
-        Output.text(text)
-      }
+      progress.clear()
+      write(json ? Output.json(line) : text)
     }
   }
 #endif

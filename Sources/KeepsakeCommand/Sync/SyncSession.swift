@@ -117,13 +117,10 @@
     }
 
     /// Syncs until it is told to stop, or until nothing is owed.
-    func run(stop: StopSignals) async throws {
-      let tasks = startTasks(stop: stop.stream)
-      defer {
-        tasks.forEach { $0.cancel() }
-        // The signals are caught for as long as it lives.
-        withExtendedLifetime(stop) {}
-      }
+    func run(stop: AsyncStream<Int32>) async throws {
+      let tasks = startTasks(stop: stop)
+      defer { tasks.forEach { $0.cancel() } }
+      mirror.progress = { [reporter] in reporter.looking($0, of: $1) }
       var failure: (any Error)?
       do {
         try await firstLook()
@@ -167,7 +164,10 @@
       for await _ in inbox.wakes {
         if try take() { return }
         try look()
-        reporter.tell(service.status, files: lastPass.unsettled)
+        let status = service.status
+        reporter.tell(status, files: lastPass.unsettled)
+        // Nothing goes on by itself then: whoever runs this has to know.
+        if case .halted(let failure) = status.phase { throw failure }
       }
     }
 
@@ -184,6 +184,9 @@
         } catch SyncError.refused(let refusals) {
           reporter.refused(refusals)
           throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
+        } catch SyncError.notRunning {
+          // Told to stop meanwhile.
+          return
         }
         if try take() { return }
         try mirror.doubtEverything()
@@ -218,11 +221,16 @@
 
     private func startTasks(stop: AsyncStream<Int32>) -> [Task<Void, Never>] {
       let inbox = inbox
+      let service = service
       let news = service.news
       let interval = Duration.milliseconds(options.intervalMilliseconds)
       return [
         Task {
-          for await _ in stop { inbox.post { $0.stop = true } }
+          for await _ in stop {
+            inbox.post { $0.stop = true }
+            // Ends what waits for the cloud.
+            await service.pause()
+          }
         },
         Task {
           while !Task.isCancelled {

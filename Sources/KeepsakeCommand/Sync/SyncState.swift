@@ -6,7 +6,7 @@
   /// What a synced folder keeps about itself: a store, the device's credentials, the table of placed files.
   struct SyncState {
     /// The state's folder inside the synced one.
-    static let folderName = SavePath.reservedPrefix
+    static let folderName = SavePath.reservedName
     private static let credentialsName = "credentials.json"
     /// Credentials are some hundred bytes.
     private static let maximumCredentialsBytes = 64 * 1024
