@@ -86,7 +86,8 @@ public protocol Archivable {
 ///   - subclasses: The archivable subclasses that may stand where this class is declared.
 @attached(
   extension, conformances: Archivable,
-  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed), named(mergeFields), named(archiveHasMergeRules))
+  names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveIsKeyed), named(mergeFields),
+  named(archiveHasMergeRules))
 @attached(
   member, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields), named(archiveIsKeyed),

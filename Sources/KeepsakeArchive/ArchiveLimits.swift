@@ -21,6 +21,9 @@ public struct ArchiveLimits: Sendable, Equatable {
 
   /// How deeply a type expression such as `[[Int?]]` may nest; Swift source never comes near.
   static let typeDepth = 64
+  /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
+  /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
+  static let describedLevels = 4
   /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
   @usableFromInline static let reservedElements = 1 << 16

@@ -25,6 +25,10 @@ struct DeclarationModel {
   let kind: Kind
   let name: String
   let access: String
+  /// The global actor in the declaration's attributes: the conformance belongs to it, too.
+  let actor: String?
+  /// Said to be of no actor, which its extension must repeat.
+  let isNonisolated: Bool
   let isFinal: Bool
   let savedName: String?
   let version: String?
@@ -53,8 +57,15 @@ struct DeclarationModel {
       return nil
     }
     let modifiers = declaration.modifiers.map(\.name.text)
+    isNonisolated = modifiers.contains("nonisolated")
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
+    actor =
+      declaration.attributes.lazy.compactMap { element -> String? in
+        guard case .attribute(let attribute) = element else { return nil }
+        let name = attribute.attributeName.trimmedDescription
+        return name.hasSuffix("Actor") ? name : nil
+      }.first
     for parameter in parameters?.parameters ?? [] where parameter.specifier != nil {
       collector.report(.valueParameters, on: Syntax(parameter))
     }
@@ -151,6 +162,9 @@ struct DeclarationModel {
     let base = savedName.map { $0.filter { $0 != "\"" } } ?? name
     return "\"\(base)<\(parts.joined(separator: ", "))>\""
   }
+
+  var extensionKeyword: String { isNonisolated ? "nonisolated extension" : "extension" }
+  var conformance: String { (actor.map { "@\($0) " } ?? "") + "KeepsakeArchive.Archivable" }
 
   /// A class states its parameters' conformance itself.
   var whereClause: String {

@@ -100,7 +100,6 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     let isUnsaved = variable.attributes.named("Unsaved") != nil
     let keyAttribute = variable.attributes.named("Key")
     let mergeAttribute = variable.attributes.named("Merge")
-    if variable.bindings.count > 1 && (keyAttribute != nil || mergeAttribute != nil) { report(.severalNames, on: Syntax(variable)) }
     var strength = StoredField.Strength.strong
     for modifier in variable.modifiers {
       if modifier.name.text == "weak" { strength = .weak }

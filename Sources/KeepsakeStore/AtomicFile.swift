@@ -48,6 +48,27 @@ package enum AtomicFile {
     try syncFolder(folder)
   }
 
+  /// The bytes of the file at `url`, nil if there is none. Throws `tooLarge` before it reads more than it may.
+  package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
+    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
+    }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    let bytes: Data
+    do {
+      // One more than allowed tells whether there is more; a file may grow while it is read.
+      bytes = try handle.read(upToCount: maximumBytes &+ 1) ?? Data()
+    } catch {
+      throw StoreError(.io, "reading \(url.path) failed", cause: error)
+    }
+    guard bytes.count <= maximumBytes else {
+      throw StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
+    }
+    return bytes
+  }
+
   /// Makes the names in a folder durable.
   package static func syncFolder(_ path: String) throws {
     let folder = open(path, O_RDONLY | O_CLOEXEC)

@@ -21,7 +21,10 @@ import Testing
   var to: ToLoop
   init() { to = ToLoop(loop: nil) }
 }
-@Archivable indirect enum Deep { case end, more(Deep) }
+@Archivable indirect enum Deep {
+  case end
+  case more(Deep)
+}
 
 @Archivable final class Hooked {
   var next: Hooked?
@@ -152,9 +155,30 @@ import Testing
     limits = ArchiveLimits()
     limits.stringBytes = 3
     #expect(throws: ArchiveError.self) { try Archive.decode(String.self, from: Archive.encode("four"), limits: limits) }
+    #expect(throws: ArchiveError.self) { try Archive.encode("four", limits: limits) }
     limits = ArchiveLimits()
     limits.objects = 2
     #expect(throws: ArchiveError.self) { try Archive.encode((0..<3).map { Node($0) }, limits: limits) }
+  }
+
+  @Test func theDeepestAllowedNestingFitsOnASmallStack() {
+    nonisolated(unsafe) var result: String?
+    let done = DispatchSemaphore(value: 0)
+    let thread = Thread {
+      var deep = Deep.end
+      for _ in 1..<ArchiveLimits.standard.depth { deep = .more(deep) }
+      do {
+        _ = try Archive.decode(Deep.self, from: Archive.encode(deep))
+        result = "read"
+      } catch {
+        result = "\(error)"
+      }
+      done.signal()
+    }
+    thread.stackSize = 512 << 10
+    thread.start()
+    done.wait()
+    #expect(result == "read")
   }
 
   @Test func hooksSeeTheContextAndTheWholeGraph() throws {

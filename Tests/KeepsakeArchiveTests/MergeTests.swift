@@ -17,6 +17,11 @@ import Testing
   var total = Score()
 }
 
+@Archivable struct Named {
+  var name: String?
+  @Merge(.max) var level = 1
+}
+
 @Archivable final class Log { @Merge(.union) var lines: Set<Int> = [] }
 
 @Suite struct MergeTests {
@@ -52,6 +57,16 @@ import Testing
     var helmet = Profile()
     helmet.hat = "helmet"
     #expect(merged(helmet, crown, Profile()).hat == "helmet")
+  }
+
+  @Test func withoutAnAncestorAnEmptyNameStaysEmpty() {
+    var (mine, theirs) = (Named(name: nil), Named(name: "x"))
+    mine.mergeFields(from: theirs, ancestor: nil)
+    #expect(mine.name == nil)
+    mine.mergeFields(from: theirs, ancestor: Named(name: nil))
+    #expect(mine.name == "x")
+    theirs.mergeFields(from: Named(name: nil), ancestor: Named(name: "x"))
+    #expect(theirs.name == nil)
   }
 
   @Test func nestedValuesMergeByTheirOwnRules() {

@@ -57,8 +57,15 @@ final class Unlisted: Creature {}
   indirect case both(Event, Event)
 }
 
-@Archivable enum Rank: String { case low, middle = "mid", high }
-@Archivable enum Level: Int, CaseIterable { case one = 1, two, three }
+@Archivable enum Rank: String {
+  case low
+  case middle = "mid"
+  case high
+}
+@Archivable enum Level: Int, CaseIterable {
+  case one = 1
+  case two, three
+}
 
 @Archivable struct Everything: Equatable {
   var i = -5
@@ -108,7 +115,11 @@ final class Unlisted: Creature {}
 }
 
 enum Space {
-  @Archivable struct Ship: Equatable { private(set) var speed = 3.0, turn = 1.0; init() {} ; mutating func go() { speed += 1 } }
+  @Archivable struct Ship: Equatable {
+    private(set) var speed = 3.0, turn = 1.0
+    init() {}
+    mutating func go() { speed += 1 }
+  }
   @Archivable fileprivate struct Hidden { var x = 1 }
   static func hiddenRoundTrip() throws -> Int {
     try Archive.decode(Hidden.self, from: Archive.encode(Hidden(x: 7))).x

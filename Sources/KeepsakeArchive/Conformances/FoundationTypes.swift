@@ -6,8 +6,7 @@ extension Data: Archivable {
   public static var archiveIsKeyed: Bool { false }
 
   public func encode(to writer: inout ArchiveWriter) throws {
-    writer.putVarint(UInt64(count))
-    withUnsafeBytes { writer.putBytes($0) }
+    try withUnsafeBytes { try writer.putMeasured($0) }
   }
 
   public init(from reader: inout ArchiveReader) throws {

@@ -28,7 +28,8 @@ extension ArchivableInteger {
       self = Self(truncatingIfNeeded: try reader.takeByte())
     } else {
       let raw = try reader.takeVarint()
-      let value = Self.isSigned
+      let value =
+        Self.isSigned
         ? Self(exactly: Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)) : Self(exactly: raw)
       guard let value else { throw reader.damaged("An integer is out of its type's range") }
       self = value

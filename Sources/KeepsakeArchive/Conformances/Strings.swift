@@ -5,10 +5,7 @@ extension String: Archivable {
 
   @inlinable public func encode(to writer: inout ArchiveWriter) throws {
     var copy = self
-    copy.withUTF8 { bytes in
-      writer.putVarint(UInt64(bytes.count))
-      writer.putBytes(UnsafeRawBufferPointer(bytes))
-    }
+    try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }
   }
 
   @inlinable public init(from reader: inout ArchiveReader) throws {

@@ -1,15 +1,4 @@
 import Foundation
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#else
-import ucrt
-#endif
 
 /// Writes values into an archive's bytes.
 ///
@@ -28,6 +17,7 @@ public struct ArchiveWriter: ~Copyable {
   var fieldBase = 0
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
+  @usableFromInline let stringLimit: Int
   /// Above zero while a set element or key is written only to be compared: objects get no numbers then.
   private var fingerprints = 0
   private var referencesInFingerprint = 0
@@ -40,6 +30,7 @@ public struct ArchiveWriter: ~Copyable {
     self.core = core
     self.writer = writer
     depthLimit = core.limits.depth
+    stringLimit = core.limits.stringBytes
     let capacity = 1024
     base = Self.allocate(capacity)
     cursor = base + ArchiveLayout.headerBytes
@@ -113,6 +104,17 @@ public struct ArchiveWriter: ~Copyable {
     reserve(MemoryLayout<T>.size)
     cursor.storeBytes(of: value.littleEndian, as: T.self)
     cursor += MemoryLayout<T>.size
+  }
+
+  /// The length and the bytes of a string or data value.
+  @inlinable mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
+    if bytes.count > stringLimit { throw tooLong(bytes.count) }
+    putVarint(UInt64(bytes.count))
+    putBytes(bytes)
+  }
+
+  @usableFromInline func tooLong(_ count: Int) -> ArchiveError {
+    ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(stringLimit)")
   }
 
   @inlinable mutating func putBytes(_ bytes: UnsafeRawBufferPointer) {
@@ -292,7 +294,11 @@ public struct ArchiveWriter: ~Copyable {
     (base + 10).storeBytes(of: 0, as: UInt16.self)
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
-    let data = Data(bytesNoCopy: base, count: offset, deallocator: .free)
+    let length = offset
+    // Growth by doubling left up to half of the memory unused, and the bytes may be kept for long.
+    if let exact = realloc(base, length) { base = exact }
+    cursor = base + length
+    let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
     // The small allocation is what `deinit` frees.
     base = Self.allocate(1)
     cursor = base

@@ -1,4 +1,4 @@
-import Synchronization
+import Foundation
 
 /// The description of everything that a root type leads to, made once per process and root type.
 ///
@@ -19,14 +19,27 @@ final class CompiledSchema: @unchecked Sendable {
     bytes = schema.encoded(from: 0)
   }
 
-  private static let cache = Mutex<[ObjectIdentifier: CompiledSchema]>([:])
-
   static func of<V: Archivable>(_ type: V.Type) throws -> CompiledSchema {
-    let id = ObjectIdentifier(type)
-    // Built outside the lock: describing a type runs the game's code.
-    let compiled = cache.withLock { $0[id] } ?? CompiledSchema(type)
-    cache.withLock { if $0[id] == nil { $0[id] = compiled } }
+    let compiled = SchemaCache.shared.schema(for: ObjectIdentifier(type)) { CompiledSchema(type) }
     if let problem = compiled.problem { throw problem }
     return compiled
+  }
+}
+
+/// The schemas made so far. All access to `schemas` is under `lock`, which is why it may be shared.
+private final class SchemaCache: @unchecked Sendable {
+  static let shared = SchemaCache()
+  private let lock = NSLock()
+  private var schemas: [ObjectIdentifier: CompiledSchema] = [:]
+
+  func schema(for id: ObjectIdentifier, make: () -> CompiledSchema) -> CompiledSchema {
+    if let known = lock.withLock({ schemas[id] }) { return known }
+    // Outside the lock: describing a type runs the game's code.
+    let new = make()
+    return lock.withLock {
+      if let known = schemas[id] { return known }
+      schemas[id] = new
+      return new
+    }
   }
 }

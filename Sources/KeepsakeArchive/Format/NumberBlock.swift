@@ -14,10 +14,10 @@
   @usableFromInline func copy(to target: UnsafeMutableRawBufferPointer) throws {
     guard count > 0 else { return }
     #if _endian(little)
-      if saved == wanted, width == wanted.scalarBytes {
-        target.copyMemory(from: bytes)
-        return
-      }
+    if saved == wanted, width == wanted.scalarBytes {
+      target.copyMemory(from: bytes)
+      return
+    }
     #endif
     switch wanted {
     case .int8: try fill(target, Int8.self)
@@ -163,9 +163,9 @@ extension ArchiveWriter {
 
   private mutating func putWhole<T: FixedWidthInteger>(_ bytes: UnsafeRawBufferPointer, _ type: T.Type) {
     #if _endian(little)
-      putBytes(bytes)
+    putBytes(bytes)
     #else
-      for value in bytes.assumingMemoryBound(to: type) { putFixed(value) }
+    for value in bytes.assumingMemoryBound(to: type) { putFixed(value) }
     #endif
   }
 }

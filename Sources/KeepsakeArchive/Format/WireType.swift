@@ -1,11 +1,26 @@
 /// The code of a saved value's layout: one byte of the schema.
 @usableFromInline enum WireCode: UInt8, Sendable {
   case bool = 1
-  case int8 = 2, int16 = 3, int32 = 4, int64 = 5
-  case uint8 = 6, uint16 = 7, uint32 = 8, uint64 = 9
-  case float = 10, double = 11
-  case string = 12, data = 13, date = 14, uuid = 15, url = 16
-  case optional = 32, array = 33, set = 34, dictionary = 35, vector = 36
+  case int8 = 2
+  case int16 = 3
+  case int32 = 4
+  case int64 = 5
+  case uint8 = 6
+  case uint16 = 7
+  case uint32 = 8
+  case uint64 = 9
+  case float = 10
+  case double = 11
+  case string = 12
+  case data = 13
+  case date = 14
+  case uuid = 15
+  case url = 16
+  case optional = 32
+  case array = 33
+  case set = 34
+  case dictionary = 35
+  case vector = 36
   case named = 48
 
   var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }

@@ -133,8 +133,7 @@ struct ValueParser {
   private mutating func nested(_ wire: WireNode) throws -> ArchiveValue {
     depth += 1
     defer { depth -= 1 }
-    // Optionals and structs count here, too, which decoding into types doesn't count: hence twice the limit.
-    guard depth <= limits.depth * 2 else {
+    guard depth <= limits.depth * ArchiveLimits.describedLevels else {
       throw ArchiveError(.limit, "Values are nested more than \(limits.depth) levels deep", offset: input.offset)
     }
     switch wire.code {

@@ -77,6 +77,14 @@ final class HTTPSession: Sendable {
     guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
       throw TransportFailure(.rejected, "A server's address begins with http: or https:.")
     }
+    var request = request
+    #if canImport(FoundationNetworking)
+    if body != nil {
+      // Off Apple's platforms, Foundation can't send a body a second time: where a kept connection dies under it, the request
+      // hangs, busily, until its time is over. So what has a body gets a connection of its own.
+      request.setValue("close", forHTTPHeaderField: "Connection")
+    }
+    #endif
     let (session, wasAnswered, number) = current.withLock { ($0.session, $0.wasAnswered, $0.number) }
     traffic?.didSend(body?.count ?? 0)
     let task = body.map { session.uploadTask(with: request, from: $0) } ?? session.dataTask(with: request)

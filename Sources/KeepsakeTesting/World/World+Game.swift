@@ -174,12 +174,13 @@ extension World {
         + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })")
     if crash == .beforeCommit {
       report.statistics.crashesBeforeCommit += 1
+      let after = devices[index].storage
       devices[index].storage = before
       trace(24, UInt64(index), words: "device \(index) crashes before that is committed")
-      if options.planted.contains(.acknowledgeBeforeCommit) { note(draft, index, seen, paired) }
+      if options.planted.contains(.acknowledgeBeforeCommit) { note(draft, index, seen, paired, Set(after.wallet()?.recent ?? [])) }
       return open(index)
     }
-    note(draft, index, seen, paired)
+    note(draft, index, seen, paired, Set(devices[index].storage.wallet()?.recent ?? []))
     checkRetreats(index)
     if crash == .afterCommit {
       report.statistics.crashesAfterCommit += 1
@@ -189,7 +190,10 @@ extension World {
     step(index, .committed)
   }
 
-  private func note(_ draft: CommitDraft, _ index: Int, _ seen: [VersionID: Set<VersionID>], _ paired: VersionID?) {
+  private func note(
+    _ draft: CommitDraft, _ index: Int, _ seen: [VersionID: Set<VersionID>], _ paired: VersionID?,
+    _ performed: Set<OperationID>
+  ) {
     func write(_ write: Model.Write) {
       devices[index].journal.append(model.writes.count)
       model.writes.append((write, false))
@@ -206,8 +210,7 @@ extension World {
       write(.cell(cell.key, cell.change))
     }
     // A claim that was made here before changes nothing.
-    let performed = Set(devices[index].storage.wallet()?.recent ?? [])
-    for operation in draft.wallet where performed.contains(operation.id) || options.planted.contains(.acknowledgeBeforeCommit) {
+    for operation in draft.wallet where performed.contains(operation.id) {
       model.operations[operation.id] = operation
       write(.operation(operation.id))
     }

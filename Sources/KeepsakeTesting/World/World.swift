@@ -98,7 +98,8 @@ package final class World {
   /// Lives the world through. Can be called once.
   package func run() -> WorldReport {
     report.statistics.worlds = 1
-    for _ in 0..<Int.random(in: 3...4, using: &random) { addDevice(SimulatedDevice()) }
+    // Some are played for a while before they ever hear of the cloud.
+    for _ in 0..<Int.random(in: 3...4, using: &random) { addDevice(SimulatedDevice(), online: !random.once(in: 3)) }
     var time = now
     for _ in 0..<options.operations {
       time += Int64.random(in: 0...3_000, using: &random)
@@ -172,8 +173,9 @@ package final class World {
 
   // MARK: Devices
 
-  func addDevice(_ storage: SimulatedDevice, writer: WriterID? = nil) {
+  func addDevice(_ storage: SimulatedDevice, online: Bool = true, writer: WriterID? = nil) {
     var device = Device()
+    device.online = online
     device.storage = storage
     if random.once(in: 4) {
       device.skew = Int64.random(in: -400_000_000_000...400_000_000_000, using: &random)

@@ -45,7 +45,6 @@ package struct WorldStatistics: Hashable, Sendable {
   package var deletes = 0
   package var resets = 0
   package var skewedClocks = 0
-  package var skipped = 0
 
   package init() {}
 
@@ -68,7 +67,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
       \.serverRestores, \.restarts, \.pages, \.uploads, \.downloads, \.missingContents, \.forks, \.fences, \.recalls,
-      \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.skewedClocks, \.skipped,
+      \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.skewedClocks,
     ]
   }
 }
