@@ -60,7 +60,8 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  private struct Hello: Encodable {
+  /// The line that `--json` prints once the server listens.
+  struct Hello: Codable {
     var url: String
     var port: Int
     var appKeys: [String]
