@@ -87,6 +87,7 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   private let isExact: Bool
   private let isKeyed: Bool
   private let hasReferences: Bool
+  private var built: ContiguousArray<T> = []
 
   init(_ run: ArchiveFile.Run, file: ArchiveSchema, plan: FieldPlan?) {
     self.run = run
@@ -101,14 +102,18 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
 
   override func build(_ reader: inout ArchiveReader) throws {
     reader.deferred = deferred
+    built.reserveCapacity(run.ids.count)
     for id in run.ids {
       try prepare(&reader)
       if isKeyed {
-        reader.core.objects[Int(id)] = try reader.openKeyed(T.self) { try T(from: &$0) } as AnyObject
+        let object = try reader.openKeyed(T.self) { try T(from: &$0) }
+        built.append(object)
+        reader.core.objects[Int(id)] = object as AnyObject
       } else {
         let object = try T(from: &reader)
         try object.decodeInheritedFields(from: &reader)
         try reader.closeObject()
+        built.append(object)
         reader.core.objects[Int(id)] = object as AnyObject
       }
     }
@@ -117,8 +122,7 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   override func connect(_ reader: inout ArchiveReader) throws {
     guard hasReferences else { return }
     reader.deferred = deferred
-    for id in run.ids {
-      guard let object = reader.core.objects[Int(id)] as? T else { throw reader.damaged("An object is missing") }
+    for object in built {
       try prepare(&reader)
       if isKeyed {
         try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
@@ -130,10 +134,7 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   }
 
   override func finish(_ core: ReaderCore) throws {
-    for id in run.ids {
-      guard let object = core.objects[Int(id)] as? T else { continue }
-      try object.didDecode(context: core.context)
-    }
+    for object in built { try object.didDecode(context: core.context) }
   }
 
   private func prepare(_ reader: inout ArchiveReader) throws {
