@@ -103,12 +103,13 @@ extension World {
       } catch {
         violation("the cloud refuses what device \(index) sent: \(error)")
       }
-      if cloud.position().seq > before.seq { announce(cloud.position().seq, butNot: index) }
+      if cloud.position().seq > before.seq { announce(cloud.position().seq) }
     }
   }
 
-  private func announce(_ seq: UInt64, butNot origin: Int) {
-    for index in devices.indices where index != origin {
+  /// Tells every device, the one that made the change too: perhaps before its answer is there.
+  private func announce(_ seq: UInt64) {
+    for index in devices.indices {
       guard calm || (devices[index].online && !random.once(in: 3)) else { continue }
       schedule(
         after: Int64.random(in: 1...300, using: &random),
