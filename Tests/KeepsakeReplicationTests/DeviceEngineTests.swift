@@ -35,6 +35,27 @@ import Testing
     #expect(lab.devices[0].news.contains(.caughtUp))
   }
 
+  @Test("A device answers the news of its own change, and the battery pays")
+  func ownAnnouncements() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    try lab.commit(0, Lab.level(1))
+    try lab.step(0, .committed)
+    let (number, request) = try #require(exchange(&lab))
+    let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+    // The event stream is faster than the answer.
+    try lab.step(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    try lab.step(0, .answered(request: number, response))
+    #expect(exchange(&lab) == nil)
+    // A cloud that announces what it never shows is looked at once, not for ever.
+    try lab.step(0, .announced(CloudEvent(seq: 1_000)))
+    lab.devices[0].exchanges = 0
+    let asked = try #require(exchange(&lab))
+    let answer = try CloudAcceptance.exchange(asked.request, now: 0, in: &lab.cloud, using: &lab.random)
+    try lab.step(0, .answered(request: asked.number, answer))
+    #expect(exchange(&lab) == nil)
+  }
+
   @Test("A late or foreign answer is taken for the current one")
   func strangersChangeNothing() throws {
     var lab = try Lab()
