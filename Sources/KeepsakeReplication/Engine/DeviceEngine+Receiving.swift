@@ -21,6 +21,7 @@ extension DeviceEngine {
       try offerEverything(in: &storage)
       paging = false
       complete = false
+      announced = 0
       exchangeDue = true
       needs = nil
       return
@@ -32,6 +33,8 @@ extension DeviceEngine {
       try storage.stage(response.changes)
       needs = nil
     }
+    // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
+    if sent.announced == announced { announced = 0 }
     paging = response.more
     complete = !response.more || planted.contains(.showHalfPages)
     for content in response.contents { try take(content, &effects, in: &storage) }
@@ -206,11 +209,13 @@ extension DeviceEngine {
     if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
   }
 
-  /// The cloud brings a version that was replaced here long ago. If no record that is still here says so, a head says it
-  /// from now on: the record that did was thinned away, and a restored cloud lost its copy.
+  /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says
+  /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
+  /// made while it was open, sent what was replaced here before it ever left.
   private func sayCovered(_ record: VersionRecord, in storage: inout some DeviceStorage) throws {
     for id in try lineage(of: record.slot, in: storage) {
-      if try storage.version(id)?.record.covers.contains(record.id) == true { return }
+      guard let later = try storage.version(id), !later.neverLeft else { continue }
+      if later.record.covers.contains(record.id) { return }
     }
     guard let id = try storage.heads(of: record.slot).first, var head = try storage.version(id) else { return }
     head.record.covers = (head.record.covers + [record.id]).sorted()
@@ -269,6 +274,12 @@ extension DeviceEngine {
   mutating func nextDownload(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws -> ContentHash? {
+    // A base may have come another way: inside an answer, or because the game saved the very same bytes.
+    for _ in held.indices {
+      guard let last = held.last, let base = last.base, try storage.hasContent(base) else { break }
+      held.removeLast()
+      try take(last, &effects, in: &storage)
+    }
     if let base = held.last?.base {
       if held.count <= Self.maximumChain { return base }
       // No sender makes chains like this.

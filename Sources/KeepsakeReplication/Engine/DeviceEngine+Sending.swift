@@ -7,9 +7,20 @@ extension DeviceEngine {
 
   /// Whether an exchange would say anything.
   func hasWork(in storage: some DeviceStorage) throws -> Bool {
-    if exchangeDue { return true }
-    if try storage.outbox(limit: Self.outboxRead).contains(where: { $0.refusals.isEmpty }) { return true }
-    return try !walletPaused && storage.wallet().map { Wallet($0).hasNews } ?? false
+    if exchangeDue || announced > 0 { return true }
+    if try oldestGroups(in: storage).contains(where: { $0.refusals.isEmpty }) { return true }
+    return try hasWalletNews(in: storage)
+  }
+
+  private func hasWalletNews(in storage: some DeviceStorage) throws -> Bool {
+    try !walletPaused && storage.wallet().map { Wallet($0).hasNews } ?? false
+  }
+
+  /// The groups at the front of the outbox; all of them where refused ones fill it.
+  private func oldestGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
+    let groups = try storage.outbox(limit: Self.outboxRead)
+    guard groups.count == Self.outboxRead, !groups.contains(where: { $0.refusals.isEmpty }) else { return groups }
+    return try storage.outbox(limit: try storage.outboxCount())
   }
 
   /// The next request that brings the outbox on; nil if there is nothing to send and no exchange is due.
@@ -18,8 +29,8 @@ extension DeviceEngine {
   ) throws -> Sending? {
     // Each round but the last takes a group out of the way.
     for _ in 0...Self.outboxRead {
-      guard try hasWork(in: storage) else { return nil }
       let groups = try selectGroups(in: &storage)
+      guard try !groups.isEmpty || exchangeDue || announced > 0 || hasWalletNews(in: storage) else { return nil }
       switch try assemble(groups, in: &storage) {
       case .request(let request, let sent):
         return .exchange(request, sent)
@@ -43,7 +54,7 @@ extension DeviceEngine {
     var cells = 0
     var versions = 0
     var bytes = 0
-    for group in try storage.outbox(limit: Self.outboxRead) {
+    for group in try oldestGroups(in: storage) {
       if try isSettled(group, in: storage) {
         try storage.removeFromOutbox(group.id)
         continue
@@ -154,7 +165,7 @@ extension DeviceEngine {
       var further: [VersionID] = []
       for id in next where seen.insert(id).inserted {
         looked += 1
-        guard looked <= Self.maximumChain else { return nil }
+        guard looked <= Self.maximumLookBack else { return nil }
         guard let older = try storage.version(id)?.record else { continue }
         let candidate = older.contents.indices.contains(index) ? older.contents[index] : older.contents.first
         if let candidate, candidate != hash, let depth = try storage.cloudDepth(of: candidate), depth < options.maximumDepth,

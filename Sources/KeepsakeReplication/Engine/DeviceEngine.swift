@@ -36,15 +36,18 @@ package struct DeviceEngine: Sendable {
   /// Times that a content may come damaged, or not at all, before the device goes on without it.
   static let maximumDamaged = 3
   static let maximumGone = 3
-  /// Bases that are followed for one content; the senders stop far below.
-  static let maximumChain = 64
+  /// Bases that are followed for one content. Senders stop at `Options.maximumDepth` by what they know; where two devices sent
+  /// the same content in different encodings the cloud's chain may be a few times as long.
+  static let maximumChain = 256
+  /// Versions of a lineage that are looked at for a base.
+  static let maximumLookBack = 64
 
   let options: Options
   let planted: Set<PlantedBug>
 
   enum Flight: Sendable {
     case exchange(SentExchange)
-    case upload(ContentHash, depth: Int)
+    case upload(ContentHash, depth: Int, base: ContentHash?)
     case download(ContentHash)
   }
   var flight: (request: UInt64, what: Flight)?
@@ -54,6 +57,8 @@ package struct DeviceEngine: Sendable {
 
   /// An exchange is due whether or not there is something to send.
   var exchangeDue = false
+  /// How far the cloud said that it has come, as long as no exchange has looked since; 0 for nothing said.
+  var announced: UInt64 = 0
   /// The last answer said that there is more.
   var paging = false
   /// The last answer said that this is all, so what is staged may be shown.
@@ -109,7 +114,7 @@ package struct DeviceEngine: Sendable {
     case .committed:
       break
     case .announced(let cloud):
-      if cloud.seq > (try storage.facts().cursor.seq) { exchangeDue = true }
+      announced = max(announced, cloud.seq)
     case .woke:
       if case .waiting = phase { phase = .idle }
       exchangeDue = exchangeDue || flight == nil
@@ -117,9 +122,12 @@ package struct DeviceEngine: Sendable {
       guard case .exchange(let sent)? = land(request) else { return [] }
       try answered(response, to: sent, now: now, &effects, in: &storage, using: &random)
     case .uploaded(let request, let hash):
-      guard case .upload(let expected, let depth)? = land(request) else { return [] }
+      guard case .upload(let expected, let depth, _)? = land(request) else { return [] }
       attempts = 0
-      if hash == expected { try storage.setCloudDepth(depth, of: hash) }
+      if hash == expected {
+        try storage.setCloudDepth(depth, of: hash)
+        sendFull.remove(hash)
+      }
     case .downloaded(let request, let hash, let content):
       guard case .download(let expected)? = land(request) else { return [] }
       attempts = 0
@@ -160,6 +168,8 @@ package struct DeviceEngine: Sendable {
     using random: inout some RandomNumberGenerator
   ) throws {
     guard flight == nil, phase == .idle else { return }
+    // What an answer has brought already, this device's own changes above all, needs no exchange.
+    if announced > 0, try announced <= storage.facts().cursor.seq { announced = 0 }
     if paging {
       if planted.contains(.showHalfPages) { try showIfComplete(&effects, in: &storage) }
       let facts = try storage.facts()
@@ -170,7 +180,9 @@ package struct DeviceEngine: Sendable {
     if complete {
       try showIfComplete(&effects, in: &storage)
       let outboxFirst = try sendFirst && hasWork(in: storage)
-      if !outboxFirst, let hash = try nextDownload(&effects, in: &storage) {
+      let download = try nextDownload(&effects, in: &storage)
+      if download == nil { try showIfComplete(&effects, in: &storage) }
+      if !outboxFirst, let hash = download {
         sendFirst = true
         launch(.download(hash), &effects, using: &random) { .download(request: $0, hash) }
         return
@@ -178,10 +190,12 @@ package struct DeviceEngine: Sendable {
     }
     switch try nextSending(&effects, in: &storage) {
     case .upload(let content, let depth):
-      launch(.upload(content.hash, depth: depth), &effects, using: &random) { .upload(request: $0, content) }
+      launch(.upload(content.hash, depth: depth, base: content.base), &effects, using: &random) { .upload(request: $0, content) }
     case .exchange(let request, let sent):
       exchangeDue = false
       sendFirst = false
+      var sent = sent
+      sent.announced = announced
       launch(.exchange(sent), &effects, using: &random) { .exchange(request: $0, request) }
     case nil:
       if complete, let hash = try nextDownload(&effects, in: &storage) {
@@ -248,7 +262,11 @@ package struct DeviceEngine: Sendable {
     switch what {
     case .download(let hash):
       giveUp(hash, &effects)
-    case .upload(let hash, _):
+    case .upload(let hash, _, let base?):
+      // The cloud lost the base, most likely: alone the content needs none.
+      try storage.setCloudDepth(nil, of: base)
+      sendFull.insert(hash)
+    case .upload(let hash, _, nil):
       try refuse(groupsWith: hash, failure.message, &effects, in: &storage)
     case .exchange(let sent):
       if sent.groups.count > 1 {
@@ -277,4 +295,6 @@ struct SentExchange: Sendable {
   /// Contents that went along.
   var contents: [EncodedContent] = []
   var hasWallet = false
+  /// What had been announced when it was sent.
+  var announced: UInt64 = 0
 }

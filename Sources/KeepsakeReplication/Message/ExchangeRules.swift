@@ -11,8 +11,9 @@ package enum ExchangeRules {
   package static let maximumContentBytes = 256 * 1024 * 1024
   package static let maximumContents = 4096
   package static let maximumVersionBytes = 1 << 40
-  /// What one save replaces: its basis, and own saves offered since the cloud last answered.
-  package static let maximumCovers = 4096
+  /// What one save replaces: its basis, and own saves offered since the cloud last answered. A device that tries every five
+  /// minutes and never gets an answer comes to this in more than half a year.
+  package static let maximumCovers = 65_536
   /// Items of one request.
   package static let maximumCells = 4096
   package static let maximumVersions = 1024

@@ -83,6 +83,12 @@ package struct Wallet: Hashable, Sendable {
     return true
   }
 
+  /// Says how much the store would like to be able to spend by itself, for the bank to grant in the next exchange; nil for a
+  /// fair share.
+  package mutating func want(_ level: Int64?, of currency: String) {
+    state.wanted[currency] = level.map { min(max(0, $0), Self.maximumTotal) }
+  }
+
   private func knows(_ operation: WalletOperation) -> Bool {
     if state.recent.contains(operation.id) { return true }
     if state.operations.contains(where: { $0.id == operation.id }) { return true }
