@@ -103,6 +103,19 @@ final class Device: Sendable {
     }
   }
 
+  /// Sends until it succeeds: connections that died before are found out by failing once.
+  func retrySend() async {
+    for _ in 0..<50 {
+      do {
+        try await sync.sendNow()
+        return
+      } catch {
+        continue
+      }
+    }
+    Issue.record("sending failed fifty times: \(sync.status)")
+  }
+
   func close() async throws {
     await sync.stop()
     try store.close()
