@@ -39,21 +39,21 @@ actor CloudConnection {
 
   static var platformName: String {
     #if os(macOS)
-      "Mac"
+    "Mac"
     #elseif os(iOS)
-      "iPhone or iPad"
+    "iPhone or iPad"
     #elseif os(tvOS)
-      "Apple TV"
+    "Apple TV"
     #elseif os(visionOS)
-      "Apple Vision"
+    "Apple Vision"
     #elseif os(watchOS)
-      "Apple Watch"
+    "Apple Watch"
     #elseif os(Windows)
-      "Windows"
+    "Windows"
     #elseif os(Android)
-      "Android"
+    "Android"
     #else
-      "Linux"
+    "Linux"
     #endif
   }
 
