@@ -1,15 +1,42 @@
 public import Foundation
+package import KeepsakeReplication
 import KeepsakeStore
-import KeepsakeSync
+package import KeepsakeSync
 import Synchronization
 
 /// Where a player's data is kept beside this device.
-public struct CloudAddress: Sendable, Hashable {
-  var url: URL
-  var appKey: String
+public struct CloudAddress: Sendable {
+  enum Kind: Sendable {
+    case server(CloudServer)
+    /// For tests: a way to a cloud of their own, under a name that tells it from others.
+    case transport(any Transport, ContainerID, name: String)
+  }
+  let kind: Kind
 
   /// A Keepsake server, and the key with which this game may use it.
-  public static func server(_ url: URL, appKey: String) -> Self { Self(url: url, appKey: appKey) }
+  public static func server(_ url: URL, appKey: String) -> Self {
+    Self(kind: .server(CloudServer(url: url, appKey: appKey)))
+  }
+
+  package static func transport(_ transport: any Transport, container: ContainerID, name: String) -> Self {
+    Self(kind: .transport(transport, container, name: name))
+  }
+
+  /// Whether both lead to the same cloud in the same way.
+  func isSame(as other: CloudAddress?) -> Bool {
+    switch (kind, other?.kind) {
+    case (.server(let left), .server(let right)): left == right
+    case (.transport(_, let left, let leftName), .transport(_, let right, let rightName)):
+      left == right && leftName == rightName
+    default: false
+    }
+  }
+}
+
+/// A server as a game names it.
+struct CloudServer: Sendable, Hashable {
+  var url: URL
+  var appKey: String
 }
 
 /// The cloud: the same data on all of a player's devices.

@@ -1,11 +1,11 @@
 package import Foundation
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// Writes a file so that, whatever happens meanwhile, its name stands for all of the old bytes or all of the new ones.
@@ -96,18 +96,18 @@ package enum AtomicFile {
 
   private static func systemWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     #if canImport(Glibc)
-      Glibc.write(file, bytes.baseAddress, bytes.count)
+    Glibc.write(file, bytes.baseAddress, bytes.count)
     #elseif canImport(Musl)
-      Musl.write(file, bytes.baseAddress, bytes.count)
+    Musl.write(file, bytes.baseAddress, bytes.count)
     #else
-      Darwin.write(file, bytes.baseAddress, bytes.count)
+    Darwin.write(file, bytes.baseAddress, bytes.count)
     #endif
   }
 
   private static func sync(_ file: Int32, path: String) throws {
     #if canImport(Darwin)
-      // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
-      if fcntl(file, F_FULLFSYNC) == 0 { return }
+    // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
+    if fcntl(file, F_FULLFSYNC) == 0 { return }
     #endif
     guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
   }

@@ -131,10 +131,12 @@ package final class Store: Sendable {
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
     try drain(within: limit)
-    guard closed.withLock({ closed in
-      defer { closed = true }
-      return !closed
-    }) else { return }
+    guard
+      closed.withLock({ closed in
+        defer { closed = true }
+        return !closed
+      })
+    else { return }
     commits.close()
     try StoreError.translating("closing the store") { try pool.close() }
     lock.release()
@@ -147,8 +149,8 @@ package final class Store: Sendable {
       // Finds damage in a page when it is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
       #if canImport(Darwin)
-        // fsync on Apple's systems leaves the bytes in the drive's cache.
-        try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
       #endif
     }
     return configuration

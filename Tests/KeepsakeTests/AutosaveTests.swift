@@ -3,9 +3,9 @@ import Keepsake
 import Testing
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 @Suite(.serialized) struct AutosaveTests {

@@ -1,8 +1,9 @@
 import Foundation
-@testable import Keepsake
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
+
+@testable import Keepsake
 
 /// Two devices' saves in one slot, brought together as a sync would.
 @Suite struct ConflictTests {

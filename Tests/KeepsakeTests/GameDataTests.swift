@@ -23,9 +23,9 @@ import Testing
   @Test("data goes where the platform keeps it, and a name can't lead elsewhere (R31)")
   func places() throws {
     #if os(Linux)
-      #expect(try DataFolder.xdg(["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
-      #expect(try DataFolder.xdg(["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
-      #expect(gameErrorCode { _ = try DataFolder.xdg([:]) } == .misuse)
+    #expect(try DataFolder.xdg(["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
+    #expect(try DataFolder.xdg(["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
+    #expect(gameErrorCode { _ = try DataFolder.xdg([:]) } == .misuse)
     #endif
     for name in ["", ".", "..", "../x", "a/b", "a\\b", "a:b", "x\u{0}", ".hidden", "dot.", String(repeating: "n", count: 300)] {
       #expect(gameErrorCode { _ = try GameData.open(name) } == .misuse, "\(name)")

@@ -21,6 +21,8 @@ actor CloudConnection {
   /// The address that the service, or the registering, is for.
   private var address: CloudAddress?
   private var service: SyncService<Store>?
+  /// Counts services: what an earlier one still has to say is not heard.
+  private var generation = 0
   private var pumps: [Task<Void, Never>] = []
   private var registering: Task<Void, Never>?
   /// One try to register, shared by all who wait for it.
@@ -37,21 +39,21 @@ actor CloudConnection {
 
   static var platformName: String {
     #if os(macOS)
-      "Mac"
+    "Mac"
     #elseif os(iOS)
-      "iPhone or iPad"
+    "iPhone or iPad"
     #elseif os(tvOS)
-      "Apple TV"
+    "Apple TV"
     #elseif os(visionOS)
-      "Apple Vision"
+    "Apple Vision"
     #elseif os(watchOS)
-      "Apple Watch"
+    "Apple Watch"
     #elseif os(Windows)
-      "Windows"
+    "Windows"
     #elseif os(Android)
-      "Android"
+    "Android"
     #else
-      "Linux"
+    "Linux"
     #endif
   }
 
@@ -75,7 +77,7 @@ actor CloudConnection {
       if wish.isClosed { board.finish() }
       return
     }
-    if address != wanted {
+    if !wanted.isSame(as: address) {
       await end()
       address = wanted
     }
@@ -89,30 +91,34 @@ actor CloudConnection {
     do {
       if let service {
         try await service.start()
-      } else if let known = try file.read(), known.credentials.url == wanted.url {
-        try await begin(known)
-      } else {
-        keepRegistering()
+        return
+      }
+      switch wanted.kind {
+      case .transport(let transport, let container, _): try await begin(transport, container)
+      case .server(let server):
+        guard let known = try file.read(), known.credentials.url == server.url else { return keepRegistering() }
+        try await begin(HTTPTransport(known.credentials), known.credentials.container, rebinding: known.isJoining)
+        if known.isJoining { try file.write(CloudFile.Contents(credentials: known.credentials)) }
       }
     } catch {
       failed(error)
     }
   }
 
-  private func begin(_ known: CloudFile.Contents) async throws {
-    let service = SyncService(
-      store: core.store, transport: HTTPTransport(known.credentials), container: known.credentials.container)
+  private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
+    let service = SyncService(store: core.store, transport: transport, container: container)
     self.service = service
     // Listened to before it starts, so that no news is missed.
     let statuses = service.statuses
     let news = service.news
+    generation += 1
+    let generation = generation
     pumps = [
-      Task { [board] in for await status in statuses { board.post(CloudStatus(status)) } },
-      Task { for await item in news { self.heard(item) } },
+      Task { for await status in statuses { self.heard(status, of: generation) } },
+      Task { for await item in news { self.heard(item, of: generation) } },
     ]
     core.onCommit { service.committed() }
-    try await service.start(rebinding: known.isJoining)
-    if known.isJoining { try file.write(CloudFile.Contents(credentials: known.credentials)) }
+    try await service.start(rebinding: rebinding)
   }
 
   private func end() async {
@@ -121,7 +127,9 @@ actor CloudConnection {
     core.onCommit {}
     await service?.stop()
     service = nil
-    for pump in pumps { await pump.value }
+    // Not waited for: reading a stream takes one of the threads that all tasks share, and `close` may be blocking them.
+    generation += 1
+    for pump in pumps { pump.cancel() }
     pumps = []
     address = nil
   }
@@ -165,14 +173,14 @@ actor CloudConnection {
 
   /// The credentials; makes this device known if it isn't yet. Tries once.
   private func register() async throws -> CloudCredentials {
-    guard let address else { throw GameDataError.notConnected }
-    if let known = try file.read(), known.credentials.url == address.url { return known.credentials }
+    let server = try server()
+    if let known = try file.read(), known.credentials.url == server.url { return known.credentials }
     if let registration { return try await registration.value }
     let name = board.wish.deviceName
     let file = file
     let task = Task {
       do {
-        let credentials = try await HTTPAccount(url: address.url, appKey: address.appKey).register(name: name)
+        let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
         try file.write(CloudFile.Contents(credentials: credentials))
         return credentials
       } catch {
@@ -182,6 +190,11 @@ actor CloudConnection {
     registration = task
     defer { registration = nil }
     return try await task.value
+  }
+
+  private func server() throws -> CloudServer {
+    guard case .server(let server)? = address?.kind else { throw GameDataError.notConnected }
+    return server
   }
 
   // MARK: What a game calls
@@ -207,11 +220,11 @@ actor CloudConnection {
 
   func join(_ code: String) async throws {
     await reconcile()
-    guard let address else { throw GameDataError.notConnected }
+    let server = try server()
     registering?.cancel()
     registering = nil
     do {
-      let credentials = try await HTTPAccount(url: address.url, appKey: address.appKey)
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey)
         .join(code: code, name: board.wish.deviceName)
       // Written down first: a crash from here on must not leave the store with one player and the token of another.
       try file.write(CloudFile.Contents(credentials: credentials, isJoining: true))
@@ -240,7 +253,12 @@ actor CloudConnection {
 
   // MARK: News
 
-  private func heard(_ news: EngineNews) {
+  private func heard(_ status: SyncStatus, of generation: Int) {
+    if generation == self.generation { board.post(CloudStatus(status)) }
+  }
+
+  private func heard(_ news: EngineNews, of generation: Int) {
+    guard generation == self.generation else { return }
     switch news {
     case .slots(let names): core.changes.send(.slots(names))
     case .cells(let keys): received(keys)

@@ -24,18 +24,18 @@ enum DataFolder {
 
   private static func base() throws -> URL {
     #if os(Windows)
-      guard let folder = ProcessInfo.processInfo.environment["LOCALAPPDATA"], !folder.isEmpty else {
-        throw GameDataError(.misuse, "LOCALAPPDATA is not set: say where the data goes with `at:`")
-      }
-      return URL(fileURLWithPath: folder, isDirectory: true)
+    guard let folder = ProcessInfo.processInfo.environment["LOCALAPPDATA"], !folder.isEmpty else {
+      throw GameDataError(.misuse, "LOCALAPPDATA is not set: say where the data goes with `at:`")
+    }
+    return URL(fileURLWithPath: folder, isDirectory: true)
     #elseif canImport(Darwin)
-      let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
-      guard let folder = folders.first else {
-        throw GameDataError(.misuse, "there is no Application Support folder: say where the data goes with `at:`")
-      }
-      return folder
+    let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+    guard let folder = folders.first else {
+      throw GameDataError(.misuse, "there is no Application Support folder: say where the data goes with `at:`")
+    }
+    return folder
     #else
-      return try xdg(ProcessInfo.processInfo.environment)
+    return try xdg(ProcessInfo.processInfo.environment)
     #endif
   }
 
