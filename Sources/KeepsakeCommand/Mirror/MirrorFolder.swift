@@ -1,6 +1,8 @@
 #if Cloud
 import Foundation
 #if canImport(Glibc)
+// Some of the C library's types belong to whichever of these modules the compiler meets first.
+import CDispatch
 import Glibc
 #elseif canImport(Musl)
 import Musl

@@ -3,6 +3,8 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
+// Some of the C library's types belong to whichever of these modules the compiler meets first.
+import CDispatch
 import Glibc
 #elseif canImport(Musl)
 import Musl
