@@ -80,15 +80,15 @@ public final class Cloud: Sendable {
 
   private func reconcile() {
     let connection = connection
-    Task { await connection.reconcile() }
+    Task(executorPreference: connection.executor) { await connection.reconcile() }
   }
 
   /// Ends everything, within `limit`.
   func close(within limit: Duration) throws {
-    board.want { $0.isClosed = true }
+    guard board.close() else { return board.finish() }
     let done = DispatchSemaphore(value: 0)
     let connection = connection
-    Task {
+    Task(executorPreference: connection.executor) {
       await connection.reconcile()
       done.signal()
     }
@@ -105,6 +105,7 @@ final class CloudBoard: Sendable {
     var deviceName = ""
     var isEnabled = true
     var isClosed = false
+    var wasConnected = false
   }
   private let wishes = Mutex(Wish())
   private let current = Mutex(CloudStatus(phase: .off))
@@ -113,7 +114,20 @@ final class CloudBoard: Sendable {
   var wish: Wish { wishes.withLock { $0 } }
   var status: CloudStatus { current.withLock { $0 } }
 
-  func want(_ change: (inout Wish) -> Void) { wishes.withLock { change(&$0) } }
+  func want(_ change: (inout Wish) -> Void) {
+    wishes.withLock { wish in
+      change(&wish)
+      if wish.address != nil { wish.wasConnected = true }
+    }
+  }
+
+  /// Wants the end; false if nothing ever began.
+  func close() -> Bool {
+    wishes.withLock { wish in
+      wish.isClosed = true
+      return wish.wasConnected
+    }
+  }
 
   func post(_ status: CloudStatus) {
     let isNew = current.withLock { current in

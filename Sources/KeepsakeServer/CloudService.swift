@@ -43,13 +43,15 @@ struct CloudService: Service {
     let running = onRunning
     let host = configuration.host
     let keys = appKeys
+    let graceSeconds = configuration.slowGraceSeconds
     let stopSwitch = stopSwitch
     let logger = logger
     let application = Application(
       router: cloud.routes(),
       server: .http1(
         configuration: .init(
-          additionalChannelHandlers: [RequestGuard()], idleTimeout: .seconds(Int64(ServerLimits.idleSeconds)),
+          additionalChannelHandlers: [RequestGuard(graceSeconds: graceSeconds)],
+          idleTimeout: .seconds(Int64(configuration.idleSeconds)),
           httpDecoderConfiguration: .init(
             maxHeaderFieldSize: ServerLimits.headerBytes, maxHeaderListSize: ServerLimits.headerBytes,
             maxHeaderFieldCount: ServerLimits.headerCount))),

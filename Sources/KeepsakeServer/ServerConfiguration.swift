@@ -19,6 +19,9 @@ package struct ServerConfiguration: Sendable {
   package var appKeys: [String]
   /// Seconds that a stop waits for requests under way.
   package var stopSeconds: Int
+  /// How long a connection may be idle, and a body slow, before it is closed. Shorter in tests.
+  var idleSeconds = ServerLimits.idleSeconds
+  var slowGraceSeconds = ServerLimits.slowGraceSeconds
   /// Milliseconds since 1970. Handed in by tests.
   package var clock: @Sendable () -> Int64
 

@@ -21,6 +21,13 @@ import Testing
   var to: ToLoop
   init() { to = ToLoop(loop: nil) }
 }
+struct Chest: Archivable {
+  var node: Node
+  init(node: Node) { self.node = node }
+  func encode(to writer: inout ArchiveWriter) throws { try writer.encode(node, forKey: "node") }
+  init(from reader: inout ArchiveReader) throws { node = try reader.decode(Node.self, forKey: "node") }
+}
+
 @Archivable indirect enum Deep {
   case end
   case more(Deep)
@@ -95,6 +102,41 @@ import Testing
     #expect(read > 0)
   }
 
+  /// Reads altered archives into changed types, which takes other ways through the reader than unchanged ones.
+  @Test func altersReadByAChangedProgramNeverCrash() throws {
+    let rounds = ProcessInfo.processInfo.environment["KEEPSAKE_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 3
+    let (robot, tank) = (Old.Robot(), Old.Tank(gun: 88))
+    (robot.next, tank.next, tank.removed) = (tank, robot, tank)
+    let stage = Stage(name: "castle")
+    let samples: [(Data, (Data) throws -> Void)] = [
+      (try Archive.encode(Old.Hero(kind: .mage(1, mana: 2))), { _ = try Archive.decode(New.Hero.self, from: $0) }),
+      (
+        try Archive.encode(Old.Army(robots: [robot, tank]), classes: [Old.Tank.self]),
+        { _ = try Archive.decode(New.Army.self, from: $0) }
+      ),
+      (try Archive.encode(Campaign(level: stage)), { _ = try Archive.decode(Campaign.self, from: $0) }),
+      (try Archive.encode([HandKeyed(text: "a", number: 9)]), { _ = try Archive.decode([Old.Keyed].self, from: $0) }),
+      (try Archive.encode([Old.Keyed()]), { _ = try Archive.decode([HandKeyed].self, from: $0) }),
+      (try Archive.encode(Everything()), { _ = try Archive.decode(Everything.self, from: $0) }),
+    ]
+    for (sample, (good, read)) in samples.enumerated() {
+      var random = Seeded(UInt64(sample))
+      try read(good)
+      for index in 16..<good.count - 8 {
+        for _ in 0..<rounds {
+          var bad = good
+          bad[index] = .random(in: 0...255, using: &random)
+          for _ in 0..<Int.random(in: 0..<3, using: &random) {
+            bad[.random(in: 16..<good.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
+          }
+          do { try read(Archive.resealed(bad)) } catch {
+            #expect(error is ArchiveError, "sample \(sample), byte \(index): \(error)")
+          }
+        }
+      }
+    }
+  }
+
   @Test func aShorterBodyThatPassesTheChecksumNeverCrashes() throws {
     let good = try sample()
     for cut in 16..<good.count - 16 {
@@ -109,6 +151,32 @@ import Testing
     #expect(error?.code == .unlistedClass && error?.message.contains("Unlisted") == true)
     #expect(!Archive.canEncode([Unlisted(type: 1, name: "x") as Creature]))
     #expect(Archive.canEncode([Creature(type: 1, name: "x")]))
+  }
+
+  @Test func aClassThatOnlyAHandWrittenValueLeadsToMustBeListed() throws {
+    let error = #expect(throws: ArchiveError.self) { try Archive.encode(Chest(node: Node(3))) }
+    #expect(error?.code == .unlistedClass && error?.message.contains("Node") == true)
+    let bytes = try Archive.encode(Chest(node: Node(3)), classes: [Node.self])
+    #expect(try Archive.decode(Chest.self, from: bytes, classes: [Node.self]).node.value == 3)
+    #expect(throws: ArchiveError.self) { try Archive.decode(Chest.self, from: bytes) }
+  }
+
+  @Test func aSubclassWithoutTheMacroIsRefusedEvenIfListed() throws {
+    let creature: Creature = Unlisted(type: 1, name: "x")
+    let error = #expect(throws: ArchiveError.self) { try Archive.encode(creature, classes: [Unlisted.self]) }
+    #expect(error?.code == .unlistedClass && error?.message.contains("mark it @Archivable") == true)
+  }
+
+  @Test func whatIsOnlyReferredToWeaklyIsNotSaved() throws {
+    let (hero, target) = (Creature(type: 1, name: "hero"), Creature(type: 2, name: "target"))
+    hero.target = target
+    let bytes = try Archive.encode(hero)
+    let inspection = try ArchiveInspection(of: bytes)
+    #expect(inspection.objects.count == 2 && inspection.objects[1] == nil)
+    #expect(try Archive.decode(Creature.self, from: bytes).target == nil)
+    let level = Stage(name: "castle")
+    level.hero = hero
+    #expect(try ArchiveInspection(of: Archive.encode(level)).objects.compactMap { $0 }.count == 1)
   }
 
   @Test func aClassTheProgramNoLongerListsIsNamed() throws {

@@ -86,6 +86,55 @@ struct DoorTests {
     }
   }
 
+  @Test("who sends a byte now and then, or nothing, doesn't keep a connection")
+  func slowClients() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder, change: {
+        $0.idleSeconds = 2
+        $0.slowGraceSeconds = 1
+      })
+      let head = "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nContent-Length: 5000\r\n\r\n"
+      let dripping = try RawConnection(port: server.running.port)
+      await dripping.send(head)
+      let drops = Task {
+        while !Task.isCancelled {
+          await dripping.send("x")
+          try await Task.sleep(for: .milliseconds(200))
+        }
+      }
+      // Ends only because the server closes it: each drop would start an idle timer again.
+      #expect(await dripping.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 2") == false)
+      drops.cancel()
+      for silent in ["", "POST /v1/dev", head] {
+        let connection = try RawConnection(port: server.running.port)
+        await connection.send(silent)
+        #expect(await connection.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 2") == false)
+      }
+      try await server.stop()
+    }
+  }
+
+  @Test("one player's streams can't use up the server's")
+  func streams() async throws {
+    let hub = EventHub()
+    let (one, other) = (ContainerID(high: 0, low: 1), ContainerID(high: 0, low: 2))
+    let open = try (0..<64).map { _ in try hub.subscribe(to: one) }
+    #expect(throws: APIError.self) { try hub.subscribe(to: one) }
+    let stranger = try hub.subscribe(to: other)
+    hub.unsubscribe(open[0])
+    let again = try hub.subscribe(to: one)
+    hub.publish(5, of: one)
+    hub.publish(3, of: one)
+    hub.publish(9, of: other)
+    for subscription in open.dropFirst() + [again] {
+      var iterator = subscription.seqs.makeAsyncIterator()
+      #expect(await iterator.next() == 5)
+    }
+    var iterator = stranger.seqs.makeAsyncIterator()
+    #expect(await iterator.next() == 9)
+    #expect(hub.count == 65)
+  }
+
   @Test("two servers never share a data folder")
   func folderLock() async throws {
     try await TemporaryFolder.with { folder in

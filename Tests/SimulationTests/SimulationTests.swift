@@ -17,13 +17,12 @@ import Testing
     for seed in Self.seeds {
       let report = World(seed: seed).run()
       #expect(report.violations.isEmpty, "seed \(seed): \(report.violations.prefix(3))")
+      let crashes = report.statistics.crashesBeforeCommit + report.statistics.crashesAfterCommit
+      #expect(report.statistics.devices >= 3 && report.statistics.operations >= 100 && crashes >= 1, "seed \(seed)")
       sum = sum + report.statistics
     }
     print("simulation: " + sum.counts.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
     let seeds = Self.seeds.count
-    #expect(sum.devices >= 3 * seeds)
-    #expect(sum.operations >= 100 * seeds)
-    #expect(sum.crashesBeforeCommit + sum.crashesAfterCommit >= seeds)
     #expect(sum.partitions >= seeds)
     // What is never reached is never tested.
     for (name, count) in sum.counts { #expect(count > 0, "\(name) never happened") }

@@ -9,6 +9,9 @@ actor CloudConnection {
   private static let firstPause = 0.5
   private static let longestPause = 300.0
 
+  nonisolated let executor = CloudExecutor()
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
   private let core: GameCore
   private let progress: ProgressStore
   private let wallet: WalletStore

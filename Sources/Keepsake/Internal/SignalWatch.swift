@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 #if canImport(Glibc)
@@ -18,52 +17,54 @@ final class SignalWatch: Sendable {
     func end() {}
   #else
     private static let watched: [Int32] = [SIGTERM, SIGINT, SIGHUP]
+    /// The signal that came; 0 before. All that the handler touches.
+    private static let noted = Atomic<Int32>(0)
+    /// How many watches use each signal that is handled here.
+    private static let users = Mutex<[Int32: Int]>([:])
 
-    /// Unchecked: Dispatch's sources may be used from any thread, the type just doesn't say so.
-    private struct Source: @unchecked Sendable {
-      let source: any DispatchSourceSignal
-    }
-    private struct State {
-      var sources: [Source] = []
-      var signal: Int32?
-      var isTaken = false
-    }
-    private let state = Mutex(State())
+    private let signals: [Int32]
+    private let isTaken = Atomic(false)
 
-    /// Watches those of the signals that nobody handles yet; nil if there are none.
+    private init(_ signals: [Int32]) { self.signals = signals }
+
+    /// Watches those of the signals that the program doesn't handle itself; nil if there are none.
     static func begin() -> SignalWatch? {
-      let free = watched.filter(isDefault)
-      guard !free.isEmpty else { return nil }
-      let watch = SignalWatch()
-      for number in free {
-        // Dispatch sees a signal only if its default doesn't end the process first.
-        signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number, queue: .global(qos: .userInitiated))
-        source.setEventHandler { [weak watch] in watch?.note(number) }
-        source.activate()
-        let shared = Source(source: source)
-        watch.state.withLock { $0.sources.append(shared) }
-      }
-      return watch
-    }
-
-    /// The signal that came, once.
-    func take() -> Int32? {
-      state.withLock { state in
-        guard !state.isTaken, let signal = state.signal else { return nil }
-        state.isTaken = true
-        return signal
-      }
-    }
-
-    /// Gives the signals back to their defaults.
-    func end() {
-      state.withLock { state in
-        for entry in state.sources {
-          entry.source.cancel()
-          signal(Int32(entry.source.handle), SIG_DFL)
+      // Made ready here, so that the handler only loads and stores.
+      _ = noted.load(ordering: .relaxed)
+      let signals = users.withLock { users in
+        watched.filter { number in
+          if users[number] == nil {
+            let before = signal(number, handler)
+            // Nil stands for the default. Whatever else was there stays.
+            guard before == nil else {
+              signal(number, before)
+              return false
+            }
+          }
+          users[number, default: 0] += 1
+          return true
         }
-        state.sources = []
+      }
+      return signals.isEmpty ? nil : SignalWatch(signals)
+    }
+
+    /// The signal that came, once for each watch.
+    func take() -> Int32? {
+      let number = Self.noted.load(ordering: .acquiring)
+      guard number != 0, signals.contains(number), !isTaken.exchange(true, ordering: .acquiringAndReleasing) else {
+        return nil
+      }
+      return number
+    }
+
+    /// Gives back to their defaults the signals that nobody watches any longer.
+    func end() {
+      Self.users.withLock { users in
+        for number in signals {
+          guard let count = users[number] else { continue }
+          users[number] = count > 1 ? count - 1 : nil
+          if count == 1 { signal(number, SIG_DFL) }
+        }
       }
     }
 
@@ -73,23 +74,10 @@ final class SignalWatch: Sendable {
       kill(getpid(), number)
     }
 
-    private func note(_ number: Int32) {
-      let isSecond = state.withLock { state in
-        defer { state.signal = state.signal ?? number }
-        return state.signal != nil
-      }
+    private static let handler: @convention(c) (Int32) -> Void = { number in
+      let (isFirst, _) = SignalWatch.noted.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
       // Asked twice, and the game hasn't ended: it hangs, or the player insists.
-      if isSecond { Self.raise(number) }
-    }
-
-    private static func isDefault(_ number: Int32) -> Bool {
-      var action = sigaction()
-      guard sigaction(number, nil, &action) == 0 else { return false }
-      #if canImport(Darwin)
-        return action.__sigaction_u.__sa_handler == nil
-      #else
-        return action.__sigaction_handler.sa_handler == nil
-      #endif
+      if !isFirst { SignalWatch.raise(number) }
     }
   #endif
 }

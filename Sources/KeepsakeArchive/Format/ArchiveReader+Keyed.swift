@@ -88,7 +88,7 @@ extension ArchiveReader {
       guard name <= UInt64(core.names.count) else { throw damaged("A key is out of range") }
       let wire = try takeVarint()
       guard wire < UInt64(core.wires.count) else { throw damaged("The type of a value under a key is out of range") }
-      let length = Int(try takeFixed(UInt32.self))
+      let length = Int(clamping: try takeFixed(UInt32.self))
       try need(length)
       guard entries.count < core.limits.fields else {
         throw ArchiveError(.limit, "A value has more than \(core.limits.fields) keys", offset: offset)

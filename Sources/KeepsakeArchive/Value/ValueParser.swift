@@ -79,7 +79,8 @@ struct ValueParser {
       guard name <= UInt64(file.names.count) else { throw input.damaged("A key is out of range") }
       let wire = try input.varint()
       guard wire < UInt64(file.wires.count) else { throw input.damaged("The type of a value under a key is out of range") }
-      let length = Int(UInt32(littleEndian: try fixed(UInt32.self)))
+      let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
+      guard length <= input.end - input.offset else { throw input.damaged("A value under a key passes the archive's end") }
       let end = input.offset + length
       let value = try value(file.wires[Int(wire)])
       guard input.offset == end else { throw input.damaged("A value under a key has the wrong length") }

@@ -1,8 +1,7 @@
 #if Cloud
 import Foundation
 #if canImport(Glibc)
-// Some of the C library's types belong to whichever of these modules the compiler meets first.
-import CDispatch
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
 #elseif canImport(Musl)
 import Musl

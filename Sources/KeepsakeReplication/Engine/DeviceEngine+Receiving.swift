@@ -271,6 +271,12 @@ extension DeviceEngine {
   mutating func nextDownload(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws -> ContentHash? {
+    // A base may have come another way: inside an answer, or because the game saved the very same bytes.
+    for _ in held.indices {
+      guard let last = held.last, let base = last.base, try storage.hasContent(base) else { break }
+      held.removeLast()
+      try take(last, &effects, in: &storage)
+    }
     if let base = held.last?.base {
       if held.count <= Self.maximumChain { return base }
       // No sender makes chains like this.

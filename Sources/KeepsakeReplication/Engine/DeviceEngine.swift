@@ -176,7 +176,9 @@ package struct DeviceEngine: Sendable {
     if complete {
       try showIfComplete(&effects, in: &storage)
       let outboxFirst = try sendFirst && hasWork(in: storage)
-      if !outboxFirst, let hash = try nextDownload(&effects, in: &storage) {
+      let download = try nextDownload(&effects, in: &storage)
+      if download == nil { try showIfComplete(&effects, in: &storage) }
+      if !outboxFirst, let hash = download {
         sendFirst = true
         launch(.download(hash), &effects, using: &random) { .download(request: $0, hash) }
         return

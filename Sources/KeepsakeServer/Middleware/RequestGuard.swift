@@ -14,9 +14,12 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   /// More than the largest body that any route takes, so that the route can answer before the connection is closed.
   private static let mostBodyBytes = ServerLimits.contentBytes + (4 << 20)
 
+  private let graceSeconds: Int
   private var bodyBytes = 0
   private var bodyStart: NIODeadline?
   private var check: Scheduled<Void>?
+
+  init(graceSeconds: Int) { self.graceSeconds = graceSeconds }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -60,7 +63,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   private func scheduleCheck(_ context: ChannelHandlerContext) {
     check?.cancel()
     let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    check = context.eventLoop.scheduleTask(in: .seconds(Int64(ServerLimits.slowGraceSeconds))) {
+    check = context.eventLoop.scheduleTask(in: .seconds(Int64(graceSeconds))) {
       let (guardian, context) = loopBound.value
       guardian.checkSpeed(context)
     }

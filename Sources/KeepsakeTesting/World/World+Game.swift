@@ -144,7 +144,7 @@ extension World {
 
   /// The game commits; the model writes down what it may rely on from then on.
   private func commit(_ index: Int, _ draft: CommitDraft, paired: VersionID?) {
-    let crash = !calm && random.once(in: crashOdds) ? (random.once(in: 2) ? Crash.beforeCommit : .afterCommit) : nil
+    let crash = drawCrash()
     let before = devices[index].storage
     var seen: [VersionID: Set<VersionID>] = [:]
     for save in draft.saves {

@@ -208,7 +208,7 @@ package final class World {
 
   func step(_ index: Int, _ event: EngineEvent) {
     guard var engine = devices[index].engine else { return }
-    let crash = !calm && random.once(in: crashOdds) ? (random.once(in: 2) ? Crash.beforeCommit : .afterCommit) : nil
+    let crash = drawCrash()
     let before = crash == .beforeCommit ? devices[index].storage : nil
     let effects: [EngineEffect]
     do {
@@ -234,4 +234,13 @@ package final class World {
   }
 
   enum Crash { case beforeCommit, afterCommit }
+
+  /// Whether the process ends at the transaction that is next; at least one does in every world.
+  func drawCrash() -> Crash? {
+    guard !calm else { return nil }
+    let crashes = report.statistics.crashesBeforeCommit + report.statistics.crashesAfterCommit
+    let isDue = crashes == 0 && report.statistics.operations > options.operations / 2
+    guard isDue || random.once(in: crashOdds) else { return nil }
+    return random.once(in: 2) ? .beforeCommit : .afterCommit
+  }
 }

@@ -56,6 +56,10 @@ final class Device: Sendable {
       CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .add(plus: count, minus: 0))]))
   }
 
+  func set(_ key: String, to value: String) throws {
+    try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .set(.string(value)))]))
+  }
+
   private func commit(_ draft: CommitDraft, contents: [Data] = []) throws {
     var random = SystemRandomNumberGenerator()
     try store.write { transaction in

@@ -15,9 +15,11 @@ struct LiveServer: Sendable {
 
   /// Starts a server; it listens when this returns.
   static func start(
-    data: URL, port: Int = 0, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil
+    data: URL, port: Int = 0, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
+    change: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LiveServer {
     var configuration = ServerConfiguration(data: data, port: port, appKeys: appKeys)
+    change(&configuration)
     if let clock { configuration.clock = clock }
     var logger = Logger(label: "keepsake.test")
     logger.logLevel = .critical
