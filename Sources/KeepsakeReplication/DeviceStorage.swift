@@ -89,25 +89,21 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   }
 }
 
-/// What one commit has for the cloud, kept as it was committed until it is certain there.
+/// What one commit, or several in a row, have for the cloud: kept until it is certain there, and applied there as a whole.
 package struct OutboxGroup: Hashable, Sendable, Codable {
   /// Given by the storage; 0 before.
   package var id: Int64
   package var cells: [CellUpdate]
   package var versions: [VersionID]
-  /// The seq at which the cloud said that it took the group: certain once the cursor held has passed it.
-  package var acceptedSeq: UInt64?
   /// Why the cloud refused the group, if it did.
   package var refusals: [Refusal]
 
   package init(
-    id: Int64 = 0, cells: [CellUpdate] = [], versions: [VersionID] = [], acceptedSeq: UInt64? = nil,
-    refusals: [Refusal] = []
+    id: Int64 = 0, cells: [CellUpdate] = [], versions: [VersionID] = [], refusals: [Refusal] = []
   ) {
     self.id = id
     self.cells = cells
     self.versions = versions
-    self.acceptedSeq = acceptedSeq
     self.refusals = refusals
   }
 }

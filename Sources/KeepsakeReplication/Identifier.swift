@@ -46,6 +46,23 @@ public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomS
   }
 }
 
+extension Identifier: CodingKeyRepresentable {
+  private struct Key: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(_ text: String) { stringValue = text }
+    init?(stringValue: String) { self.init(stringValue) }
+    init?(intValue: Int) { nil }
+  }
+
+  /// As the key of a keyed container, so that dictionaries by identifier encode as objects with sorted keys.
+  public var codingKey: any CodingKey { Key(description) }
+
+  public init?(codingKey: some CodingKey) {
+    self.init(codingKey.stringValue)
+  }
+}
+
 public enum VersionKind {}
 /// Names one version of a saved game or file, for ever.
 public typealias VersionID = Identifier<VersionKind>

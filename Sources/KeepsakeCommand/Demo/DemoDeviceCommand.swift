@@ -20,7 +20,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
       do {
         reply = try await answer(request, garden)
       } catch {
-        reply.refused = String(describing: error)
+        reply.refused = (error as? GameDataError)?.message ?? String(describing: error)
       }
       try Self.send(reply)
       if case .quit = request { return }
@@ -43,9 +43,9 @@ struct DemoDeviceCommand: AsyncParsableCommand {
       }
     case .reachLevel(let level): try game.progress.record(level, for: .level)
     case .unlock(let seed): try game.progress.insert(seed, into: .seeds)
-    case .claimStarterGift(let gems): try game.wallet.claim(Int64(gems), .gems, key: "starter gift")
-    case .earn(let gems): try game.wallet.earn(Int64(gems), .gems, for: "a quest")
-    case .spend(let gems, let thing): try game.wallet.spend(Int64(gems), .gems, for: thing)
+    case .claimStarterGift(let gems): try game.wallet.claim(gems, .gems, key: "starter gift", for: "starter gift")
+    case .earn(let gems): try game.wallet.earn(gems, .gems, for: "a quest")
+    case .spend(let gems, let thing): try game.wallet.spend(gems, .gems, for: thing)
     case .sendNow: try await game.cloud.sendNow()
     case .waitFor(let wish, let seconds): reply.milliseconds = try await wait(for: wish, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()

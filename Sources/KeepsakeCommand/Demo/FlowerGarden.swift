@@ -50,18 +50,18 @@ final class FlowerGarden {
 
   func view() throws -> GardenView {
     var pots: [String: GardenView.PotView] = [:]
-    for entry in try game.saves.list() where entry.slot.hasPrefix("pot/") {
-      let name = String(entry.slot.dropFirst("pot/".count))
+    for entry in try game.saves.list() where entry.name.hasPrefix("pot/") {
+      let name = String(entry.name.dropFirst("pot/".count))
       guard let pot = try game.saves.load(slot(of: name)) else { continue }
       pots[name] = GardenView.PotView(
         flowers: pot.flowers.sorted(), height: pot.height, waterings: pot.waterings.value,
-        heads: try game.saves.conflict(slot(of: name))?.versions.count ?? 1,
+        heads: try game.saves.conflict(slot(of: name))?.sides.count ?? 1,
         versions: try game.saves.history(of: slot(of: name)).count)
     }
     let balance = game.wallet[.gems]
     return GardenView(
-      level: game.progress[.level], seeds: game.progress[.seeds].sorted(), gems: balance.total,
-      spendableGems: balance.spendable, pots: pots, journal: try game.saves.load(.journal)?.entry ?? 0)
+      level: game.progress[.level], seeds: game.progress[.seeds].sorted(), gems: Int64(balance.total),
+      spendableGems: Int64(balance.spendable), pots: pots, journal: try game.saves.load(.journal)?.entry ?? 0)
   }
 
   func sees(_ wish: DemoWish) throws -> Bool {

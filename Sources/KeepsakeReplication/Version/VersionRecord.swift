@@ -67,7 +67,8 @@ package struct VersionRecord: Hashable, Sendable, Codable {
 /// A version as a store keeps it, with what the store knows of its way.
 package struct StoredVersion: Hashable, Sendable {
   package var record: VersionRecord
-  /// The cloud has it, and this store's cursor has passed its acceptance.
+  /// Nothing about it is owed to the cloud any more: the cloud has it, or knows it as covered, and this store's cursor has
+  /// passed that; or it was replaced here before anybody else could know it (then `offered` is false).
   package var acknowledged: Bool
   /// Others may know it: it was offered to the cloud, received from it, or stood here when the store was opened (a copy of
   /// the store may hold it too).
@@ -78,4 +79,7 @@ package struct StoredVersion: Hashable, Sendable {
     self.acknowledged = acknowledged
     self.offered = offered
   }
+
+  /// Replaced here before anybody else could know it: never to be sent, nor to be named to the cloud but as a direct basis.
+  package var neverLeft: Bool { acknowledged && !offered }
 }

@@ -51,8 +51,8 @@ package struct WalletReply: Hashable, Sendable, Codable {
   }
   package var chain: ChainID
   package var standing: Standing
-  /// All that the bank ever granted to this chain, by currency.
-  package var granted: [String: Int64]
+  /// The chain's totals as the bank keeps them, up to the head that `standing` names.
+  package var totals: [String: WalletTotals]
   /// The player's money: what the bank holds and all rights together, by currency.
   package var balances: [String: Int64]
   /// What the bank would like back from this chain for another device, by currency.
@@ -61,12 +61,12 @@ package struct WalletReply: Hashable, Sendable, Codable {
   package var decisions: [WalletDecision]
 
   package init(
-    chain: ChainID, standing: Standing, granted: [String: Int64] = [:], balances: [String: Int64] = [:],
+    chain: ChainID, standing: Standing, totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:],
     recalled: [String: Int64] = [:], decisions: [WalletDecision] = []
   ) {
     self.chain = chain
     self.standing = standing
-    self.granted = granted
+    self.totals = totals
     self.balances = balances
     self.recalled = recalled
     self.decisions = decisions

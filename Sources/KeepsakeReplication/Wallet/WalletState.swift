@@ -1,6 +1,7 @@
 /// A store's wallet: its chain, what it knows of the bank, and what it still has to tell it.
 package struct WalletState: Hashable, Sendable, Codable {
   package var chain: ChainID
+  /// The chain that this one follows after a fork or a fence.
   package var follows: ChainID?
   /// The chain's newest head.
   package var head: ChainHead
@@ -10,26 +11,30 @@ package struct WalletState: Hashable, Sendable, Codable {
   package var operations: [WalletOperation]
   /// Operations of earlier chains that the bank has not decided yet.
   package var late: [WalletOperation]
-  /// Totals of this chain by currency, each only growing.
+  /// Totals of this chain by currency: the bank's at `acknowledged`, and `operations` counted in.
   package var totals: [String: WalletTotals]
-  /// What the bank said last: the player's money in all.
+  /// What the bank said last: the player's money in all, by currency, at `acknowledged`.
   package var balances: [String: Int64]
-  /// The rights that the game would like to hold here; nil for as much as there is.
+  /// The rights that the game would like to hold here, by currency; a fair share where nothing is said.
   package var wanted: [String: Int64]
-  /// Claims not yet confirmed, by key.
-  package var pendingClaims: [String]
+  /// Keys of claims that this store made and the bank has decided.
+  package var settledClaims: Set<String>
+  /// The newest operations that this store made, so that a repeated one is found without asking the bank; at most
+  /// `Wallet.rememberedOperations`.
+  package var recent: [OperationID]
 
-  package init(chain: ChainID, follows: ChainID? = nil, head: ChainHead) {
+  package init(chain: ChainID, follows: ChainID? = nil) {
     self.chain = chain
     self.follows = follows
-    self.head = head
-    self.acknowledged = head
+    head = ChainHead(emptyChain: chain)
+    acknowledged = head
     operations = []
     late = []
     totals = [:]
     balances = [:]
     wanted = [:]
-    pendingClaims = []
+    settledClaims = []
+    recent = []
   }
 }
 
@@ -41,6 +46,12 @@ package struct WalletTotals: Hashable, Sendable, Codable {
   package var returned: Int64 = 0
 
   package init() {}
+
+  /// What may be spent; never negative where the totals are the bank's or this store's own.
+  package var rights: Int64 {
+    // Each term is at most `Wallet.maximumTotal`, so that these can't overflow.
+    granted &+ earned &- spent &- returned
+  }
 }
 
 /// The bank of one container.

@@ -11,5 +11,6 @@ var world = try game.saves.load("main") ?? World()
 let autosave = Autosave(game, to: "main", every: .seconds(30)) { world }
 world.level += 1
 try autosave.update()
-try autosave.close(within: .seconds(2))
+try autosave.saveNow()
+try game.close(within: .seconds(2))
 print("level \(world.level)")

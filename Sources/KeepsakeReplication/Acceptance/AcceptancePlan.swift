@@ -1,0 +1,135 @@
+/// What a request's items will do, worked out before anything is written, so that a group is taken whole or not at all.
+struct Plan {
+  /// In the order in which each one's base is there.
+  var contents: [EncodedContent]
+  /// As they will stand: joined with what the cloud has, one for each key, sorted.
+  var cells: [CellUpdate]
+  /// One for each id, in the order of the request.
+  var versions: [VersionRecord]
+  /// The versions as the device has them.
+  var sent: [VersionID: VersionRecord]
+
+  /// Why nothing is taken.
+  struct Refused: Error {
+    var outcome: ExchangeOutcome
+  }
+
+  static func make(for request: ExchangeRequest, in storage: some ContainerStorage) throws -> Result<Plan, Refused> {
+    var refusals: [Refusal] = []
+    let cells = try joinedCells(request.cells, &refusals, in: storage)
+    let versions = try distinctVersions(request.versions, &refusals, in: storage)
+    guard refusals.isEmpty else { return .failure(Refused(outcome: .refused(refusals))) }
+
+    var missing: Set<ContentHash> = []
+    let contents = try placeableContents(request.contents, &missing, in: storage)
+    let arriving = Set(contents.map(\.hash))
+    var covered: Set<VersionID> = []
+    for version in versions { covered.formUnion(version.covers) }
+    for version in versions where !covered.contains(version.id) {
+      // What is replaced already never becomes visible, and may come without contents.
+      if try storage.isCovered(version.id) { continue }
+      for hash in version.contents where !arriving.contains(hash) {
+        if try !storage.hasContent(hash) { missing.insert(hash) }
+      }
+    }
+    guard missing.isEmpty else { return .failure(Refused(outcome: .missing(missing.sorted()))) }
+    let sent = Dictionary(versions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    return .success(Plan(contents: contents, cells: cells, versions: versions, sent: sent))
+  }
+
+  private static func joinedCells(
+    _ updates: [CellUpdate], _ refusals: inout [Refusal], in storage: some ContainerStorage
+  ) throws -> [CellUpdate] {
+    var valid: [CellUpdate] = []
+    for update in updates {
+      if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) } else { valid.append(update) }
+    }
+    var joined: [CellUpdate] = []
+    for var update in CellUpdate.joined(valid, []) {
+      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state) }
+      // A set or a counter may outgrow the limit only here, where the parts meet.
+      if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) }
+      joined.append(update)
+    }
+    return joined
+  }
+
+  private static func distinctVersions(
+    _ versions: [VersionRecord], _ refusals: inout [Refusal], in storage: some ContainerStorage
+  ) throws -> [VersionRecord] {
+    var distinct: [VersionRecord] = []
+    var seen: [VersionID: VersionRecord] = [:]
+    for var version in versions {
+      func refuse(_ message: String) {
+        refusals.append(Refusal(item: ExchangeRules.item(version.id), reason: .invalid, message: message))
+      }
+      version.covers = Set(version.covers).sorted()
+      if let refusal = ExchangeRules.objection(to: version) {
+        refusals.append(refusal)
+        continue
+      }
+      if let twin = seen[version.id] {
+        if twin != version { refuse("the request has two versions of this id") }
+        continue
+      }
+      if let stored = try storage.version(version.id)?.record, !stored.isSame(as: version) {
+        refuse("another version has this id")
+        continue
+      }
+      if let other = try foreignCover(of: version, in: storage) {
+        refuse("it replaces \(other), which is of another slot")
+        continue
+      }
+      seen[version.id] = version
+      distinct.append(version)
+    }
+    return distinct
+  }
+
+  private static func foreignCover(of version: VersionRecord, in storage: some ContainerStorage) throws -> VersionID? {
+    for id in version.covers {
+      if let other = try storage.version(id), other.record.slot != version.slot { return id }
+    }
+    return nil
+  }
+
+  /// The contents that are new, each after its base; bases that are nowhere go to `missing`.
+  private static func placeableContents(
+    _ contents: [EncodedContent], _ missing: inout Set<ContentHash>, in storage: some ContainerStorage
+  ) throws -> [EncodedContent] {
+    var waiting: [EncodedContent] = []
+    for content in contents where try !storage.hasContent(content.hash) { waiting.append(content) }
+    var placed: [EncodedContent] = []
+    var here: Set<ContentHash> = []
+    // Each round places at least one, or is the last.
+    while !waiting.isEmpty {
+      var later: [EncodedContent] = []
+      for content in waiting {
+        var ready = true
+        if let base = content.base, !here.contains(base) { ready = try storage.hasContent(base) }
+        if ready {
+          if here.insert(content.hash).inserted { placed.append(content) }
+        } else {
+          later.append(content)
+        }
+      }
+      if later.count == waiting.count {
+        // A base that the cloud has lost, or bases in a circle: either way the device sends in full.
+        for content in later { missing.insert(content.base ?? content.hash) }
+        break
+      }
+      waiting = later
+    }
+    return placed
+  }
+}
+
+extension VersionRecord {
+  /// Equal in all that never changes: what a version covers may grow, and being provisional may be lifted.
+  func isSame(as other: VersionRecord) -> Bool {
+    var other = other
+    other.covers = covers
+    other.provisional = provisional
+    return self == other
+  }
+}

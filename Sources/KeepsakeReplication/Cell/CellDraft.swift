@@ -1,0 +1,120 @@
+/// What a game wants done to a cell, before it is known what the cell holds.
+package struct CellDraft: Hashable, Sendable {
+  package enum Change: Hashable, Sendable {
+    case max(Scalar)
+    case min(Scalar)
+    /// Sets a `latest` value: it wins until a later one is set.
+    case set(Scalar)
+    case insert(Set<Scalar>)
+    /// Counts up and down, each by as much as said.
+    case add(plus: UInt64, minus: UInt64)
+    /// Starts a new generation with what this change makes of an empty cell: the only legal way back.
+    indirect case reset(Change)
+  }
+  package var key: CellKey
+  package var change: Change
+
+  package init(_ key: CellKey, _ change: Change) {
+    self.key = key
+    self.change = change
+  }
+
+  /// Who writes, and when, in the order that all devices share.
+  package struct Context: Hashable, Sendable {
+    package var writer: WriterID
+    package var caughtUp: Bool
+    /// The device's clock, corrected by the server's.
+    package var nowMilliseconds: Int64
+
+    package init(writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64) {
+      self.writer = writer
+      self.caughtUp = caughtUp
+      self.nowMilliseconds = nowMilliseconds
+    }
+  }
+
+  /// What the cell becomes, and what has to be sent of it; nil if nothing changes.
+  ///
+  /// - Throws: ``CellError`` for another rule's value, not-a-number, a full counter, or a reset too early.
+  package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
+    let delta: CellState
+    if case .reset(let change) = change {
+      guard context.caughtUp else { throw .resetBeforeCatchUp(key) }
+      let (generation, overflow) = (known?.generation ?? 0).addingReportingOverflow(1)
+      guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
+      delta = CellState(generation: generation, value: try Self.value(of: change, over: nil, key, context))
+      return (delta, delta)
+    }
+    delta = CellState(
+      generation: known?.generation ?? 0, value: try Self.value(of: change, over: known?.value, key, context))
+    guard let known else { return (delta, delta) }
+    let joined = known.joined(with: delta)
+    return joined == known ? nil : (joined, delta)
+  }
+
+  /// The smallest value whose join with `known` is what the change asks for.
+  private static func value(
+    of change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
+  ) throws(CellError) -> CellValue {
+    func mismatch(_ asked: String) -> CellError {
+      .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
+    }
+    func checked(_ value: Scalar) throws(CellError) -> Scalar {
+      guard value.isOrdered else { throw .notANumber(key) }
+      return value.normalized
+    }
+    switch change {
+    case .max(let value):
+      switch known {
+      case nil, .max?: return .max(try checked(value))
+      default: throw mismatch("max")
+      }
+    case .min(let value):
+      switch known {
+      case nil, .min?: return .min(try checked(value))
+      default: throw mismatch("min")
+      }
+    case .set(let value):
+      let checked = try checked(value)
+      var milliseconds = Swift.max(-Stamp.maximumMilliseconds, Swift.min(Stamp.maximumMilliseconds, context.nowMilliseconds))
+      switch known {
+      case nil: break
+      case .latest(let stamp, let held)?:
+        // Setting what is held already would only stir the other devices.
+        if held == checked, stamp.caughtUp || !context.caughtUp { return .latest(stamp, held) }
+        milliseconds = Swift.max(milliseconds, Swift.min(stamp.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
+      default: throw mismatch("latest")
+      }
+      let stamp = Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer)
+      return .latest(stamp, checked)
+    case .insert(let values):
+      var normalized: Set<Scalar> = []
+      for value in values { normalized.insert(try checked(value)) }
+      switch known {
+      case nil: return .union(normalized)
+      case .union(let held)?: return .union(normalized.subtracting(held))
+      default: throw mismatch("union")
+      }
+    case .add(let plus, let minus):
+      var entry = CounterEntry()
+      switch known {
+      case nil: break
+      case .counter(let entries)?:
+        guard plus != 0 || minus != 0 else { return .counter([:]) }
+        entry = entries[context.writer] ?? CounterEntry()
+      default: throw mismatch("counter")
+      }
+      let (up, upOverflow) = entry.plus.addingReportingOverflow(plus)
+      let (down, downOverflow) = entry.minus.addingReportingOverflow(minus)
+      guard !upOverflow, !downOverflow else { throw .overflow(key) }
+      return .counter([context.writer: CounterEntry(plus: up, minus: down)])
+    case .reset(let inner):
+      return try value(of: inner, over: nil, key, context)
+    }
+  }
+}
+
+extension Stamp {
+  /// Times further away than this are refused: far beyond any clock, and one can still be added to them.
+  package static let maximumMilliseconds: Int64 = 1 << 53
+}

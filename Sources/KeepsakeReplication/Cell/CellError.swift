@@ -1,0 +1,22 @@
+/// What a game can get wrong about a cell.
+package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The cell already holds a value of another rule.
+  case ruleMismatch(CellKey, holds: String, asked: String)
+  /// Not-a-number has no place in any order.
+  case notANumber(CellKey)
+  /// A count would pass what 64 bits hold.
+  case overflow(CellKey)
+  /// A reset before the first catch-up with the cloud would fall behind resets that this store hasn't seen.
+  case resetBeforeCatchUp(CellKey)
+
+  package var description: String {
+    switch self {
+    case .ruleMismatch(let key, let holds, let asked):
+      "\(key) holds a value of the rule \(holds), not \(asked): a rule never changes under a key, take a new key"
+    case .notANumber(let key): "\(key) can't hold not-a-number"
+    case .overflow(let key): "\(key) can't count any further"
+    case .resetBeforeCatchUp(let key):
+      "\(key) can't be reset before this store has once caught up with its cloud"
+    }
+  }
+}

@@ -1,0 +1,344 @@
+// From the wire to what the game sees.
+extension DeviceEngine {
+  // MARK: Answers
+
+  mutating func answered(
+    _ response: ExchangeResponse, to sent: SentExchange, now: Int64, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws {
+    if let fault = Self.fault(of: response, to: sent, limit: options.page) {
+      exchangeDue = true
+      pause(TransportFailure(.server(retryAfterMilliseconds: nil), fault), atLeast: 0, &effects, using: &random)
+      return
+    }
+    attempts = 0
+    var facts = try storage.facts()
+    facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
+    facts.lastHeardMilliseconds = now
+    if response.restart {
+      facts.cursor = Cursor(epoch: response.cursor.epoch, seq: 0, mark: 0)
+      try storage.setFacts(facts)
+      try offerEverything(in: &storage)
+      paging = false
+      complete = false
+      announced = 0
+      exchangeDue = true
+      needs = nil
+      return
+    }
+
+    facts.cursor = response.cursor
+    try storage.setFacts(facts)
+    if !response.changes.isEmpty {
+      try storage.stage(response.changes)
+      needs = nil
+    }
+    // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
+    if sent.announced == announced { announced = 0 }
+    paging = response.more
+    complete = !response.more || planted.contains(.showHalfPages)
+    for content in response.contents { try take(content, &effects, in: &storage) }
+
+    switch response.outcome {
+    case .nothing: break
+    case .accepted:
+      missingRounds = 0
+      sendFull.subtract(sent.contents.map(\.hash))
+      try accepted(sent, certain: !response.more, &effects, in: &storage)
+    case .missing(let hashes):
+      missingRounds += 1
+      try missing(hashes, of: sent, &effects, in: &storage)
+      if missingRounds > Self.maximumMissingRounds {
+        missingRounds = 0
+        let failure = TransportFailure(
+          .server(retryAfterMilliseconds: nil), "the cloud asks again and again for contents that were sent")
+        pause(failure, atLeast: 0, &effects, using: &random)
+      }
+    case .refused(let refusals):
+      try refused(refusals, of: sent, &effects, in: &storage)
+    }
+
+    if let reply = response.wallet, let state = try storage.wallet() {
+      var wallet = Wallet(state)
+      var ignored = false
+      if case .fork = reply.standing, planted.contains(.ignoreFork) { ignored = true }
+      if !ignored {
+        let change = wallet.receive(reply, using: &random)
+        if wallet.state != state { try storage.setWallet(wallet.state) }
+        if change.balancesChanged { effects.append(.news(.wallet)) }
+        if !change.decisions.isEmpty { effects.append(.news(.decisions(change.decisions))) }
+        if change.hasMore { exchangeDue = true }
+      }
+    }
+  }
+
+  /// What is wrong with an answer; nil if nothing is.
+  private static func fault(of response: ExchangeResponse, to sent: SentExchange, limit: Int) -> String? {
+    let cursor = response.cursor
+    guard cursor.seq <= Cursor.maximumSeq, cursor.epoch <= Cursor.maximumSeq else { return "the cursor is out of range" }
+    guard abs(Int128(response.serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
+      return "the server's time is out of range"
+    }
+    if response.restart { return sent.cursor.seq == 0 ? "a start was answered by a restart" : nil }
+    guard cursor.seq >= sent.cursor.seq, !response.more || cursor.seq > sent.cursor.seq else { return "the cursor stands still" }
+    guard response.changes.count <= limit else { return "there are more changes than asked for" }
+    for change in response.changes {
+      guard change.seq > sent.cursor.seq, change.seq <= cursor.seq else { return "a change is out of order" }
+      switch change.item {
+      case .cell(let update):
+        if let objection = ExchangeRules.objection(to: update) { return "\(objection.item): \(objection.message)" }
+      case .version(let record):
+        if let objection = ExchangeRules.objection(to: record) { return "\(objection.item): \(objection.message)" }
+      }
+    }
+    return nil
+  }
+
+  // MARK: A new epoch
+
+  /// The cloud is not the one that this device knew: all that is held here goes out again, and joins do the rest.
+  private mutating func offerEverything(in storage: inout some DeviceStorage) throws {
+    // What was never shown here is its writer's to offer again.
+    try storage.clearStaged()
+    try storage.clearCloudDepths()
+    held = []
+    var group = OutboxGroup()
+    func flush(_ group: inout OutboxGroup) throws {
+      guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
+      try storage.appendToOutbox(group)
+      group = OutboxGroup()
+    }
+    let waiting = Set(try storage.outbox(limit: try storage.outboxCount()).flatMap(\.versions))
+    for slot in try storage.slots() {
+      // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
+      for id in try lineage(of: slot, in: storage) where !waiting.contains(id) {
+        guard var version = try storage.version(id), !version.neverLeft else { continue }
+        version.acknowledged = false
+        version.offered = true
+        try storage.putVersion(version)
+        group.versions.append(id)
+        if group.versions.count >= DeviceCommit.maximumGroupVersions { try flush(&group) }
+      }
+    }
+    try flush(&group)
+    var bytes = 0
+    for update in try storage.cells(in: nil) {
+      bytes += update.state.value.size
+      if group.cells.count >= DeviceCommit.maximumGroupCells || bytes > DeviceCommit.maximumGroupBytes {
+        try flush(&group)
+        bytes = update.state.value.size
+      }
+      group.cells.append(update)
+    }
+    try flush(&group)
+  }
+
+  /// The versions of a slot that are known here, from the heads back.
+  private func lineage(of slot: String, in storage: some DeviceStorage) throws -> [VersionID] {
+    var order = try storage.heads(of: slot)
+    var seen = Set(order)
+    var index = 0
+    while index < order.count, index < Resolution.maximumWalk {
+      for older in try storage.version(order[index])?.record.covers ?? [] where seen.insert(older).inserted {
+        if try storage.version(older) != nil { order.append(older) }
+      }
+      index += 1
+    }
+    return order
+  }
+
+  // MARK: Showing
+
+  /// Shows what is staged, all of it at once, if the contents that it needs are here.
+  mutating func showIfComplete(
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws {
+    let staged = try storage.staged()
+    guard try missingContents(of: staged, in: storage).isEmpty else { return }
+    held = []
+    if !staged.isEmpty {
+      try show(staged, &effects, in: &storage)
+      try storage.clearStaged()
+      needs = nil
+    }
+    var facts = try storage.facts()
+    if !facts.caughtUp {
+      facts.caughtUp = true
+      try storage.setFacts(facts)
+      effects.append(.news(.caughtUp))
+    }
+  }
+
+  private mutating func show(
+    _ staged: [CloudChange], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws {
+    var cells: Set<CellKey> = []
+    var slots: Set<String> = []
+    var acknowledged: [VersionID] = []
+    var stragglers: [VersionRecord] = []
+    var covered: Set<VersionID> = []
+    for change in staged {
+      switch change.item {
+      case .cell(let update):
+        let local = try storage.cell(update.key)
+        let joined = local?.joined(with: update.state) ?? update.state
+        guard joined != local else { continue }
+        try storage.setCell(CellUpdate(key: update.key, state: joined))
+        cells.insert(update.key)
+      case .version(var record):
+        let local = try storage.version(record.id)
+        if let known = local?.record {
+          record.covers = Set(record.covers).union(known.covers).sorted()
+          record.provisional = record.provisional && known.provisional
+        }
+        if try storage.isCovered(record.id) { stragglers.append(record) }
+        covered.formUnion(record.covers)
+        let stored = StoredVersion(record: record, acknowledged: true, offered: true)
+        guard stored != local else { continue }
+        if local?.acknowledged == false { acknowledged.append(record.id) }
+        if local?.record != record { slots.insert(record.slot) }
+        try storage.putVersion(stored)
+        for id in record.covers { try storage.markCovered(id) }
+      }
+    }
+    for record in stragglers where !covered.contains(record.id) {
+      try sayCovered(record, in: &storage)
+    }
+    if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
+    if !cells.isEmpty { effects.append(.news(.cells(cells.sorted()))) }
+    if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+  }
+
+  /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says
+  /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
+  /// made while it was open, sent what was replaced here before it ever left.
+  private func sayCovered(_ record: VersionRecord, in storage: inout some DeviceStorage) throws {
+    for id in try lineage(of: record.slot, in: storage) {
+      guard let later = try storage.version(id), !later.neverLeft else { continue }
+      if later.record.covers.contains(record.id) { return }
+    }
+    guard let id = try storage.heads(of: record.slot).first, var head = try storage.version(id) else { return }
+    head.record.covers = (head.record.covers + [record.id]).sorted()
+    head.acknowledged = false
+    try storage.putVersion(head)
+    try storage.appendToOutbox(OutboxGroup(versions: [id]))
+  }
+
+  // MARK: Contents
+
+  /// The contents that the staged heads, and the ancestors of conflicts, need and that aren't here.
+  private mutating func missingContents(of staged: [CloudChange], in storage: some DeviceStorage) throws -> [ContentHash] {
+    if let needs {
+      let left = try needs.filter { try !givenUp.contains($0) && !storage.hasContent($0) }
+      self.needs = left
+      return left
+    }
+    var records: [VersionID: VersionRecord] = [:]
+    var covered: Set<VersionID> = []
+    var bySlot: [String: Set<VersionID>] = [:]
+    for change in staged {
+      guard case .version(let record) = change.item else { continue }
+      records[record.id] = record
+      covered.formUnion(record.covers)
+      bySlot[record.slot, default: []].insert(record.id)
+    }
+    var needed: [ContentHash] = []
+    var listed: Set<ContentHash> = []
+    func need(_ record: VersionRecord, optionally: Bool) throws {
+      for hash in record.contents where !givenUp.contains(hash) {
+        guard try !storage.hasContent(hash), listed.insert(hash).inserted else { continue }
+        needed.append(hash)
+        if optionally { optional.insert(hash) }
+      }
+    }
+    optional = []
+    for slot in bySlot.keys.sorted() {
+      var heads: [VersionID] = []
+      for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {
+        if try !storage.isCovered(id) { heads.append(id) }
+      }
+      for id in heads {
+        if let record = records[id] { try need(record, optionally: false) }
+      }
+      guard heads.count > 1 else { continue }
+      let lookup = { (id: VersionID) in try records[id] ?? storage.version(id)?.record }
+      for id in try Resolution.commonAncestors(of: heads, record: lookup).known {
+        if let record = try lookup(id) { try need(record, optionally: true) }
+      }
+    }
+    needs = needed
+    return needed
+  }
+
+  /// The content to ask for next; nil if nothing staged lacks any.
+  mutating func nextDownload(
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws -> ContentHash? {
+    // A base may have come another way: inside an answer, or because the game saved the very same bytes.
+    for _ in held.indices {
+      guard let last = held.last, let base = last.base, try storage.hasContent(base) else { break }
+      held.removeLast()
+      try take(last, &effects, in: &storage)
+    }
+    if let base = held.last?.base {
+      if held.count <= Self.maximumChain { return base }
+      // No sender makes chains like this.
+      let root = held[0].hash
+      held = []
+      giveUp(root, &effects)
+    }
+    return try missingContents(of: try storage.staged(), in: storage).first
+  }
+
+  mutating func downloaded(
+    _ hash: ContentHash, _ content: EncodedContent?, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage
+  ) throws {
+    if let content, content.hash == hash {
+      try take(content, &effects, in: &storage)
+      return
+    }
+    // The content went because its version is replaced, most likely: the exchange tells by what.
+    if content == nil, !optional.contains(hash) { exchangeDue = true }
+    failedToGet(hash, atMost: content != nil ? Self.maximumDamaged : optional.contains(hash) ? 1 : Self.maximumGone, &effects)
+  }
+
+  /// Keeps a content, and those that waited for it.
+  private mutating func take(
+    _ content: EncodedContent, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws {
+    guard try !storage.hasContent(content.hash) else { return }
+    switch try storage.receiveContent(content) {
+    case .stored:
+      let depth = try content.base.map { (try storage.cloudDepth(of: $0) ?? options.maximumDepth) + 1 } ?? 0
+      try storage.setCloudDepth(depth, of: content.hash)
+      if let last = held.last, last.base == content.hash {
+        held.removeLast()
+        try take(last, &effects, in: &storage)
+      }
+    case .needsBase:
+      if content.base != nil, !held.contains(where: { $0.hash == content.hash }) {
+        // Only a chain is kept: something else will be asked for again in its turn.
+        if let last = held.last, last.base != content.hash { return }
+        held.append(content)
+      }
+    case .damaged:
+      failedToGet(content.hash, atMost: Self.maximumDamaged, &effects)
+    }
+  }
+
+  /// Counts a failure with a content, or with a base of the one that is wanted, and gives that up in the end.
+  private mutating func failedToGet(_ hash: ContentHash, atMost limit: Int, _ effects: inout [EngineEffect]) {
+    let wanted = held.first?.hash ?? hash
+    held = []
+    let count = (troubles[wanted] ?? 0) + 1
+    troubles[wanted] = count
+    if count >= limit { giveUp(wanted, &effects) }
+  }
+
+  /// Goes on without a content: one damaged picture must not hold up everything else.
+  mutating func giveUp(_ hash: ContentHash, _ effects: inout [EngineEffect]) {
+    givenUp.insert(hash)
+    if !optional.contains(hash) { effects.append(.news(.damaged(hash))) }
+  }
+}

@@ -1,0 +1,238 @@
+/// What a save replaces.
+package enum SaveBasis: Hashable, Sendable {
+  /// What the game loaded, or its own newest save since: every version that went into what the player sees.
+  case versions([VersionID])
+  /// All that the slot list showed: for a new game over a slot, a delete, a restore from history.
+  case everyHead
+}
+
+/// One save, before it is known which versions it covers.
+package struct SaveDraft: Hashable, Sendable {
+  package var id: VersionID
+  package var slot: String
+  package var basis: SaveBasis
+  /// Already in the storage. Empty for a tombstone.
+  package var contents: [ContentHash]
+  package var length: Int
+  package var metadata: SaveMetadata
+  package var savedAtMilliseconds: Int64
+  /// A delete.
+  package var tombstone: Bool
+
+  package init(
+    id: VersionID, slot: String, basis: SaveBasis, contents: [ContentHash], length: Int,
+    metadata: SaveMetadata = SaveMetadata(), savedAtMilliseconds: Int64, tombstone: Bool = false
+  ) {
+    self.id = id
+    self.slot = slot
+    self.basis = basis
+    self.contents = contents
+    self.length = length
+    self.metadata = metadata
+    self.savedAtMilliseconds = savedAtMilliseconds
+    self.tombstone = tombstone
+  }
+}
+
+/// What one checkpoint writes: all of it or nothing.
+package struct CommitDraft: Hashable, Sendable {
+  package var saves: [SaveDraft]
+  package var cells: [CellDraft]
+  package var wallet: [WalletOperation]
+
+  package init(saves: [SaveDraft] = [], cells: [CellDraft] = [], wallet: [WalletOperation] = []) {
+    self.saves = saves
+    self.cells = cells
+    self.wallet = wallet
+  }
+}
+
+/// What a game can get wrong about a save.
+package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The save names a content that the storage doesn't have.
+  case missingContent(VersionID, ContentHash)
+  case idTaken(VersionID)
+  /// The save breaks a limit that every store and cloud holds to.
+  case invalid(VersionID, String)
+  /// A cell breaks a limit that every store and cloud holds to.
+  case invalidCell(CellKey, String)
+
+  package var description: String {
+    switch self {
+    case .missingContent(let id, let hash): "the save \(id) names the content \(hash), which isn't here"
+    case .idTaken(let id): "there is a save \(id) already"
+    case .invalid(let id, let why): "the save \(id) can't be kept: \(why)"
+    case .invalidCell(let key, let why): "\(key) can't be kept: \(why)"
+    }
+  }
+}
+
+/// How a device's own writes enter its storage, and the outbox with them.
+package enum DeviceCommit {
+  /// What a group may hold before the next commit starts a new one. Commits that wait together travel together, so a
+  /// hundred autosaves made offline are one upload; but each commit rewrites the group that it joins.
+  package static let maximumGroupCells = 200
+  package static let maximumGroupVersions = 50
+  package static let maximumGroupBytes = 128 * 1024
+
+  /// Applies `draft`, and appends what the cloud has to know to the outbox.
+  ///
+  /// - Parameters:
+  ///   - now: The device's clock, in milliseconds since 1970.
+  /// - Returns: The versions as they are kept, in the order of the drafts.
+  /// - Throws: ``CommitError``, ``CellError``, ``WalletError``, or what the storage throws. The caller rolls back then: some
+  ///   of the draft may have been written.
+  @discardableResult
+  package static func apply(
+    _ draft: CommitDraft, now: Int64, writer: WriterID, in storage: inout some DeviceStorage,
+    using random: inout some RandomNumberGenerator
+  ) throws -> [VersionRecord] {
+    let facts = try storage.facts()
+    var group = OutboxGroup()
+    var pending = try pendingGroup(in: storage)
+
+    var deltas: [CellKey: CellState] = [:]
+    let context = CellDraft.Context(
+      writer: writer, caughtUp: facts.caughtUp,
+      nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds))
+    for cell in draft.cells {
+      guard let change = try cell.applied(to: try storage.cell(cell.key), context) else { continue }
+      let update = CellUpdate(key: cell.key, state: change.state)
+      if let why = ExchangeRules.objection(to: update) { throw CommitError.invalidCell(cell.key, why.message) }
+      try storage.setCell(update)
+      deltas[cell.key] = deltas[cell.key]?.joined(with: change.delta) ?? change.delta
+    }
+    group.cells = deltas.map { CellUpdate(key: $0.key, state: $0.value) }.sorted { $0.key < $1.key }
+
+    var records: [VersionRecord] = []
+    for save in draft.saves {
+      let record = try add(save, facts, writer, &group, &pending, in: &storage)
+      records.append(record)
+    }
+
+    if !draft.wallet.isEmpty {
+      var wallet = Wallet(try storage.wallet() ?? WalletState(chain: ChainID(using: &random)))
+      for operation in draft.wallet { try wallet.perform(operation) }
+      try storage.setWallet(wallet.state)
+    }
+
+    guard !group.cells.isEmpty || !group.versions.isEmpty else { return records }
+    if let pending, let merged = pending.merged(with: group) {
+      try storage.updateOutbox(merged)
+    } else {
+      if let pending { try storage.updateOutbox(pending) }
+      try storage.appendToOutbox(group)
+    }
+    return records
+  }
+
+  /// To be run in a transaction of its own each time a store is opened, before anything else is written.
+  ///
+  /// From here on a copy of the store may exist that holds the same unacknowledged saves and sends them: later saves have to
+  /// name them as replaced. Also mints the wallet's chain where there is none.
+  package static func opened(
+    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws {
+    for id in try storage.unacknowledgedVersions() {
+      guard var stored = try storage.version(id), !stored.offered else { continue }
+      stored.offered = true
+      try storage.putVersion(stored)
+    }
+    if try storage.wallet() == nil {
+      try storage.setWallet(WalletState(chain: ChainID(using: &random)))
+    }
+  }
+
+  // MARK: Saves
+
+  private static func add(
+    _ save: SaveDraft, _ facts: DeviceFacts, _ writer: WriterID, _ group: inout OutboxGroup,
+    _ pending: inout OutboxGroup?, in storage: inout some DeviceStorage
+  ) throws -> VersionRecord {
+    guard try storage.version(save.id) == nil, try !storage.isCovered(save.id) else { throw CommitError.idTaken(save.id) }
+    for hash in save.contents where try !storage.hasContent(hash) {
+      throw CommitError.missingContent(save.id, hash)
+    }
+    let basis: [VersionID]
+    switch save.basis {
+    case .versions(let ids): basis = ids
+    case .everyHead: basis = try storage.heads(of: save.slot)
+    }
+
+    var covers = Set(basis)
+    var provisional = true
+    var known = false
+    for id in Set(basis).sorted() {
+      guard var replaced = try storage.version(id) else { continue }
+      known = true
+      provisional = provisional && replaced.record.provisional
+      // What the cloud has is enough to name. What it may never get has to be seen through.
+      if !replaced.acknowledged || replaced.neverLeft {
+        for older in replaced.record.covers {
+          if let version = try storage.version(older), version.neverLeft { continue }
+          covers.insert(older)
+        }
+      }
+      if !replaced.acknowledged, !replaced.offered, group.removeVersion(id) || pending?.removeVersion(id) == true {
+        replaced.acknowledged = true
+        try storage.putVersion(replaced)
+      }
+    }
+    if !known { provisional = basis.isEmpty && !facts.caughtUp }
+
+    let record = VersionRecord(
+      id: save.id, slot: save.slot, covers: covers.sorted(), contents: save.contents, length: save.length,
+      metadata: save.metadata, savedAtMilliseconds: save.savedAtMilliseconds, writer: writer, provisional: provisional,
+      tombstone: save.tombstone)
+    if let why = ExchangeRules.objection(to: record) { throw CommitError.invalid(save.id, why.message) }
+    try storage.putVersion(StoredVersion(record: record, acknowledged: false, offered: false))
+    for id in record.covers { try storage.markCovered(id) }
+    group.versions.append(record.id)
+    return record
+  }
+
+  // MARK: Outbox
+
+  /// The newest group, if what is committed now may join it.
+  private static func pendingGroup(in storage: some DeviceStorage) throws -> OutboxGroup? {
+    // Groups join as they are committed, so more than a few wait only when each is full.
+    let count = try storage.outboxCount()
+    guard count > 0, let newest = try storage.outbox(limit: count).last, newest.refusals.isEmpty else { return nil }
+    for id in newest.versions {
+      // Sent, perhaps: the engine may be waiting for the answer about just this group.
+      if let version = try storage.version(id), version.offered { return nil }
+    }
+    return newest
+  }
+}
+
+extension OutboxGroup {
+  /// Takes a version out that nobody will ask for; false if it isn't here.
+  mutating func removeVersion(_ id: VersionID) -> Bool {
+    guard let index = versions.firstIndex(of: id) else { return false }
+    versions.remove(at: index)
+    return true
+  }
+
+  /// Both as one group, under this one's id; nil if that would be too much.
+  func merged(with later: OutboxGroup) -> OutboxGroup? {
+    guard cells.count + later.cells.count <= DeviceCommit.maximumGroupCells,
+      versions.count + later.versions.count <= DeviceCommit.maximumGroupVersions,
+      cells.reduce(0, { $0 + $1.state.value.size }) + later.cells.reduce(0, { $0 + $1.state.value.size })
+        <= DeviceCommit.maximumGroupBytes
+    else { return nil }
+    var merged = self
+    merged.cells = CellUpdate.joined(cells, later.cells)
+    merged.versions += later.versions
+    return merged
+  }
+}
+
+extension CellUpdate {
+  /// Both lists as one, sorted by key, states of the same key joined.
+  package static func joined(_ left: [CellUpdate], _ right: [CellUpdate]) -> [CellUpdate] {
+    var states: [CellKey: CellState] = [:]
+    for update in left + right { states[update.key] = states[update.key]?.joined(with: update.state) ?? update.state }
+    return states.map { CellUpdate(key: $0.key, state: $0.value) }.sorted { $0.key < $1.key }
+  }
+}

@@ -1,0 +1,133 @@
+/// How the shown version is chosen where several stand beside each other.
+package enum SavePolicy: String, Hashable, Sendable, Codable {
+  case mostProgress
+  case longestPlayed
+  /// The newest by the writers' clocks, between saves with a common ancestor only.
+  case newest
+}
+
+/// A slot as the versions known here make it: a view, computed anew each time and never written.
+package struct SlotView: Hashable, Sendable {
+  /// The live heads, best first; those with equal contents once. Empty if the slot is empty or deleted.
+  package var heads: [VersionRecord]
+  /// The nearest versions that all of `heads` descend from and that are known here, sorted; empty without conflict.
+  package var ancestors: [VersionID]
+  /// The heads have a common ancestor, known here or not.
+  package var related: Bool
+  /// Every head, those with equal contents and deletes included: what a save covers that saw them all. Sorted.
+  package var basis: [VersionID]
+
+  package var isConflict: Bool { heads.count > 1 }
+  package var winner: VersionRecord? { heads.first }
+  package var isDeleted: Bool { heads.isEmpty && !basis.isEmpty }
+
+  package init(heads: [VersionRecord], ancestors: [VersionID], related: Bool, basis: [VersionID]) {
+    self.heads = heads
+    self.ancestors = ancestors
+    self.related = related
+    self.basis = basis
+  }
+}
+
+/// What the heads of a slot amount to.
+package enum Resolution {
+  /// Versions that are looked at in search of an ancestor: years of daily saves. Beyond, heads count as unrelated.
+  package static let maximumWalk = 20_000
+
+  /// The slot as it is shown. The same versions give the same answer everywhere. Costs a walk from the heads to their
+  /// ancestor where there is a conflict, nothing else.
+  package static func view(
+    of slot: String, in storage: some DeviceStorage, policy: SavePolicy = .mostProgress
+  ) throws -> SlotView {
+    let basis = try storage.heads(of: slot).sorted()
+    return try view(heads: basis, policy: policy) { try storage.version($0)?.record }
+  }
+
+  /// The same over any source of records.
+  package static func view(
+    heads basis: [VersionID], policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
+  ) throws -> SlotView {
+    var live: [VersionRecord] = []
+    for id in basis {
+      guard let head = try record(id), !head.tombstone else { continue }
+      live.append(head)
+    }
+    var groups: [[ContentHash]: [VersionRecord]] = [:]
+    for head in live { groups[head.contents, default: []].append(head) }
+    guard groups.count > 1 else {
+      let ranked = live.sorted { precedes($0, $1, policy, related: true) }
+      return SlotView(heads: Array(ranked.prefix(1)), ancestors: [], related: true, basis: basis)
+    }
+    // Which of several equal ones stands for them is settled before anything is compared.
+    let (ancestors, related) = try commonAncestors(of: live.map(\.id), record: record)
+    let shown = groups.values.compactMap { $0.min { precedes($0, $1, policy, related: related) } }
+    return SlotView(
+      heads: shown.sorted { precedes($0, $1, policy, related: related) }, ancestors: ancestors, related: related,
+      basis: basis)
+  }
+
+  /// The nearest known versions that all of `heads` descend from, and whether there is any, known or not.
+  package static func commonAncestors(
+    of heads: [VersionID], record: (VersionID) throws -> VersionRecord?
+  ) throws -> (known: [VersionID], related: Bool) {
+    var records: [VersionID: VersionRecord] = [:]
+    var common: Set<VersionID>?
+    for head in heads {
+      let reached = try ancestors(of: head, &records, record: record)
+      common = common?.intersection(reached) ?? reached
+      if common?.isEmpty == true { return ([], false) }
+    }
+    guard let common, !common.isEmpty else { return ([], false) }
+    // A common ancestor of a common ancestor is not a nearest one.
+    var further: Set<VersionID> = []
+    let known = common.filter { records[$0] != nil }
+    for id in known { further.formUnion(records[id]?.covers ?? []) }
+    // `covers` may skip generations, so what is further has to be followed all the way.
+    var open = Array(further)
+    while let id = open.popLast() {
+      for older in records[id]?.covers ?? [] where further.insert(older).inserted { open.append(older) }
+    }
+    return (known.subtracting(further).sorted(), true)
+  }
+
+  private static func ancestors(
+    of head: VersionID, _ records: inout [VersionID: VersionRecord], record: (VersionID) throws -> VersionRecord?
+  ) throws -> Set<VersionID> {
+    var reached: Set<VersionID> = []
+    var open = [head]
+    while let id = open.popLast(), reached.count < maximumWalk {
+      var version = records[id]
+      if version == nil { version = try record(id) }
+      guard let version else { continue }
+      records[id] = version
+      for older in version.covers where reached.insert(older).inserted { open.append(older) }
+    }
+    return reached
+  }
+
+  /// A total order of heads, best first.
+  static func precedes(_ left: VersionRecord, _ right: VersionRecord, _ policy: SavePolicy, related: Bool) -> Bool {
+    func greater(_ left: Double?, _ right: Double?) -> Bool? {
+      let left = left.flatMap { $0.isNaN ? nil : $0 } ?? -.infinity
+      let right = right.flatMap { $0.isNaN ? nil : $0 } ?? -.infinity
+      return left == right ? nil : left > right
+    }
+    let progress = greater(left.metadata.progress, right.metadata.progress)
+    let playtime = greater(left.metadata.playtime, right.metadata.playtime)
+    // Clocks say nothing about lineages that never met.
+    let newer = related && left.savedAtMilliseconds != right.savedAtMilliseconds
+      ? left.savedAtMilliseconds > right.savedAtMilliseconds : nil
+    let settled = left.provisional != right.provisional ? right.provisional : nil
+    let order: [Bool?]
+    switch policy {
+    case .mostProgress: order = [progress, playtime, settled, newer]
+    case .longestPlayed: order = [playtime, progress, settled, newer]
+    case .newest: order = [newer, progress, playtime, settled]
+    }
+    for answer in order {
+      if let answer { return answer }
+    }
+    if left.length != right.length { return left.length > right.length }
+    return left.id < right.id
+  }
+}

@@ -1,0 +1,282 @@
+/// The cloud's side of the money: what it makes of a store's offer, in the transaction of the exchange.
+///
+/// Money is in the pool or is the right of a chain; operations alone create or destroy it, once each. The bank never lets
+/// the pool or a chain's rights fall below zero.
+///
+/// Not here yet: late spends that wait for rights to be recalled (they are declined where the pool can't pay at once),
+/// retired devices, and a bank that was restored from a backup.
+package struct Bank: Sendable {
+  /// Chains that a container may have: each install, and each copy that was found out, makes one.
+  package static let maximumChains = 10_000
+
+  package private(set) var state: BankState
+
+  package init(_ state: BankState) { self.state = state }
+
+  /// Answers `offer`, and records decisions and heads in `storage`. The caller stores `state` if it has changed.
+  ///
+  /// - Throws: ``ExchangeError`` for an offer that breaks a limit, and what the storage throws.
+  package mutating func answer(_ offer: WalletOffer, in storage: inout some ContainerStorage) throws -> WalletReply {
+    try Self.check(offer)
+    let empty = ChainHead(emptyChain: offer.chain)
+    let known = state.chains[offer.chain]
+    var heads = [offer.base]
+    for operation in offer.operations { heads.append(heads[heads.count - 1].appending(operation)) }
+
+    if let known {
+      let common = try common(of: heads, chain: offer.chain, known.head, empty: empty, in: storage)
+      guard let common else {
+        // What the store takes for acknowledged is not the bank's: the bank lost it, or never had it.
+        return try reply(offer, .behind(known.head), in: storage)
+      }
+      if known.fenced { return try reply(offer, .fenced(common), in: storage) }
+      guard common == known.head else { return try reply(offer, .fork(head: known.head, common: common), in: storage) }
+    } else {
+      guard offer.base == empty else { return try reply(offer, .behind(empty), in: storage) }
+      if offer.follows == nil, offer.operations.isEmpty, offer.late.isEmpty, state.isEmpty {
+        // Nothing has ever been earned or spent: a game without a wallet costs the bank nothing.
+        return WalletReply(chain: offer.chain, standing: .accepted(empty))
+      }
+      guard state.chains.count < Self.maximumChains else { throw ExchangeError.tooMany("wallet chains") }
+      state.chains[offer.chain] = BankState.Chain(head: empty, follows: offer.follows)
+      if let old = offer.follows { fence(old, sparing: offer.chain) }
+    }
+
+    var chain = state.chains[offer.chain] ?? BankState.Chain(head: empty, follows: offer.follows)
+    let seen = Int(clamping: chain.head.count - offer.base.count)
+    for operation in offer.operations.dropFirst(seen) {
+      try apply(operation, to: &chain, named: offer.chain, in: &storage)
+    }
+    chain.wanted = offer.wanted
+    state.chains[offer.chain] = chain
+    for operation in offer.late { try applyLate(operation, of: offer.follows ?? offer.chain, in: &storage) }
+    grant(to: offer.chain)
+    return try reply(offer, .accepted(chain.head), in: storage)
+  }
+
+  // MARK: Operations
+
+  private mutating func apply(
+    _ operation: WalletOperation, to chain: inout BankState.Chain, named id: ChainID,
+    in storage: inout some ContainerStorage
+  ) throws {
+    chain.head = chain.head.appending(operation)
+    try storage.recordChainHead(chain.head, of: id)
+    guard try storage.decision(on: operation.id) == nil else { return }
+    var totals = chain.totals[operation.currency] ?? WalletTotals()
+    var verdict = WalletDecision.Verdict.accepted
+    switch operation.kind {
+    case .earn:
+      if !canGrow(operation.currency, by: operation.amount) || !totals.count(operation) { verdict = .declined }
+    case .spend:
+      if totals.rights < operation.amount || !totals.count(operation) { verdict = .declined }
+    case .giveBack:
+      if totals.rights >= operation.amount, totals.count(operation) {
+        state.pool[operation.currency, default: 0] += operation.amount
+      } else {
+        verdict = .declined
+      }
+    case .claim(let key):
+      let (sum, overflow) = totals.granted.addingReportingOverflow(operation.amount)
+      if !state.paidClaims.contains(key), !overflow, sum <= Wallet.maximumTotal,
+        canGrow(operation.currency, by: operation.amount)
+      {
+        state.paidClaims.insert(key)
+        totals.granted = sum
+      } else {
+        verdict = .declined
+      }
+    }
+    chain.totals[operation.currency] = totals
+    state.chains[id] = chain
+    try storage.recordDecision(verdict, on: operation, of: id)
+  }
+
+  private mutating func applyLate(
+    _ operation: WalletOperation, of chain: ChainID, in storage: inout some ContainerStorage
+  ) throws {
+    guard try storage.decision(on: operation.id) == nil else { return }
+    var verdict = WalletDecision.Verdict.accepted
+    let held = state.pool[operation.currency] ?? 0
+    switch operation.kind {
+    case .earn:
+      if canGrow(operation.currency, by: operation.amount) {
+        state.pool[operation.currency] = held + operation.amount
+      } else {
+        verdict = .declined
+      }
+    case .spend:
+      if held >= operation.amount {
+        state.pool[operation.currency] = held - operation.amount
+      } else {
+        verdict = .declined
+      }
+    case .giveBack:
+      break  // the rights went back to the pool when the chain was fenced
+    case .claim(let key):
+      if !state.paidClaims.contains(key), canGrow(operation.currency, by: operation.amount) {
+        state.paidClaims.insert(key)
+        state.pool[operation.currency] = held + operation.amount
+      } else {
+        verdict = .declined
+      }
+    }
+    try storage.recordDecision(verdict, on: operation, of: chain)
+  }
+
+  /// Closes `old` and every living chain that follows from it: their rights go back to the pool.
+  private mutating func fence(_ old: ChainID, sparing new: ChainID) {
+    for id in state.chains.keys.sorted() where id != new {
+      guard var chain = state.chains[id], !chain.fenced, descends(id, from: old) else { continue }
+      for (currency, totals) in chain.totals.sorted(by: { $0.key < $1.key }) {
+        let rights = totals.rights
+        guard rights > 0 else { continue }
+        var closed = totals
+        closed.returned += rights
+        chain.totals[currency] = closed
+        state.pool[currency, default: 0] += rights
+      }
+      chain.fenced = true
+      state.chains[id] = chain
+    }
+  }
+
+  private func descends(_ id: ChainID, from ancestor: ChainID) -> Bool {
+    var current: ChainID? = id
+    // Each chain was made after the one it follows, but the names come from outside: the number of chains bounds the walk.
+    for _ in 0...state.chains.count {
+      guard let step = current else { return false }
+      if step == ancestor { return true }
+      current = state.chains[step]?.follows
+    }
+    return false
+  }
+
+  // MARK: Rights
+
+  /// The player's money in one currency.
+  package func balance(_ currency: String) -> Int64 {
+    var sum = state.pool[currency] ?? 0
+    for chain in state.chains.values where !chain.fenced { sum += chain.totals[currency]?.rights ?? 0 }
+    return sum
+  }
+
+  /// Every currency that the bank has heard of, sorted.
+  package var currencies: [String] {
+    var names = Set(state.pool.keys)
+    for chain in state.chains.values { names.formUnion(chain.totals.keys) }
+    return names.sorted()
+  }
+
+  private func canGrow(_ currency: String, by amount: Int64) -> Bool {
+    balance(currency) + amount <= Wallet.maximumTotal
+  }
+
+  /// What each living chain would get if all got the same.
+  private func fairShare(_ currency: String) -> Int64 {
+    let living = Int64(state.chains.values.count { !$0.fenced })
+    guard living > 0 else { return 0 }
+    let balance = balance(currency)
+    return balance / living + (balance % living == 0 ? 0 : 1)
+  }
+
+  private func target(of chain: BankState.Chain, _ currency: String, fair: Int64) -> Int64 {
+    max(0, chain.wanted[currency] ?? fair)
+  }
+
+  /// Gives a chain what it wants, or its fair share, as far as the pool can.
+  private mutating func grant(to id: ChainID) {
+    guard var chain = state.chains[id], !chain.fenced else { return }
+    for currency in currencies {
+      let held = state.pool[currency] ?? 0
+      var totals = chain.totals[currency] ?? WalletTotals()
+      let wanted = target(of: chain, currency, fair: fairShare(currency)) - totals.rights
+      let amount = min(held, wanted, Wallet.maximumTotal - totals.granted)
+      guard amount > 0 else { continue }
+      totals.granted += amount
+      chain.totals[currency] = totals
+      state.pool[currency] = held - amount
+    }
+    state.chains[id] = chain
+  }
+
+  /// What a chain should give back, because others have less than half of what they should and the pool can't help: never
+  /// more than leaves it its own fair share, or what it said that it wants.
+  private func recall(from id: ChainID) -> [String: Int64] {
+    guard let chain = state.chains[id], !chain.fenced else { return [:] }
+    var result: [String: Int64] = [:]
+    for currency in currencies {
+      let fair = fairShare(currency)
+      var unmet: Int64 = 0
+      for (other, its) in state.chains where other != id && !its.fenced {
+        let rights = its.totals[currency]?.rights ?? 0
+        let target = target(of: its, currency, fair: fair)
+        if rights < target / 2 { unmet = unmet.addingClamped(target - rights) }
+      }
+      unmet -= state.pool[currency] ?? 0
+      let rights = chain.totals[currency]?.rights ?? 0
+      let amount = min(unmet, rights - max(fair, chain.wanted[currency] ?? 0))
+      if amount > 0 { result[currency] = amount }
+    }
+    return result
+  }
+
+  // MARK: Answers
+
+  /// The greatest of `heads` that the bank's chain has, too; nil if it has none.
+  private func common(
+    of heads: [ChainHead], chain: ChainID, _ newest: ChainHead, empty: ChainHead, in storage: some ContainerStorage
+  ) throws -> ChainHead? {
+    for head in heads.reversed() where head.count <= newest.count {
+      if head == empty || head == newest { return head }
+      if try storage.chainHead(of: chain, at: head.count) == head { return head }
+    }
+    return nil
+  }
+
+  private func reply(
+    _ offer: WalletOffer, _ standing: WalletReply.Standing, in storage: some ContainerStorage
+  ) throws -> WalletReply {
+    var reply = WalletReply(chain: offer.chain, standing: standing)
+    // Asked again because an answer was lost, the bank says the same again.
+    for operation in offer.operations + offer.late {
+      guard let verdict = try storage.decision(on: operation.id) else { continue }
+      var tell = verdict == .declined
+      if case .claim = operation.kind { tell = true }
+      if tell { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
+    }
+    for operation in offer.late {
+      guard let verdict = try storage.decision(on: operation.id), verdict == .accepted else { continue }
+      if case .claim = operation.kind { continue }
+      reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict))
+    }
+    guard case .accepted = standing else { return reply }
+    reply.totals = state.chains[offer.chain]?.totals ?? [:]
+    for currency in currencies { reply.balances[currency] = balance(currency) }
+    reply.recalled = recall(from: offer.chain)
+    return reply
+  }
+
+  private static func check(_ offer: WalletOffer) throws {
+    guard offer.base.count <= Cursor.maximumSeq else { throw ExchangeError.malformed("the wallet chain is too long") }
+    guard offer.operations.count <= Wallet.maximumBatch, offer.late.count <= Wallet.maximumBatch else {
+      throw ExchangeError.tooMany("wallet operations")
+    }
+    guard offer.wanted.count <= maximumWanted else { throw ExchangeError.tooMany("wanted levels") }
+    guard offer.wanted.keys.allSatisfy({ !$0.isEmpty && $0.utf8.count <= Wallet.maximumNameBytes }),
+      offer.wanted.values.allSatisfy({ $0 >= 0 && $0 <= Wallet.maximumTotal })
+    else { throw ExchangeError.malformed("a wanted level is out of range") }
+    guard offer.follows != offer.chain else { throw ExchangeError.malformed("a wallet chain can't follow itself") }
+    for operation in offer.operations + offer.late {
+      do { try operation.check() } catch { throw ExchangeError.malformed("a wallet operation: \(error)") }
+    }
+  }
+
+  /// Currencies for which a store may name a level.
+  private static let maximumWanted = 256
+}
+
+extension BankState {
+  /// No chain, no money: nothing was ever earned or spent.
+  package var isEmpty: Bool { chains.isEmpty && pool.isEmpty && paidClaims.isEmpty }
+}

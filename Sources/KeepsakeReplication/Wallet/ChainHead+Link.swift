@@ -1,0 +1,47 @@
+import Crypto
+import Foundation
+
+extension ChainHead {
+  /// The head of a chain without operations.
+  package init(emptyChain chain: ChainID) {
+    var hasher = SHA256()
+    hasher.update(chain.high)
+    hasher.update(chain.low)
+    self.init(count: 0, hash: ContentHash(digest: hasher.finalize()))
+  }
+
+  /// The head after `operation`: two chains with the same head had the same operations in the same order.
+  package func appending(_ operation: WalletOperation) -> ChainHead {
+    var hasher = SHA256()
+    hasher.update(data: hash.bytes)
+    hasher.update(operation.id.high)
+    hasher.update(operation.id.low)
+    switch operation.kind {
+    case .earn: hasher.update(0)
+    case .spend: hasher.update(1)
+    case .giveBack: hasher.update(2)
+    case .claim(let key):
+      hasher.update(3)
+      hasher.update(key)
+    }
+    hasher.update(operation.currency)
+    hasher.update(UInt64(bitPattern: operation.amount))
+    hasher.update(operation.reason)
+    hasher.update(UInt64(operation.goods.count))
+    for good in operation.goods { hasher.update(good) }
+    return ChainHead(count: count &+ 1, hash: ContentHash(digest: hasher.finalize()))
+  }
+}
+
+extension SHA256 {
+  /// Numbers go in as eight big-endian bytes, texts with their length before them, so that no two inputs look alike.
+  fileprivate mutating func update(_ number: UInt64) {
+    withUnsafeBytes(of: number.bigEndian) { update(bufferPointer: $0) }
+  }
+
+  fileprivate mutating func update(_ text: String) {
+    let bytes = Data(text.utf8)
+    update(UInt64(bytes.count))
+    update(data: bytes)
+  }
+}

@@ -1,0 +1,21 @@
+/// Why a wallet doesn't take an operation.
+package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The store may not spend that much by itself; the balance says what the player has in all.
+  case insufficientRights(currency: String, spendable: Int64, balance: Int64)
+  /// Amounts are positive and at most `Wallet.maximumAmount`.
+  case invalidAmount(Int64)
+  /// A name or reason is empty or too long, or there are too many goods.
+  case invalidText(String)
+  /// The totals of this currency are full.
+  case overflow(currency: String)
+
+  package var description: String {
+    switch self {
+    case .insufficientRights(let currency, let spendable, let balance):
+      "only \(spendable) \(currency) can be spent here now, of \(balance) in all"
+    case .invalidAmount(let amount): "\(amount) is not an amount between 1 and \(Wallet.maximumAmount)"
+    case .invalidText(let what): "\(what) is empty or too long"
+    case .overflow(let currency): "the totals of \(currency) are full"
+    }
+  }
+}

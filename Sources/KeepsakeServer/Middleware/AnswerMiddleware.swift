@@ -1,0 +1,76 @@
+#if Cloud
+import GRDB
+import HTTPTypes
+import Hummingbird
+import KeepsakeReplication
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// Outermost: marks every answer as the cloud's own, turns every error into JSON, and refuses packed bodies.
+///
+/// A packed body can expand a thousandfold, so none is taken: what is large in Keepsake is packed already.
+struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var response: Response
+    do {
+      if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
+        throw APIError(.unsupportedMediaType, .encodingRefused, "Send the body as it is: Content-Encoding isn't taken.")
+      }
+      response = try await next(request, context)
+    } catch let error as HTTPParserError {
+      // The connection is broken: Hummingbird answers and closes it.
+      throw error
+    } catch {
+      response = try Self.answer(to: error, logger: context.logger).response()
+    }
+    response.headers[.keepsakeProtocol] = "1"
+    if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
+    return response
+  }
+
+  static func answer(to error: any Error, logger: Logger) -> APIError {
+    switch error {
+    case let error as APIError:
+      return error
+    case let error as ExchangeError:
+      let code: APIError.Code = if case .unsupportedProtocol = error { .unsupportedProtocol } else { .badExchange }
+      return APIError(.badRequest, code, error.description)
+    case is NIOTooManyBytesError:
+      return APIError(.contentTooLarge, .tooLarge, "The body is larger than this request may be.")
+    case let error as HTTPError:
+      return answer(to: error)
+    case let error as ServerError where error.code == .overloaded:
+      return APIError(.serviceUnavailable, .busy, error.message, retryAfterSeconds: 2)
+    case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
+      logger.error("The disk is full", metadata: ["error": "\(error)"])
+      return APIError(
+        HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull, "The server's disk is full; nothing was taken.", retryAfterSeconds: 60)
+    default:
+      logger.error("A request failed", metadata: ["error": "\(error)"])
+      return APIError(.internalServerError, .server, "The server failed; its log says why.")
+    }
+  }
+
+  private static func answer(to error: HTTPError) -> APIError {
+    switch error.status {
+    case .notFound: APIError(.notFound, .notFound, "There is nothing at this address.")
+    case .methodNotAllowed: APIError(.methodNotAllowed, .methodNotAllowed, "This address doesn't take this method.")
+    case .contentTooLarge: APIError(.contentTooLarge, .tooLarge, "The body is larger than this request may be.")
+    default: APIError(error.status, .badRequest, error.body ?? error.status.reasonPhrase)
+    }
+  }
+}
+
+extension HTTPField.Name {
+  /// On every answer: what doesn't carry it (a portal's page, a proxy's complaint) is not the cloud's word.
+  static let keepsakeProtocol = Self("Keepsake-Protocol")!
+  static let keepsakeAppKey = Self("Keepsake-App-Key")!
+  /// Plain bytes of a content.
+  static let keepsakeLength = Self("Keepsake-Length")!
+  /// The content that a delta takes as its prefix.
+  static let keepsakeBase = Self("Keepsake-Base")!
+}
+#endif

@@ -1,0 +1,91 @@
+#if Cloud
+import Crypto
+import Foundation
+import Hummingbird
+import KeepsakeReplication
+
+/// Registering a device, and letting a second one join its player.
+extension Cloud {
+  private struct Registration: Decodable {
+    var name: String?
+  }
+  private struct Joining: Decodable {
+    var code: String
+    var name: String?
+  }
+  private struct Account: Encodable {
+    var device: DeviceID
+    var player: PlayerID
+    var container: ContainerID
+    var token: String
+  }
+  private struct PairingCode: Encodable {
+    var code: String
+    var expiresInSeconds: Int
+  }
+
+  func addAccountRoutes(to router: RouterGroup<CloudContext>) {
+    router.post("devices") { request, _ in
+      let app = try app(of: request)
+      let name = try Self.name(await request.json(Registration.self, limit: ServerLimits.accountBytes).name)
+      var source = SystemRandomNumberGenerator()
+      let player = PlayerID(using: &source)
+      let container = ContainerID(using: &source)
+      return try await register(player: player, container: container, app: app, name: name)
+    }
+    router.post("pairing") { request, _ in
+      let identity = try identity(of: request)
+      var source = SystemRandomNumberGenerator()
+      let code = ReadableCode.make(length: ReadableCode.pairingLength, using: &source)
+      let now = clock()
+      let pairing = Pairing(
+        code: Self.digest(code), app: identity.app, player: identity.player, container: identity.container,
+        expiresMilliseconds: now + Int64(ServerLimits.pairingSeconds) * 1000)
+      try await storage.putPairing(pairing, now: now)
+      return try Response(json: PairingCode(code: code, expiresInSeconds: ServerLimits.pairingSeconds), status: .created)
+    }
+    router.post("pairing/join") { request, context in
+      let app = try app(of: request)
+      let joining = try await request.json(Joining.self, limit: ServerLimits.accountBytes)
+      let name = try Self.name(joining.name)
+      let now = clock()
+      if let seconds = guesses.secondsToWait(peer: context.peerName, app: app, now: now) {
+        throw APIError(
+          .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds)
+      }
+      guard let code = ReadableCode.normalize(joining.code),
+        let pairing = try await storage.usePairing(Self.digest(code), app: app, now: now)
+      else {
+        guesses.countWrong(peer: context.peerName, app: app, now: now)
+        throw APIError(.notFound, .codeUnknown, "The code is wrong, used or too old; ask for a new one.")
+      }
+      return try await register(player: pairing.player, container: pairing.container, app: app, name: name)
+    }
+  }
+
+  private func register(player: PlayerID, container: ContainerID, app: AppID, name: String) async throws -> Response {
+    var source = SystemRandomNumberGenerator()
+    let identity = DeviceIdentity(device: DeviceID(using: &source), player: player, container: container, app: app)
+    let now = clock()
+    try await storage.noteDevice(
+      DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
+    let account = Account(
+      device: identity.device, player: player, container: container, token: tokens.token(for: identity))
+    return try Response(json: account, status: .created)
+  }
+
+  /// A code is looked up by its hash, so that how long that takes tells nothing about the codes that exist.
+  private static func digest(_ code: String) -> Data { Data(SHA256.hash(data: Data(code.utf8))) }
+
+  private static func name(_ name: String?) throws -> String {
+    let name = name ?? ""
+    guard name.utf8.count <= ServerLimits.nameBytes else {
+      throw APIError(.badRequest, .badRequest, "A device's name has at most \(ServerLimits.nameBytes) bytes.")
+    }
+    guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw APIError(.badRequest, .badRequest, "A device's name has no control characters.")
+    }
+    return name
+  }
+}
+#endif

@@ -1,0 +1,51 @@
+#if Cloud
+import Foundation
+import Hummingbird
+import KeepsakeReplication
+
+/// What the routes share: the storage, who may come in, and who listens.
+struct Cloud<Storage: CloudStorage>: Sendable {
+  var storage: Storage
+  var appKeys: AppKeys
+  var tokens: TokenSigner
+  var events: EventHub
+  var guesses: GuessLimiter
+  var uploads: UploadSpool
+  var clock: @Sendable () -> Int64
+
+  /// Who sent `request`, by its token.
+  func identity(of request: Request) throws -> DeviceIdentity {
+    let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
+    guard words.count == 2, words[0].lowercased() == "bearer" else {
+      throw APIError(.unauthorized, .unauthorized, "This request needs a device's token.")
+    }
+    guard let identity = tokens.identity(of: String(words[1])) else {
+      throw APIError(.unauthorized, .unauthorized, "The token isn't one of this server.")
+    }
+    return identity
+  }
+
+  /// The app that `request` comes from, by its key.
+  func app(of request: Request) throws -> AppID {
+    guard let key = request.headers[.keepsakeAppKey] else {
+      throw APIError(.unauthorized, .badAppKey, "This request needs the header Keepsake-App-Key.")
+    }
+    guard let app = appKeys.app(forKey: key) else {
+      throw APIError(.forbidden, .badAppKey, "The app key isn't one of this server.")
+    }
+    return app
+  }
+
+  func routes() -> Router<CloudContext> {
+    let router = Router(context: CloudContext.self)
+    router.add(middleware: AnswerMiddleware())
+    router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
+    let v1 = router.group("v1")
+    addAccountRoutes(to: v1)
+    addExchangeRoute(to: v1)
+    addContentRoutes(to: v1)
+    addEventRoute(to: v1)
+    return router
+  }
+}
+#endif

@@ -1,0 +1,36 @@
+#if Cloud
+import Hummingbird
+import Logging
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a request brings along besides itself: the address that it came from.
+struct CloudContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  let peer: SocketAddress?
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    peer = source.channel.remoteAddress
+  }
+
+  /// The peer as its guesses are counted: an IPv4 address, or the half of an IPv6 address that a provider gives out as one.
+  var peerName: String {
+    switch peer {
+    case .v4(let address):
+      withUnsafeBytes(of: address.address.sin_addr) { "4:" + $0.map { String($0) }.joined(separator: ".") }
+    case .v6(let address):
+      withUnsafeBytes(of: address.address.sin6_addr) { "6:" + $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") }
+    case .unixDomainSocket, nil:
+      "local"
+    }
+  }
+}
+#endif

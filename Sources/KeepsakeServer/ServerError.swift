@@ -1,0 +1,33 @@
+#if Cloud
+/// Why a server can't start or go on.
+package struct ServerError: Error, CustomStringConvertible {
+  package enum Code: String, Sendable {
+    /// Another server holds the data folder.
+    case folderInUse
+    /// The data folder was written by a newer version; it was not touched.
+    case newerData
+    /// The disk or the file system refused something.
+    case inputOutput
+    /// Something in the data folder is not what the server wrote.
+    case damaged
+    /// The configuration can't be used as it is.
+    case configuration
+    /// More work waits than the server takes on.
+    case overloaded
+  }
+  package var code: Code
+  /// A sentence that a person can act on.
+  package var message: String
+  package var cause: (any Error)?
+
+  package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    self.code = code
+    self.message = message
+    self.cause = cause
+  }
+
+  package var description: String {
+    cause.map { "\(message) (\($0))" } ?? message
+  }
+}
+#endif

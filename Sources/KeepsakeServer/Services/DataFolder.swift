@@ -1,0 +1,105 @@
+#if Cloud
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The folder that one server owns, locked until it is closed (by the system, if the process dies).
+///
+///     cloud.sqlite     containers, devices, small contents
+///     contents/        large contents, one file each
+///     incoming/        uploads under way; emptied at each start
+///     secret           32 random bytes that sign tokens, readable by the owner only
+///     app-key          the app key that was made at the first start, if none was given
+///     lock
+final class DataFolder: Sendable {
+  let url: URL
+  private let lock: Mutex<Int32?>
+
+  var database: URL { url.appendingPathComponent("cloud.sqlite") }
+  var contents: URL { url.appendingPathComponent("contents", isDirectory: true) }
+  var incoming: URL { url.appendingPathComponent("incoming", isDirectory: true) }
+
+  /// Makes the folder if need be, and locks it. Throws `folderInUse` if another server holds it.
+  init(at url: URL) throws {
+    self.url = url
+    let manager = FileManager.default
+    do {
+      try manager.createDirectory(at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be made.", cause: error)
+    }
+    let path = url.appendingPathComponent("lock").path
+    let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    self.lock = Mutex(lock)
+    guard lock >= 0 else {
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be written.", cause: PrivateFile.systemError())
+    }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      let failure = PrivateFile.systemError()
+      if failure.code == .EWOULDBLOCK {
+        throw ServerError(.folderInUse, "Another server is running on the data folder \(url.path).")
+      }
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be locked.", cause: failure)
+    }
+    do {
+      try manager.createDirectory(at: contents, withIntermediateDirectories: true)
+      // What was being received when the server stopped was never promised to anyone.
+      if manager.fileExists(atPath: incoming.path) { try manager.removeItem(at: incoming) }
+      try manager.createDirectory(at: incoming, withIntermediateDirectories: true)
+    } catch {
+      throw ServerError(.inputOutput, "The data folder \(url.path) can't be prepared.", cause: error)
+    }
+  }
+
+  deinit { unlock() }
+
+  /// Lets another server have the folder.
+  func unlock() {
+    lock.withLock { lock in
+      if let descriptor = lock, descriptor >= 0 { close(descriptor) }
+      lock = nil
+    }
+  }
+
+  /// The bytes that sign tokens: made at the first start, the same ever after.
+  func secret() throws -> Data {
+    let file = url.appendingPathComponent("secret")
+    if let bytes = try PrivateFile.read(file) {
+      guard bytes.count == 32 else {
+        throw ServerError(
+          .damaged, "\(file.path) should hold 32 bytes and holds \(bytes.count): put it back from a backup, or remove it "
+            + "and let every device register again.")
+      }
+      return bytes
+    }
+    var source = SystemRandomNumberGenerator()
+    var bytes = Data()
+    for _ in 0..<4 { withUnsafeBytes(of: source.next() as UInt64) { bytes.append(contentsOf: $0) } }
+    try PrivateFile.write(bytes, to: file)
+    return bytes
+  }
+
+  /// The app key that this folder was given at its first start.
+  func ownAppKey() throws -> String {
+    let file = url.appendingPathComponent("app-key")
+    if let bytes = try PrivateFile.read(file) {
+      let key = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      guard AppKeys.isAcceptable(key) else {
+        throw ServerError(.damaged, "\(file.path) doesn't hold an app key.")
+      }
+      return key
+    }
+    var source = SystemRandomNumberGenerator()
+    let key = "app_" + ReadableCode.make(length: 28, using: &source).lowercased()
+    try PrivateFile.write(Data((key + "\n").utf8), to: file)
+    return key
+  }
+}
+#endif

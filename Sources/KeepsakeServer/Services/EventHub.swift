@@ -1,0 +1,107 @@
+#if Cloud
+import HTTPTypes
+import KeepsakeReplication
+import ServiceLifecycle
+import Synchronization
+
+/// Tells the open event streams of a container how far it has come.
+final class EventHub: Service, Sendable {
+  /// One open stream: each element is the newest seq known, repeated for a heartbeat. Elements that nobody has taken yet are
+  /// replaced by newer ones, so a slow listener costs nothing.
+  struct Subscription: Sendable {
+    fileprivate let id: UInt64
+    fileprivate let container: ContainerID
+    let seqs: AsyncStream<UInt64>
+  }
+  private struct Listener {
+    var newest: UInt64
+    var continuation: AsyncStream<UInt64>.Continuation
+  }
+  private struct State {
+    var nextID: UInt64 = 0
+    var listeners: [ContainerID: [UInt64: Listener]] = [:]
+    var isClosed = false
+  }
+  private let state = Mutex(State())
+
+  /// Opens a stream. Throws when the container has too many already.
+  func subscribe(to container: ContainerID) throws -> Subscription {
+    let (stream, continuation) = AsyncStream<UInt64>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let id = try state.withLock { state -> UInt64 in
+      guard !state.isClosed else {
+        throw APIError(.serviceUnavailable, .busy, "The server is stopping.", retryAfterSeconds: 2)
+      }
+      guard state.listeners[container, default: [:]].count < ServerLimits.streamsPerContainer else {
+        throw APIError(
+          .tooManyRequests, .tooManyStreams, "This player has too many event streams open.", retryAfterSeconds: 60)
+      }
+      state.nextID += 1
+      state.listeners[container, default: [:]][state.nextID] = Listener(newest: 0, continuation: continuation)
+      return state.nextID
+    }
+    let subscription = Subscription(id: id, container: container, seqs: stream)
+    continuation.onTermination = { [weak self] _ in self?.remove(id, of: container) }
+    return subscription
+  }
+
+  func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
+
+  /// To be called after the commit.
+  func publish(_ seq: UInt64, of container: ContainerID) {
+    state.withLock { state in
+      for id in state.listeners[container, default: [:]].keys {
+        guard var listener = state.listeners[container]?[id] else { continue }
+        listener.newest = max(listener.newest, seq)
+        state.listeners[container]?[id] = listener
+        listener.continuation.yield(listener.newest)
+      }
+    }
+  }
+
+  /// Streams open now.
+  var count: Int { state.withLock { $0.listeners.values.reduce(0) { $0 + $1.count } } }
+
+  /// Sends heartbeats until the server stops.
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while !Task.isCancelled {
+        do {
+          try await Task.sleep(for: .seconds(ServerLimits.heartbeatSeconds))
+        } catch {
+          break
+        }
+        self.beat()
+      }
+    }
+    close()
+  }
+
+  private func beat() {
+    state.withLock { state in
+      for listeners in state.listeners.values {
+        for listener in listeners.values { listener.continuation.yield(listener.newest) }
+      }
+    }
+  }
+
+  private func close() {
+    let open = state.withLock { state in
+      state.isClosed = true
+      defer { state.listeners = [:] }
+      return state.listeners.values.flatMap(\.values)
+    }
+    // Outside the lock: finishing calls `onTermination`, which takes it.
+    for listener in open { listener.continuation.finish() }
+  }
+
+  private func remove(_ id: UInt64, of container: ContainerID) {
+    // Let go of outside the lock: the end of a continuation can call `onTermination`, which comes here again.
+    let removed = state.withLock { state in
+      let removed = state.listeners[container]?.removeValue(forKey: id)
+      if state.listeners[container]?.isEmpty == true { state.listeners[container] = nil }
+      return removed
+    }
+    removed?.continuation.finish()
+  }
+}
+#endif

@@ -1,0 +1,76 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+
+/// Where a cloud keeps everything: containers and their contents, devices, pairing codes.
+///
+/// Every transaction touches one container, in which nobody else does anything meanwhile.
+protocol CloudStorage: Sendable {
+  associatedtype Container: CloudContainer
+
+  /// Runs `body` in one transaction on a container, which is made if it isn't there; durable when this returns. What `body`
+  /// throws undoes all that it did.
+  func transaction<Result: Sendable>(
+    on container: ContainerID, _ body: @escaping @Sendable (inout Container) throws -> Result
+  ) async throws -> Result
+
+  /// How far a container has come.
+  func position(of container: ContainerID) async throws -> Cursor
+
+  func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
+  /// A content for sending; nil if it isn't here.
+  func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
+  /// Keeps a content; durable when this returns. If it is here already, the one that is here stays.
+  func putContent(_ content: KeptContent, of container: ContainerID) async throws
+
+  /// Remembers a device, or that it was here.
+  func noteDevice(_ device: DeviceRecord) async throws
+  func devices(of container: ContainerID) async throws -> [DeviceRecord]
+
+  /// Keeps a pairing code, in place of any earlier one of the same container, until it is used or old.
+  func putPairing(_ pairing: Pairing, now: Int64) async throws
+  /// Uses up a code; nil if there is no such code in this app, or it is too old.
+  func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing?
+
+  func close() async throws
+}
+
+/// A container of a cloud, with what only a cloud asks of it.
+protocol CloudContainer: ContainerStorage {
+  /// How many of the changes after `seq` fit in so many bytes, at least one; `Int.max` if all do.
+  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int
+}
+
+/// A content as a cloud keeps it: the encoding as it was received, unread.
+struct KeptContent: Sendable {
+  enum Bytes: Sendable {
+    case memory(Data)
+    /// A file of this many bytes. Given to `putContent`, the file must be on the same file system, and is taken over.
+    case file(URL, count: Int)
+  }
+  var hash: ContentHash
+  /// Plain bytes.
+  var length: Int
+  var base: ContentHash?
+  var bytes: Bytes
+}
+
+/// A device as the cloud knows it.
+struct DeviceRecord: Hashable, Sendable {
+  var identity: DeviceIdentity
+  /// Nil if only its token is known: it registered after the backup that this cloud was restored from.
+  var name: String?
+  var createdMilliseconds: Int64
+  var seenMilliseconds: Int64
+}
+
+/// A pairing code that can be used once.
+struct Pairing: Hashable, Sendable {
+  /// The SHA-256 of the code.
+  var code: Data
+  var app: AppID
+  var player: PlayerID
+  var container: ContainerID
+  var expiresMilliseconds: Int64
+}
+#endif

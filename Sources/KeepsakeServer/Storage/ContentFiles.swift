@@ -1,0 +1,56 @@
+#if Cloud
+import Foundation
+
+/// The files of contents that are too large to lie in the database.
+struct ContentFiles: Sendable {
+  let folder: URL
+
+  /// A file's place and size, from the name that the database knows it by.
+  func file(named name: String) throws -> KeptContent.Bytes {
+    let url = folder.appendingPathComponent(name)
+    do {
+      let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+      guard let size = attributes[.size] as? NSNumber else { throw CocoaError(.fileReadUnknown) }
+      return .file(url, count: size.intValue)
+    } catch {
+      throw ServerError(.damaged, "The content file \(url.path) is missing.", cause: error)
+    }
+  }
+
+  /// The bytes; a file's are mapped, not read.
+  func bytes(of content: KeptContent) throws -> Data {
+    switch content.bytes {
+    case .memory(let data): return data
+    case .file(let url, _):
+      do {
+        return try Data(contentsOf: url, options: .mappedIfSafe)
+      } catch {
+        throw ServerError(.inputOutput, "The content file \(url.path) can't be read.", cause: error)
+      }
+    }
+  }
+
+  /// Takes a file over under a new name, which is on the disk when this returns.
+  func adopt(_ file: URL, as name: String) throws {
+    try PrivateFile.sync(file)
+    try PrivateFile.move(file, to: folder.appendingPathComponent(name))
+  }
+
+  func remove(_ name: String) throws {
+    do {
+      try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    } catch {
+      throw ServerError(.inputOutput, "The content file \(name) can't be removed.", cause: error)
+    }
+  }
+
+  /// The names of all files here, sorted.
+  func names() throws -> [String] {
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    } catch {
+      throw ServerError(.inputOutput, "The folder \(folder.path) can't be read.", cause: error)
+    }
+  }
+}
+#endif

@@ -1,0 +1,106 @@
+#if Cloud
+import Dispatch
+import GRDB
+import Synchronization
+
+/// Commits transactions that wait at the same time together: the disk is waited for once for all of them.
+///
+/// Each runs in a savepoint of its own, so that one that throws undoes only itself.
+final class GroupCommitter: Sendable {
+  private struct Job: Sendable {
+    /// Runs inside the shared transaction. Throws only if that is lost as a whole.
+    var run: @Sendable (Database) throws -> Void
+    /// Called once, after the commit or with what made it fail.
+    var finish: @Sendable ((any Error)?) -> Void
+  }
+  private struct State {
+    var waiting: [Job] = []
+    var isRunning = false
+  }
+  private let pool: DatabasePool
+  private let queue = DispatchQueue(label: "keepsake.cloud.commit")
+  private let state = Mutex(State())
+
+  init(_ pool: DatabasePool) { self.pool = pool }
+
+  /// Runs `body` in a transaction; its result is here when the transaction is durable.
+  func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      let box = Box(Mutex<Swift.Result<Result, any Error>?>(nil))
+      let job = Job(
+        run: { db in
+          do {
+            let result = try Self.savepoint(db) { try body(db) }
+            box.value.withLock { $0 = .success(result) }
+          } catch {
+            box.value.withLock { $0 = .failure(error) }
+            // A full disk can end the whole transaction: then nothing of the group may be called done.
+            guard db.isInsideTransaction else { throw error }
+          }
+        },
+        finish: { failure in
+          if let failure {
+            continuation.resume(throwing: failure)
+          } else if let result = box.value.withLock({ $0 }) {
+            continuation.resume(with: result)
+          } else {
+            continuation.resume(throwing: ServerError(.inputOutput, "A transaction was not run."))
+          }
+        })
+      enqueue(job)
+    }
+  }
+
+  private final class Box<Value: ~Copyable & Sendable>: Sendable {
+    let value: Value
+    init(_ value: consuming Value) { self.value = value }
+  }
+
+  private static func savepoint<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
+    var result: Result?
+    try db.inSavepoint {
+      result = try body()
+      return .commit
+    }
+    guard let result else { throw ServerError(.inputOutput, "A transaction gave no result.") }
+    return result
+  }
+
+  private func enqueue(_ job: Job) {
+    enum Action { case start, wait, refuse }
+    let action: Action = state.withLock { state in
+      guard state.waiting.count < ServerLimits.waitingTransactions else { return .refuse }
+      state.waiting.append(job)
+      if state.isRunning { return .wait }
+      state.isRunning = true
+      return .start
+    }
+    switch action {
+    case .start: queue.async { self.drain() }
+    case .wait: break
+    case .refuse: job.finish(ServerError(.overloaded, "The server is busy; try again in a moment."))
+    }
+  }
+
+  private func drain() {
+    while true {
+      let jobs: [Job] = state.withLock { state in
+        let jobs = Array(state.waiting.prefix(ServerLimits.transactionsPerCommit))
+        state.waiting.removeFirst(jobs.count)
+        if jobs.isEmpty { state.isRunning = false }
+        return jobs
+      }
+      if jobs.isEmpty { return }
+      var failure: (any Error)?
+      do {
+        try pool.write { db in
+          for job in jobs { try job.run(db) }
+        }
+      } catch {
+        failure = error
+      }
+      for job in jobs { job.finish(failure) }
+    }
+  }
+}
+#endif

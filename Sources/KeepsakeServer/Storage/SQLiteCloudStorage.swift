@@ -1,0 +1,210 @@
+#if Cloud
+import Dispatch
+import Foundation
+import GRDB
+import KeepsakeReplication
+// GRDB has a type of this name, too.
+import struct KeepsakeReplication.Cursor
+
+/// A cloud in one SQLite database: one writer that commits in groups, readers beside it (write-ahead log), and the disk waited
+/// for at each commit.
+final class SQLiteCloudStorage: CloudStorage {
+  /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost.
+  private static let seenStepMilliseconds: Int64 = 60_000
+
+  private let pool: DatabasePool
+  private let committer: GroupCommitter
+  private let files: ContentFiles
+  private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
+
+  /// Opens the database, and brings an older one up to date. One from a newer version is refused untouched.
+  init(database: URL, contents: URL) throws {
+    var configuration = Configuration()
+    configuration.label = "keepsake.cloud"
+    configuration.busyMode = .timeout(5)
+    do {
+      if FileManager.default.fileExists(atPath: database.path) {
+        var reading = configuration
+        reading.readonly = true
+        try DatabaseQueue(path: database.path, configuration: reading).read(Self.refuseNewer)
+      }
+      pool = try DatabasePool(path: database.path, configuration: configuration)
+      try pool.writeWithoutTransaction { db in
+        // GRDB sets NORMAL with a write-ahead log: a power cut may then undo what was answered.
+        try db.execute(sql: "PRAGMA synchronous = FULL")
+        #if canImport(Darwin)
+        try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
+        #endif
+      }
+      try Schema.migrator().migrate(pool)
+    } catch let error as ServerError {
+      throw error
+    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
+      throw ServerError(.damaged, "The database \(database.path) is damaged.", cause: error)
+    } catch {
+      throw ServerError(.inputOutput, "The database \(database.path) can't be opened.", cause: error)
+    }
+    committer = GroupCommitter(pool)
+    files = ContentFiles(folder: contents)
+    try removeForgottenFiles()
+  }
+
+  private static func refuseNewer(_ db: Database) throws {
+    guard try db.tableExists("grdb_migrations") else { return }
+    let known = Set(Schema.migrations)
+    let applied = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY identifier")
+    if let unknown = applied.first(where: { !known.contains($0) }) {
+      throw ServerError(
+        .newerData, "The database was written by a newer version of the server (\"\(unknown)\"); run that one, or newer.")
+    }
+  }
+
+  /// A file that was renamed into place but whose row was never committed belongs to nobody.
+  private func removeForgottenFiles() throws {
+    let names = try files.names()
+    try pool.read { db in
+      for name in names where try Row.fetchOne(db, sql: "SELECT 1 FROM content WHERE file = ?", arguments: [name]) == nil {
+        try files.remove(name)
+      }
+    }
+  }
+
+  // MARK: Containers
+
+  func transaction<Result: Sendable>(
+    on container: ContainerID, _ body: @escaping @Sendable (inout SQLiteContainer) throws -> Result
+  ) async throws -> Result {
+    let files = files
+    return try await committer.write { db in
+      var storage = SQLiteContainer(container, in: db, files: files)
+      return try body(&storage)
+    }
+  }
+
+  func position(of container: ContainerID) async throws -> Cursor {
+    try await read(container) { try $0.position() }
+  }
+
+  private func read<Result: Sendable>(
+    _ container: ContainerID, _ body: @escaping @Sendable (SQLiteContainer) throws -> Result
+  ) async throws -> Result {
+    let files = files
+    return try await pool.read { try body(SQLiteContainer(container, in: $0, files: files)) }
+  }
+
+  // MARK: Contents
+
+  func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool {
+    try await read(container) { try $0.hasContent(hash) }
+  }
+
+  func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent? {
+    try await read(container) { try $0.keptContent(hash) }
+  }
+
+  func putContent(_ content: KeptContent, of container: ContainerID) async throws {
+    switch content.bytes {
+    case .memory(let data):
+      let encoded = EncodedContent(hash: content.hash, length: content.length, base: content.base, bytes: data)
+      try await transaction(on: container) { try $0.putContent(encoded) }
+    case .file(let url, _):
+      let name = "\(container)-\(content.hash)-\(UInt64.random(in: .min ... .max))"
+      try await onFileQueue { try self.files.adopt(url, as: name) }
+      let isNew: Bool
+      do {
+        isNew = try await transaction(on: container) { try $0.putContent(content, fileName: name) }
+      } catch {
+        try await onFileQueue { try self.files.remove(name) }
+        throw error
+      }
+      if !isNew { try await onFileQueue { try self.files.remove(name) } }
+    }
+  }
+
+  /// Waiting for the disk doesn't belong on the threads that everybody shares.
+  private func onFileQueue(_ work: @escaping @Sendable () throws -> Void) async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      fileQueue.async { continuation.resume(with: Result(catching: work)) }
+    }
+  }
+
+  // MARK: Devices
+
+  func noteDevice(_ device: DeviceRecord) async throws {
+    let identity = device.identity
+    let isFresh = try await pool.read { db in
+      try Row.fetchOne(
+        db.cachedStatement(sql: "SELECT 1 FROM device WHERE container = ? AND id = ? AND seen > ?"),
+        arguments: [
+          identity.container.bytes, identity.device.bytes, device.seenMilliseconds &- Self.seenStepMilliseconds,
+        ]) != nil
+    }
+    if isFresh { return }
+    try await committer.write { db in
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO device (container, id, player, app, name, created, seen) VALUES (?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
+          """
+      ).execute(
+        arguments: [
+          identity.container.bytes, identity.device.bytes, identity.player.bytes, identity.app.bytes,
+          device.name.map { Data($0.utf8) }, device.createdMilliseconds, device.seenMilliseconds,
+        ])
+    }
+  }
+
+  func devices(of container: ContainerID) async throws -> [DeviceRecord] {
+    try await pool.read { db in
+      try Row.fetchAll(
+        db, sql: "SELECT id, player, app, name, created, seen FROM device WHERE container = ? ORDER BY id",
+        arguments: [container.bytes]
+      ).map { row in
+        guard let device = DeviceID(bytes: row[0]), let player = PlayerID(bytes: row[1]) else {
+          throw ServerError(.damaged, "A device's row can't be read.")
+        }
+        return DeviceRecord(
+          identity: DeviceIdentity(device: device, player: player, container: container, app: AppID(bytes: row[2])),
+          name: (row[3] as Data?).map { String(decoding: $0, as: UTF8.self) }, createdMilliseconds: row[4],
+          seenMilliseconds: row[5])
+      }
+    }
+  }
+
+  // MARK: Pairing
+
+  func putPairing(_ pairing: Pairing, now: Int64) async throws {
+    try await committer.write { db in
+      try db.execute(
+        sql: "DELETE FROM pairing WHERE container = ? OR expires <= ?", arguments: [pairing.container.bytes, now])
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO pairing (app, code, container, player, expires) VALUES (?, ?, ?, ?, ?)",
+        arguments: [
+          pairing.app.bytes, pairing.code, pairing.container.bytes, pairing.player.bytes, pairing.expiresMilliseconds,
+        ])
+    }
+  }
+
+  func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing? {
+    try await committer.write { db in
+      let found = try Row.fetchOne(
+        db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
+      guard let found else { return nil }
+      try db.execute(sql: "DELETE FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
+      let expires: Int64 = found[2]
+      guard expires > now else { return nil }
+      guard let container = ContainerID(bytes: found[0]), let player = PlayerID(bytes: found[1]) else {
+        throw ServerError(.damaged, "A pairing code's row can't be read.")
+      }
+      return Pairing(code: code, app: app, player: player, container: container, expiresMilliseconds: expires)
+    }
+  }
+
+  func close() async throws {
+    // The last connection to close is a reader, which can't empty the log: so that one file is enough for a backup of a stopped
+    // server, that is done before.
+    try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+    try pool.close()
+  }
+}
+#endif

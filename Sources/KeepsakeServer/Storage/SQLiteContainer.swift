@@ -1,0 +1,281 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+// GRDB has a type of this name, too.
+import struct KeepsakeReplication.Cursor
+
+/// One container in SQLite, inside the transaction that lends it.
+struct SQLiteContainer: CloudContainer {
+  let db: Database
+  let id: Data
+  let files: ContentFiles
+
+  init(_ container: ContainerID, in db: Database, files: ContentFiles) {
+    self.db = db
+    self.files = files
+    id = container.bytes
+  }
+
+  // MARK: Position
+
+  func position() throws -> Cursor {
+    guard let row = try row("SELECT epoch, seq, mark FROM container WHERE id = ?", [id]) else { return .start }
+    return Cursor(epoch: unsigned(row[0]), seq: unsigned(row[1]), mark: unsigned(row[2]))
+  }
+
+  mutating func advance(to position: Cursor) throws {
+    guard position.seq <= Cursor.maximumSeq else {
+      throw ServerError(.damaged, "A container has come to the end of its numbers.")
+    }
+    try run(
+      """
+      INSERT INTO container (id, epoch, seq, mark) VALUES (?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, mark = excluded.mark
+      """, [id, signed(position.epoch), signed(position.seq), signed(position.mark)])
+    try run(
+      "INSERT INTO mark (container, seq, mark) VALUES (?, ?, ?)", [id, signed(position.seq), signed(position.mark)])
+  }
+
+  func mark(of seq: UInt64) throws -> UInt64? {
+    if seq == 0 { return 0 }
+    return try row("SELECT mark FROM mark WHERE container = ? AND seq = ?", [id, signed(seq)]).map { unsigned($0[0]) }
+  }
+
+  // MARK: Cells
+
+  func cell(_ key: CellKey) throws -> SequencedCell? {
+    let found = try row(
+      "SELECT seq, state FROM cell WHERE container = ? AND collection = ? AND key = ?",
+      [id, bytes(key.collection), bytes(key.key)])
+    guard let found else { return nil }
+    let state = try decode(CellState.self, found[1])
+    return SequencedCell(update: CellUpdate(key: key, state: state), seq: unsigned(found[0]))
+  }
+
+  mutating func setCell(_ cell: SequencedCell) throws {
+    try run(
+      """
+      INSERT INTO cell (container, collection, key, seq, state) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (container, collection, key) DO UPDATE SET seq = excluded.seq, state = excluded.state
+      """,
+      [
+        id, bytes(cell.update.key.collection), bytes(cell.update.key.key), signed(cell.seq), try encode(cell.update.state),
+      ])
+  }
+
+  // MARK: Versions
+
+  func version(_ version: VersionID) throws -> SequencedVersion? {
+    let found = try row("SELECT seq, record FROM version WHERE container = ? AND id = ?", [id, version.bytes])
+    guard let found else { return nil }
+    return SequencedVersion(record: try decode(VersionRecord.self, found[1]), seq: unsigned(found[0]))
+  }
+
+  mutating func putVersion(_ version: SequencedVersion) throws {
+    let isHead = try !isCovered(version.record.id)
+    try run(
+      """
+      INSERT INTO version (container, id, slot, seq, head, record) VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (container, id) DO UPDATE
+      SET slot = excluded.slot, seq = excluded.seq, head = excluded.head, record = excluded.record
+      """,
+      [
+        id, version.record.id.bytes, bytes(version.record.slot), signed(version.seq), isHead, try encode(version.record),
+      ])
+  }
+
+  func heads(of slot: String) throws -> [VersionID] {
+    let rows = try rows(
+      "SELECT id FROM version WHERE container = ? AND slot = ? AND head = 1 ORDER BY id", [id, bytes(slot)])
+    return try rows.map { try identifier($0[0]) }
+  }
+
+  func isCovered(_ version: VersionID) throws -> Bool {
+    try row("SELECT 1 FROM covered WHERE container = ? AND id = ?", [id, version.bytes]) != nil
+  }
+
+  mutating func markCovered(_ version: VersionID) throws {
+    try run("INSERT OR IGNORE INTO covered (container, id) VALUES (?, ?)", [id, version.bytes])
+    try run("UPDATE version SET head = 0 WHERE container = ? AND id = ? AND head = 1", [id, version.bytes])
+  }
+
+  // MARK: Contents
+
+  func hasContent(_ hash: ContentHash) throws -> Bool {
+    try row("SELECT 1 FROM content WHERE container = ? AND hash = ?", [id, hash.bytes]) != nil
+  }
+
+  func content(_ hash: ContentHash) throws -> EncodedContent? {
+    guard let kept = try keptContent(hash) else { return nil }
+    return EncodedContent(hash: hash, length: kept.length, base: kept.base, bytes: try files.bytes(of: kept))
+  }
+
+  /// The content as it lies here, a large one as its file.
+  func keptContent(_ hash: ContentHash) throws -> KeptContent? {
+    let found = try row(
+      "SELECT length, base, bytes, file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+    guard let found else { return nil }
+    let bytes: KeptContent.Bytes
+    if let name = found[3] as String? {
+      bytes = try files.file(named: name)
+    } else {
+      bytes = .memory(found[2] as Data? ?? Data())
+    }
+    return KeptContent(
+      hash: hash, length: found[0], base: (found[1] as Data?).flatMap(ContentHash.init(bytes:)), bytes: bytes)
+  }
+
+  mutating func putContent(_ content: EncodedContent) throws {
+    try run(
+      "INSERT OR IGNORE INTO content (container, hash, length, base, bytes) VALUES (?, ?, ?, ?, ?)",
+      [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes])
+  }
+
+  /// Keeps a content whose bytes lie in a file; false if it was here already.
+  mutating func putContent(_ content: KeptContent, fileName: String) throws -> Bool {
+    try run(
+      "INSERT OR IGNORE INTO content (container, hash, length, base, file) VALUES (?, ?, ?, ?, ?)",
+      [id, content.hash.bytes, content.length, content.base?.bytes, fileName])
+    return db.changesCount > 0
+  }
+
+  // MARK: Changes
+
+  func changes(after seq: UInt64, limit: Int) throws -> [CloudChange] {
+    guard limit > 0, seq < Cursor.maximumSeq else { return [] }
+    let rows = try rows(
+      """
+      SELECT seq, collection, key, state FROM cell WHERE container = ?1 AND seq > ?2
+      UNION ALL
+      SELECT seq, NULL, NULL, record FROM version WHERE container = ?1 AND seq > ?2
+      ORDER BY seq LIMIT ?3
+      """, [id, signed(seq), limit])
+    return try rows.map { row in
+      let item: CloudChange.Item
+      if let collection = row[1] as Data?, let key = row[2] as Data? {
+        let key = CellKey(collection: String(decoding: collection, as: UTF8.self), key: String(decoding: key, as: UTF8.self))
+        item = .cell(CellUpdate(key: key, state: try decode(CellState.self, row[3])))
+      } else {
+        item = .version(try decode(VersionRecord.self, row[3]))
+      }
+      return CloudChange(seq: unsigned(row[0]), item: item)
+    }
+  }
+
+  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int {
+    guard seq < Cursor.maximumSeq else { return .max }
+    let sizes = try rows(
+      """
+      SELECT seq, length(state) FROM cell WHERE container = ?1 AND seq > ?2
+      UNION ALL
+      SELECT seq, length(record) FROM version WHERE container = ?1 AND seq > ?2
+      ORDER BY seq LIMIT ?3
+      """, [id, signed(seq), ExchangeRules.maximumChanges])
+    var left = limit
+    for (index, row) in sizes.enumerated() {
+      left -= row[1] as Int
+      if left < 0 { return max(1, index) }
+    }
+    return .max
+  }
+
+  // MARK: Bank
+
+  func bank() throws -> BankState {
+    guard let found = try row("SELECT bank FROM container WHERE id = ?", [id]), let bytes = found[0] as Data? else {
+      return BankState()
+    }
+    return try decode(BankState.self, bytes)
+  }
+
+  mutating func setBank(_ state: BankState) throws {
+    try run(
+      """
+      INSERT INTO container (id, epoch, seq, mark, bank) VALUES (?, 0, 0, 0, ?)
+      ON CONFLICT (id) DO UPDATE SET bank = excluded.bank
+      """, [id, try encode(state)])
+  }
+
+  func decision(on operation: OperationID) throws -> WalletDecision.Verdict? {
+    let found = try row("SELECT verdict FROM decision WHERE container = ? AND operation = ?", [id, operation.bytes])
+    guard let found else { return nil }
+    guard let verdict = WalletDecision.Verdict(rawValue: found[0]) else {
+      throw ServerError(.damaged, "A decision of a container's bank can't be read.")
+    }
+    return verdict
+  }
+
+  mutating func recordDecision(
+    _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
+  ) throws {
+    try run(
+      """
+      INSERT INTO decision (container, operation, chain, verdict, details) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (container, operation) DO UPDATE
+      SET chain = excluded.chain, verdict = excluded.verdict, details = excluded.details
+      """, [id, operation.id.bytes, chain.bytes, verdict.rawValue, try encode(operation)])
+  }
+
+  func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead? {
+    let found = try row(
+      "SELECT hash FROM chainHead WHERE container = ? AND chain = ? AND count = ?", [id, chain.bytes, signed(count)])
+    guard let found else { return nil }
+    guard let hash = ContentHash(bytes: found[0]) else {
+      throw ServerError(.damaged, "A chain of a container's bank can't be read.")
+    }
+    return ChainHead(count: count, hash: hash)
+  }
+
+  mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws {
+    try run(
+      """
+      INSERT INTO chainHead (container, chain, count, hash) VALUES (?, ?, ?, ?)
+      ON CONFLICT (container, chain, count) DO UPDATE SET hash = excluded.hash
+      """, [id, chain.bytes, signed(head.count), head.hash.bytes])
+  }
+}
+
+// MARK: Rows and values
+
+extension SQLiteContainer {
+  private func row(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+    try Row.fetchOne(db.cachedStatement(sql: sql), arguments: arguments)
+  }
+
+  private func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+    try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
+  }
+
+  private func run(_ sql: String, _ arguments: StatementArguments) throws {
+    try db.cachedStatement(sql: sql).execute(arguments: arguments)
+  }
+
+  private func bytes(_ text: String) -> Data { Data(text.utf8) }
+
+  private func signed(_ value: UInt64) -> Int64 { Int64(bitPattern: value) }
+
+  private func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
+
+  private func identifier<Kind>(_ bytes: Data) throws -> Identifier<Kind> {
+    guard let identifier = Identifier<Kind>(bytes: bytes) else {
+      throw ServerError(.damaged, "An identifier in the database has \(bytes.count) bytes instead of 16.")
+    }
+    return identifier
+  }
+
+  private func encode(_ value: some Encodable) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(value)
+  }
+
+  private func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
+    do {
+      return try JSONDecoder().decode(type, from: bytes)
+    } catch {
+      throw ServerError(.damaged, "A row of the database can't be read.", cause: error)
+    }
+  }
+}
+#endif

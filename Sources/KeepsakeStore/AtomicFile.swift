@@ -1,0 +1,118 @@
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Writes a file so that, whatever happens meanwhile, its name stands for all of the old bytes or all of the new ones.
+package enum AtomicFile {
+  /// Who may read the file.
+  package enum Access: Sendable {
+    /// Whoever the process's umask lets.
+    case usual
+    /// Only the user: for keys and tokens.
+    case ownerOnly
+
+    var mode: mode_t { self == .ownerOnly ? 0o600 : 0o666 }
+  }
+
+  /// Replaces the file at `url` with `data`, durably: when this returns, a power cut no longer loses it.
+  ///
+  /// Throws `StoreError` with nothing changed under the name. Costs three waits on the disk. A symbolic link under the name
+  /// is replaced, not followed.
+  package static func write(_ data: Data, to url: URL, access: Access = .usual) throws {
+    let path = url.path
+    let folder = url.deletingLastPathComponent().path
+    // Beside the file, since a rename is atomic only within one file system. The name says whose it is, so that a file left
+    // behind by a crash is recognized; a process writes each name from one thread at a time or the later rename wins.
+    let temporary = folder + "/." + url.lastPathComponent.prefix(180) + ".\(getpid()).\(uniqueNumber()).partial"
+    let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
+    guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "creating a file beside \(path)") }
+    do {
+      defer { close(file) }
+      try writeAll(data, to: file, path: path)
+      try sync(file, path: path)
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+    guard rename(temporary, path) == 0 else {
+      let number = errno
+      unlink(temporary)
+      throw StoreError(errorNumber: number, doing: "renaming to \(path)")
+    }
+    try syncFolder(folder)
+  }
+
+  /// The bytes of the file at `url`, nil if there is none. Throws `tooLarge` before it reads more than it may.
+  package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
+    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
+    }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    let bytes: Data
+    do {
+      // One more than allowed tells whether there is more; a file may grow while it is read.
+      bytes = try handle.read(upToCount: maximumBytes &+ 1) ?? Data()
+    } catch {
+      throw StoreError(.io, "reading \(url.path) failed", cause: error)
+    }
+    guard bytes.count <= maximumBytes else {
+      throw StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
+    }
+    return bytes
+  }
+
+  /// Makes the names in a folder durable.
+  package static func syncFolder(_ path: String) throws {
+    let folder = open(path, O_RDONLY | O_CLOEXEC)
+    guard folder >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the folder \(path)") }
+    defer { close(folder) }
+    // Some network file systems can't sync a folder and say so; the rename itself has happened.
+    guard fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP else {
+      throw StoreError(errorNumber: errno, doing: "syncing the folder \(path)")
+    }
+  }
+
+  private static func writeAll(_ data: Data, to file: Int32, path: String) throws {
+    try data.withUnsafeBytes { bytes in
+      var rest = UnsafeRawBufferPointer(rebasing: bytes[...])
+      while !rest.isEmpty {
+        let count = systemWrite(file, rest)
+        if count < 0 {
+          if errno == EINTR { continue }
+          throw StoreError(errorNumber: errno, doing: "writing \(path)")
+        }
+        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+      }
+    }
+  }
+
+  private static func systemWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Glibc)
+    Glibc.write(file, bytes.baseAddress, bytes.count)
+    #elseif canImport(Musl)
+    Musl.write(file, bytes.baseAddress, bytes.count)
+    #else
+    Darwin.write(file, bytes.baseAddress, bytes.count)
+    #endif
+  }
+
+  private static func sync(_ file: Int32, path: String) throws {
+    #if canImport(Darwin)
+    // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
+    if fcntl(file, F_FULLFSYNC) == 0 { return }
+    #endif
+    guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
+  }
+
+  private static func uniqueNumber() -> String {
+    String(UInt64.random(in: 0...UInt64.max), radix: 36)
+  }
+}

@@ -1,0 +1,111 @@
+import CZstd
+import Foundation
+
+/// Compresses and decompresses single zstd frames, alone or with other bytes as their prefix.
+///
+/// A frame made with a prefix finds what it shares with the prefix as if both were one run of bytes: that is all that a delta
+/// is. Each call makes its own contexts; nothing is shared between threads.
+enum Zstd {
+  /// Game saves are written often and read seldom; measured, higher levels cost more time than they save bytes.
+  static let level: Int32 = 3
+  /// From this many bytes of content and prefix on, matches are found by long-distance matching too: the tables of level 3
+  /// forget what lies farther back.
+  static let longDistanceThreshold = 1 << 20
+
+  /// One frame that holds `plain` and says how long it is.
+  static func compress(_ plain: Data, prefix: Data? = nil) throws -> Data {
+    guard let context = ZSTD_createCCtx() else { throw StoreError(.io, "no memory is left to compress with") }
+    defer { ZSTD_freeCCtx(context) }
+    try check(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level), "setting the level")
+    try check(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1), "setting the content size")
+    let reach = plain.count + (prefix?.count ?? 0)
+    if let prefix, !prefix.isEmpty {
+      try check(ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, windowLog(covering: reach)), "setting the window")
+      if reach >= longDistanceThreshold {
+        try check(ZSTD_CCtx_setParameter(context, ZSTD_c_enableLongDistanceMatching, 1), "setting long distance")
+      }
+    }
+    let capacity = ZSTD_compressBound(plain.count)
+    try check(capacity, "sizing")
+    return try allocating(capacity) { target in
+      try plain.withUnsafeBytes { source in
+        // The prefix is only pointed to, so it has to stay where it is until the frame is done.
+        try (prefix ?? Data()).withUnsafeBytes { before in
+          if !before.isEmpty {
+            try check(ZSTD_CCtx_refPrefix(context, before.baseAddress, before.count), "setting the prefix")
+          }
+          return try check(
+            ZSTD_compress2(context, target.baseAddress, target.count, source.baseAddress, source.count), "compressing")
+        }
+      }
+    }
+  }
+
+  /// The `length` plain bytes of `frame`, which is exactly one frame that declares that length.
+  ///
+  /// Throws `damaged` for anything else, before it takes memory for what a frame merely claims.
+  static func decompress(_ frame: Data, prefix: Data? = nil, length: Int) throws -> Data {
+    try frame.withUnsafeBytes { source in
+      let declared = ZSTD_getFrameContentSize(source.baseAddress, source.count)
+      guard UInt64(exactly: length) == UInt64(declared) else {
+        throw StoreError(.damaged, "a content's frame doesn't hold the \(length) bytes that it should")
+      }
+      let frameLength = ZSTD_findFrameCompressedSize(source.baseAddress, source.count)
+      guard ZSTD_isError(frameLength) == 0, frameLength == source.count else {
+        throw StoreError(.damaged, "a content's frame is cut off or followed by other bytes")
+      }
+      guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "no memory is left to decompress with") }
+      defer { ZSTD_freeDCtx(context) }
+      try check(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumWindowLog), "setting the window")
+      return try allocating(length) { target in
+        try (prefix ?? Data()).withUnsafeBytes { before in
+          if !before.isEmpty {
+            try check(ZSTD_DCtx_refPrefix(context, before.baseAddress, before.count), "setting the prefix")
+          }
+          let count = ZSTD_decompressDCtx(context, target.baseAddress, target.count, source.baseAddress, source.count)
+          guard ZSTD_isError(count) == 0, count == length else {
+            throw StoreError(.damaged, "a content's frame can't be decoded")
+          }
+          return count
+        }
+      }
+    }
+  }
+
+  /// Content and prefix are at most 256 MiB each, so a window of 512 MiB reaches over both.
+  static let maximumWindowLog: Int32 = 29
+
+  private static func windowLog(covering count: Int) -> Int32 {
+    let bits = Int32(Int.bitWidth - max(count, 1).leadingZeroBitCount)
+    // 10 is the smallest window that zstd takes.
+    return min(max(bits, 10), maximumWindowLog)
+  }
+
+  /// Memory that isn't cleared first, filled by `fill`, which says how much of it counts.
+  private static func allocating(_ capacity: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Int) throws -> Data {
+    guard capacity > 0 else {
+      // The functions still want a place to write nothing to.
+      var nothing: UInt8 = 0
+      _ = try withUnsafeMutableBytes(of: &nothing) { try fill(UnsafeMutableRawBufferPointer(rebasing: $0[..<0])) }
+      return Data()
+    }
+    guard let memory = malloc(capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+    do {
+      let count = try fill(UnsafeMutableRawBufferPointer(start: memory, count: capacity))
+      // A frame far smaller than its bound shouldn't hold the bound's memory.
+      let kept = count > 0 && count < capacity ? realloc(memory, count) ?? memory : memory
+      return Data(bytesNoCopy: kept, count: count, deallocator: .free)
+    } catch {
+      free(memory)
+      throw error
+    }
+  }
+
+  @discardableResult
+  private static func check(_ result: Int, _ doing: String) throws -> Int {
+    guard ZSTD_isError(result) == 0 else {
+      throw StoreError(.io, "zstd failed at \(doing): \(String(cString: ZSTD_getErrorName(result)))")
+    }
+    return result
+  }
+}

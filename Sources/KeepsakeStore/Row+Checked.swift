@@ -1,0 +1,21 @@
+import GRDB
+
+extension Row {
+  /// The value of a column that must hold one of this type; `damaged` otherwise, where GRDB's subscript would trap.
+  func checked<Value: DatabaseValueConvertible>(_ column: String) throws -> Value {
+    guard let value: Value = try checkedOptional(column) else {
+      throw StoreError(.damaged, "a row of the store lacks its \(column)")
+    }
+    return value
+  }
+
+  /// The value of a column, nil for NULL; `damaged` if it has another type.
+  func checkedOptional<Value: DatabaseValueConvertible>(_ column: String) throws -> Value? {
+    let stored: DatabaseValue = self[column] ?? .null
+    if stored.isNull { return nil }
+    guard let value = Value.fromDatabaseValue(stored) else {
+      throw StoreError(.damaged, "a row of the store has a \(column) of the wrong kind")
+    }
+    return value
+  }
+}

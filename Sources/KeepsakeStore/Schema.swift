@@ -1,0 +1,104 @@
+import Foundation
+import GRDB
+
+/// The tables of a store, and the steps that lead from each earlier format to this one.
+enum Schema {
+  /// Marks the file as a store: "KEEP" in ASCII, in SQLite's header.
+  static let applicationID: Int32 = 0x4B45_4550
+  /// The format that this release writes. A store of a later one is refused untouched.
+  static var currentVersion: Int32 { Int32(migrations.count) }
+
+  /// Step n leads from format n to n + 1. A step that was released never changes.
+  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables]
+
+  /// Looks at the file's first bytes only, before SQLite touches anything.
+  static func checkHeader(of url: URL) throws {
+    let header: Data
+    do {
+      let file = try FileHandle(forReadingFrom: url)
+      defer { try? file.close() }  // Only read from: closing can lose nothing.
+      header = try file.read(upToCount: 100) ?? Data()
+    } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
+      return
+    } catch {
+      throw StoreError(.io, "the store's database at \(url.path) can't be read", cause: error)
+    }
+    // SQLite makes the file before it writes the first page.
+    if header.isEmpty { return }
+    guard header.count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
+      throw StoreError(.damaged, "the file at \(url.path) is not a database, or its first page is damaged")
+    }
+    try check(version: header.bigEndian(at: 60), application: header.bigEndian(at: 68), at: url)
+  }
+
+  /// Brings the database to the current format; all steps in one transaction.
+  static func migrate(_ database: Database, at url: URL) throws {
+    let version = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+    let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+    try check(version: version, application: application, at: url)
+    guard version < currentVersion else { return }
+    let tables = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM sqlite_schema") ?? 0
+    if version == 0, tables > 0 {
+      throw StoreError(.misuse, "the database at \(url.path) belongs to another program")
+    }
+    try database.inTransaction {
+      for step in migrations[Int(version)...] { try step(database) }
+      try database.execute(sql: "PRAGMA application_id = \(applicationID)")
+      try database.execute(sql: "PRAGMA user_version = \(currentVersion)")
+      return .commit
+    }
+    // Brings the new number into the file's header, where an older release looks before it opens anything.
+    _ = try database.checkpoint(.truncate)
+  }
+
+  private static func check(version: Int32, application: Int32, at url: URL) throws {
+    guard application == applicationID || application == 0 else {
+      throw StoreError(.misuse, "the database at \(url.path) belongs to another program")
+    }
+    guard version <= currentVersion else {
+      throw StoreError(
+        .newerFormat,
+        "the store at \(url.path) has format \(version), this program knows up to \(currentVersion): update the game")
+    }
+    guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the impossible format \(version)") }
+  }
+
+  @Sendable private static func createTables(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        -- Facts, the wallet: one row each.
+        CREATE TABLE fact (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
+        CREATE TABLE cell (
+          collection TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL,
+          PRIMARY KEY (collection, key)) WITHOUT ROWID;
+
+        -- position: the order in which this store came to know the versions.
+        CREATE TABLE version (
+          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL,
+          acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, body BLOB NOT NULL);
+        CREATE INDEX version_slot ON version (slot, position);
+        CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
+
+        -- Ids that are never a head again; kept for ever.
+        CREATE TABLE covered (id BLOB PRIMARY KEY) WITHOUT ROWID;
+
+        -- base: the content whose plain bytes the frame takes as its prefix; depth: bases down to a full frame.
+        CREATE TABLE content (
+          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB,
+          depth INTEGER NOT NULL, bytes BLOB NOT NULL);
+        CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
+        CREATE TABLE content_use (hash BLOB NOT NULL, version BLOB NOT NULL, PRIMARY KEY (hash, version)) WITHOUT ROWID;
+        CREATE TABLE cloud_content (hash BLOB PRIMARY KEY, depth INTEGER NOT NULL) WITHOUT ROWID;
+
+        CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
+        CREATE TABLE staged (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
+        """)
+  }
+}
+
+extension Data {
+  fileprivate func bigEndian(at offset: Int) -> Int32 {
+    withUnsafeBytes { Int32(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: Int32.self)) }
+  }
+}

@@ -1,0 +1,177 @@
+package import Foundation
+import GRDB
+package import KeepsakeReplication
+import Synchronization
+
+/// Everything that one player's game keeps on this device, in one folder: a SQLite database and a lock.
+///
+/// Writes are serial and durable: `write` returns when the disk has it (`synchronous=FULL`, and a full flush of the drive on
+/// Apple's systems). Reads see the last commit and run beside a write, so that loading never waits for the disk to finish
+/// another save: that is why it is a pool of connections over a write-ahead log and not a single one.
+package final class Store: Sendable {
+  /// The database's name in the store's folder.
+  package static let databaseName = "store.sqlite"
+
+  /// The folder.
+  package let url: URL
+  /// Minted at each opening; no other opening of this store or of a copy of it has the same.
+  package let writer: WriterID
+
+  let pool: DatabasePool
+  let cache = PlainCache()
+  private let lock: StoreLock
+  private let commits: CommitQueue
+  private let closed = Mutex(false)
+
+  /// Opens the store in the folder at `url`, or makes it.
+  ///
+  /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
+  /// it, `damaged` if it is no readable database.
+  package static func open(at url: URL) throws -> Store {
+    var random = SystemRandomNumberGenerator()
+    return try open(at: url, writer: WriterID(using: &random))
+  }
+
+  /// For tests that need to know the writer.
+  package static func open(at url: URL, writer: WriterID) throws -> Store {
+    try makeFolder(url)
+    let lock = try StoreLock(at: url.appendingPathComponent("lock"))
+    let file = url.appendingPathComponent(databaseName)
+    try Schema.checkHeader(of: file)
+    return try StoreError.translating("opening the store") {
+      let pool = try DatabasePool(path: file.path, configuration: configuration())
+      try pool.writeWithoutTransaction { database in
+        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+        try Schema.migrate(database, at: file)
+      }
+      let store = Store(url: url, writer: writer, pool: pool, lock: lock)
+      try store.write { transaction in
+        var random = SystemRandomNumberGenerator()
+        try DeviceCommit.opened(in: &transaction, using: &random)
+        try History.sweep(transaction)
+      }
+      return store
+    }
+  }
+
+  private init(url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock) {
+    self.url = url
+    self.writer = writer
+    self.pool = pool
+    self.lock = lock
+    commits = CommitQueue(pool: pool, cache: cache)
+  }
+
+  /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
+  package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
+    try StoreError.translating("reading") {
+      try pool.read { database in try body(StoreTransaction(database, cache: cache)) }
+    }
+  }
+
+  /// Runs `body` in a transaction of its own and returns when it is durable; nothing has happened if it throws.
+  ///
+  /// Blocks for one wait on the disk, and for the writes before it. Not to be called from within another transaction.
+  package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
+    try StoreError.translating("writing") {
+      try pool.write { database in
+        var transaction = StoreTransaction(database, cache: cache)
+        let value = try body(&transaction)
+        try History.thin(transaction)
+        return value
+      }
+    }
+  }
+
+  /// Takes a commit and returns at once; `body` runs later, off this thread, in order with others, within a transaction in
+  /// which the contents are kept already.
+  ///
+  /// Bytes are hashed and compressed off this thread too. Commits that wait share a transaction and fail apart. Blocks only
+  /// while 64 commits or 256 MiB wait. `reverted` runs if the commit fails after `body` did not, latest commit first;
+  /// `finished` runs in any case, before whoever waits goes on.
+  package func submit<Value: Sendable>(
+    _ contents: [SubmittedContent] = [], reverted: @escaping @Sendable () -> Void = {},
+    finished: @escaping @Sendable ((any Error)?) -> Void = { _ in },
+    _ body: @escaping @Sendable (inout StoreTransaction, [KeptContent]) throws -> Value
+  ) throws -> PendingCommit<Value> {
+    let pending = PendingCommit<Value>()
+    let outcome = CommitOutcome<Value>()
+    try commits.submit(
+      CommitQueue.Job(
+        contents: contents,
+        apply: { transaction, kept in
+          let result = try body(&transaction, kept)
+          outcome.value.withLock { $0 = result }
+        },
+        finish: { error in
+          let result = outcome.value.withLock { $0 }
+          if let error {
+            if result != nil { reverted() }
+            finished(error)
+            pending.complete(.failure(error))
+          } else if let result {
+            finished(nil)
+            pending.complete(.success(result))
+          } else {
+            pending.complete(.failure(StoreError(.io, "a commit ended without a result")))
+          }
+        }))
+    return pending
+  }
+
+  /// Waits until everything that was submitted before is durable or has failed.
+  package func drain(within limit: Duration? = nil) throws {
+    try submit { _, _ in }.wait(within: limit)
+  }
+
+  /// Finishes what was submitted and closes the store; the folder can be opened again. Closing twice does nothing.
+  ///
+  /// Throws `timedOut` if that takes longer; the commits then go on, and the store stays open until they are done.
+  package func close(within limit: Duration? = nil) throws {
+    guard !closed.withLock({ $0 }) else { return }
+    try drain(within: limit)
+    guard
+      closed.withLock({ closed in
+        defer { closed = true }
+        return !closed
+      })
+    else { return }
+    commits.close()
+    try StoreError.translating("closing the store") { try pool.close() }
+    lock.release()
+  }
+
+  private static func configuration() -> Configuration {
+    var configuration = Configuration()
+    configuration.label = "keepsake"
+    configuration.prepareDatabase { database in
+      // Finds damage in a page when it is read, not when it is used.
+      try database.execute(sql: "PRAGMA cell_size_check = ON")
+      #if canImport(Darwin)
+      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+      #endif
+    }
+    return configuration
+  }
+
+  private static func makeFolder(_ url: URL) throws {
+    var isFolder: ObjCBool = false
+    if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) {
+      guard isFolder.boolValue else { throw StoreError(.misuse, "\(url.path) is a file, a store is a folder") }
+      return
+    }
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    } catch {
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+    }
+    try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
+  }
+}
+
+/// What a commit's body gave, until the transaction around it is durable.
+private final class CommitOutcome<Value: Sendable>: Sendable {
+  let value = Mutex<Value?>(nil)
+}

@@ -1,0 +1,108 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Why a store, or a file written beside it, could not do what was asked.
+///
+/// Damage, input and output, a full disk, a newer store and misuse are different codes, because a game answers each in
+/// another way: it warns, retries, asks for room, asks for an update, or is corrected.
+public struct StoreError: Error, Sendable, CustomStringConvertible {
+  public enum Code: String, Sendable, Hashable, CaseIterable {
+    /// What is kept is not what was written: a hash, a checksum or the database itself doesn't hold.
+    case damaged
+    /// The disk or the operating system failed.
+    case io
+    /// No room is left, or the file is beyond the size that the system allows.
+    case diskFull
+    /// The system doesn't let this process read or write here.
+    case notPermitted
+    /// The store was written by a newer release of Keepsake and was left untouched.
+    case newerFormat
+    /// Another process, or another place in this one, has the store open.
+    case inUse
+    /// What was asked for isn't kept here.
+    case missing
+    /// A limit was passed; nothing was written.
+    case tooLarge
+    /// The time given was not enough; what was begun goes on.
+    case timedOut
+    /// The call itself is wrong: a closed store, a file that is no store.
+    case misuse
+  }
+
+  public var code: Code
+  /// A sentence that a person can act on.
+  public var message: String
+  /// What reported the failure below, if anything did.
+  public var cause: (any Error)?
+
+  public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    self.code = code
+    self.message = message
+    self.cause = cause
+  }
+
+  public var description: String {
+    let reason = cause.map { " (\($0))" } ?? ""
+    return "\(code.rawValue): \(message)\(reason)"
+  }
+}
+
+extension StoreError {
+  /// Runs `body` and turns what SQLite and GRDB throw into a `StoreError`; other errors pass.
+  static func translating<Value>(_ doing: String, _ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: doing)
+    } catch let error as RowDecodingError {
+      throw StoreError(.damaged, "a row of the store holds something else than it should: \(doing) failed", cause: error)
+    }
+  }
+
+  init(_ error: DatabaseError, doing: String) {
+    let code: Code
+    let message: String
+    switch error.resultCode {
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+      (code, message) = (.damaged, "the store's database is damaged: \(doing) failed")
+    case .SQLITE_FULL:
+      (code, message) = (.diskFull, "the disk is full: \(doing) failed, nothing was changed")
+    case .SQLITE_TOOBIG:
+      (code, message) = (.tooLarge, "a value is larger than the database takes: \(doing) failed, nothing was changed")
+    case .SQLITE_BUSY, .SQLITE_LOCKED:
+      (code, message) = (.inUse, "another program holds the store's database: \(doing) failed")
+    case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
+      (code, message) = (.notPermitted, "the store can't be written: \(doing) failed")
+    case .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS:
+      (code, message) = (.io, "the disk failed: \(doing) failed")
+    case .SQLITE_NOMEM:
+      (code, message) = (.io, "no memory is left: \(doing) failed")
+    case .SQLITE_MISUSE, .SQLITE_INTERRUPT, .SQLITE_ABORT:
+      (code, message) = (.misuse, "the store is closed: \(doing) failed")
+    default:
+      (code, message) = (.io, "\(doing) failed")
+    }
+    self.init(code, message, cause: error)
+  }
+
+  /// A failed system call, told by its number.
+  init(errorNumber: Int32, doing: String) {
+    let code: Code
+    switch errorNumber {
+    case ENOSPC, EDQUOT, EFBIG: code = .diskFull
+    case EACCES, EPERM, EROFS: code = .notPermitted
+    case ENOENT, ENOTDIR: code = .missing
+    default: code = .io
+    }
+    self.init(code, "\(doing) failed: \(String(cString: strerror(errorNumber)))")
+  }
+}

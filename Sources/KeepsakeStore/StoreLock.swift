@@ -1,0 +1,44 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Holds a store for one opener at a time: two would each believe to be the only writer of what they mint.
+///
+/// The system releases the lock when the process dies, however it dies.
+final class StoreLock: Sendable {
+  private let file: Mutex<Int32>
+
+  /// Takes the lock, or throws `inUse` at once.
+  init(at url: URL) throws {
+    let path = url.path
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the lock \(path)") }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let number = errno
+      close(descriptor)
+      if number == EWOULDBLOCK {
+        throw StoreError(
+          .inUse, "the store at \(url.deletingLastPathComponent().path) is open already, here or in another process")
+      }
+      throw StoreError(errorNumber: number, doing: "locking \(path)")
+    }
+    file = Mutex(descriptor)
+  }
+
+  func release() {
+    file.withLock { descriptor in
+      guard descriptor >= 0 else { return }
+      close(descriptor)
+      descriptor = -1
+    }
+  }
+
+  deinit { release() }
+}

@@ -1,0 +1,240 @@
+package import Foundation
+import GRDB
+package import KeepsakeReplication
+
+/// A store within one transaction of SQLite: what the device's decisions read and write.
+///
+/// Lent by `Store.read` and `Store.write` for the time of a closure and good for nothing after it. Throws `StoreError`.
+package struct StoreTransaction: DeviceStorage {
+  let database: Database
+  let contents: ContentTable
+  private let codec = RowCodec()
+  /// Slots whose versions changed: their history is thinned before the transaction commits.
+  private(set) var touchedSlots: Set<String> = []
+
+  init(_ database: Database, cache: PlainCache) {
+    self.database = database
+    contents = ContentTable(database: database, cache: cache)
+  }
+
+  // MARK: Facts and wallet
+
+  package func facts() throws -> DeviceFacts { try fact("facts") ?? DeviceFacts() }
+
+  package mutating func setFacts(_ facts: DeviceFacts) throws { try setFact("facts", facts) }
+
+  package func wallet() throws -> WalletState? { try fact("wallet") }
+
+  package mutating func setWallet(_ state: WalletState) throws { try setFact("wallet", state) }
+
+  /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
+  package func fact<Value: Decodable>(_ name: String) throws -> Value? {
+    let body = try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [name])
+    return try body.map { try codec.decode(Value.self, from: $0, place: "fact \(name)") }
+  }
+
+  package mutating func setFact(_ name: String, _ value: some Encodable) throws {
+    let body = try codec.encode(value, place: "fact \(name)")
+    try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [name, body])
+  }
+
+  // MARK: Cells
+
+  package func cell(_ key: CellKey) throws -> CellState? {
+    let statement = try statement("SELECT body FROM cell WHERE collection = ? AND key = ?")
+    let body = try Data.fetchOne(statement, arguments: [key.collection, key.key])
+    return try body.map { try codec.decode(CellState.self, from: $0, place: "cell \(key)") }
+  }
+
+  package func cells(in collection: String?) throws -> [CellUpdate] {
+    let statement = try statement(
+      "SELECT collection, key, body FROM cell WHERE ?1 IS NULL OR collection = ?1 ORDER BY collection, key")
+    let rows = try Row.fetchAll(statement, arguments: [collection])
+    let cells = try rows.map { row in
+      let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
+      return CellUpdate(
+        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: "cell \(key)"))
+    }
+    // SQLite sorts by bytes, Swift by canonical equivalence.
+    return cells.sorted { $0.key < $1.key }
+  }
+
+  package mutating func setCell(_ update: CellUpdate) throws {
+    let body = try codec.encode(update.state, place: "cell \(update.key)")
+    try run(
+      "INSERT OR REPLACE INTO cell (collection, key, body) VALUES (?, ?, ?)",
+      [update.key.collection, update.key.key, body])
+  }
+
+  // MARK: Versions
+
+  package func version(_ id: VersionID) throws -> StoredVersion? {
+    let statement = try statement("SELECT id, acknowledged, offered, body FROM version WHERE id = ?")
+    return try Row.fetchOne(statement, arguments: [id.bytes]).map(storedVersion)
+  }
+
+  package mutating func putVersion(_ version: StoredVersion) throws {
+    let record = version.record
+    touchedSlots.insert(record.slot)
+    try run(
+      """
+      INSERT INTO version (id, slot, acknowledged, offered, body) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET
+        slot = excluded.slot, acknowledged = excluded.acknowledged, offered = excluded.offered, body = excluded.body
+      """,
+      [
+        record.id.bytes, record.slot, version.acknowledged, version.offered,
+        codec.encode(record, place: "version \(record.id)"),
+      ])
+    for hash in record.contents {
+      try run("INSERT OR IGNORE INTO content_use (hash, version) VALUES (?, ?)", [hash.bytes, record.id.bytes])
+    }
+  }
+
+  package func slots() throws -> [String] {
+    try String.fetchAll(statement("SELECT DISTINCT slot FROM version")).sorted()
+  }
+
+  package func heads(of slot: String) throws -> [VersionID] {
+    try identifiers(
+      """
+      SELECT id FROM version WHERE slot = ? AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.id = version.id)
+      ORDER BY id
+      """, [slot])
+  }
+
+  package func isCovered(_ id: VersionID) throws -> Bool {
+    try Int.fetchOne(statement("SELECT 1 FROM covered WHERE id = ?"), arguments: [id.bytes]) != nil
+  }
+
+  package mutating func markCovered(_ id: VersionID) throws {
+    try run("INSERT OR IGNORE INTO covered (id) VALUES (?)", [id.bytes])
+    let slot = try String.fetchOne(statement("SELECT slot FROM version WHERE id = ?"), arguments: [id.bytes])
+    if let slot { touchedSlots.insert(slot) }
+  }
+
+  package func unacknowledgedVersions() throws -> [VersionID] {
+    try identifiers("SELECT id FROM version WHERE acknowledged = 0 ORDER BY id", [])
+  }
+
+  /// All that is kept of a slot, newest first in the order in which this store came to know it.
+  package func history(of slot: String) throws -> [StoredVersion] {
+    let statement = try statement(
+      "SELECT id, acknowledged, offered, body FROM version WHERE slot = ? ORDER BY position DESC")
+    return try Row.fetchAll(statement, arguments: [slot]).map(storedVersion)
+  }
+
+  // MARK: Contents
+
+  package func hasContent(_ hash: ContentHash) throws -> Bool { try contents.has(hash) }
+
+  package func cloudDepth(of hash: ContentHash) throws -> Int? {
+    try Int.fetchOne(statement("SELECT depth FROM cloud_content WHERE hash = ?"), arguments: [hash.bytes])
+  }
+
+  package mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) throws {
+    if let depth {
+      try run("INSERT OR REPLACE INTO cloud_content (hash, depth) VALUES (?, ?)", [hash.bytes, depth])
+    } else {
+      try run("DELETE FROM cloud_content WHERE hash = ?", [hash.bytes])
+    }
+  }
+
+  package mutating func clearCloudDepths() throws { try run("DELETE FROM cloud_content", []) }
+
+  package func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
+    try contents.encoded(hash, against: base)
+  }
+
+  package mutating func receiveContent(_ content: EncodedContent) throws -> ContentReceipt {
+    try contents.receive(content)
+  }
+
+  /// The plain bytes of a content, checked against its hash. Throws `missing` or `damaged`.
+  package func plainContent(_ hash: ContentHash) throws -> Data { try contents.plain(hash) }
+
+  /// Keeps `plain` under its hash, as a delta against `base` where that pays.
+  ///
+  /// Compresses within the transaction; `Store.submit` does it before.
+  package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
+    let hash = ContentHash(of: plain)
+    let usable = try base.flatMap { try contents.usableBase($0) }
+    try contents.keep(PreparedContent(hash: hash, plain: plain, encoded: .encoding(plain, as: hash, against: usable)))
+    return hash
+  }
+
+  // MARK: Outbox
+
+  package func outbox(limit: Int) throws -> [OutboxGroup] {
+    let rows = try Row.fetchAll(
+      statement("SELECT id, body FROM outbox ORDER BY id LIMIT ?"), arguments: [max(limit, 0)])
+    return try rows.map(outboxGroup)
+  }
+
+  package func outboxCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM outbox")) ?? 0 }
+
+  package mutating func appendToOutbox(_ group: OutboxGroup) throws {
+    // The number has to be known before the body, whose checksum covers it.
+    try run("INSERT INTO outbox (body) VALUES (x'')", [])
+    var numbered = group
+    numbered.id = database.lastInsertedRowID
+    try updateOutbox(numbered)
+  }
+
+  package mutating func updateOutbox(_ group: OutboxGroup) throws {
+    try run(
+      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: "outbox \(group.id)"), group.id])
+  }
+
+  package mutating func removeFromOutbox(_ id: Int64) throws { try run("DELETE FROM outbox WHERE id = ?", [id]) }
+
+  // MARK: Staged
+
+  package func staged() throws -> [CloudChange] {
+    let rows = try Row.fetchAll(statement("SELECT position, body FROM staged ORDER BY position"))
+    return try rows.map { row in
+      try codec.decode(CloudChange.self, from: try row.checked("body"), place: "staged")
+    }
+  }
+
+  package mutating func stage(_ changes: [CloudChange]) throws {
+    for change in changes {
+      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: "staged")])
+    }
+  }
+
+  package mutating func clearStaged() throws { try run("DELETE FROM staged", []) }
+
+  // MARK: -
+
+  func statement(_ sql: String) throws -> Statement { try database.cachedStatement(sql: sql) }
+
+  func run(_ sql: String, _ arguments: StatementArguments) throws {
+    try statement(sql).execute(arguments: arguments)
+  }
+
+  func identifiers(_ sql: String, _ arguments: StatementArguments) throws -> [VersionID] {
+    try Data.fetchAll(statement(sql), arguments: arguments).map { bytes in
+      guard let id = VersionID(bytes: bytes) else {
+        throw StoreError(.damaged, "a version of the store has no proper name")
+      }
+      return id
+    }
+  }
+
+  private func storedVersion(_ row: Row) throws -> StoredVersion {
+    guard let id = VersionID(bytes: try row.checked("id")) else {
+      throw StoreError(.damaged, "a version of the store has no proper name")
+    }
+    return StoredVersion(
+      record: try codec.decode(VersionRecord.self, from: try row.checked("body"), place: "version \(id)"),
+      acknowledged: try row.checked("acknowledged"), offered: try row.checked("offered"))
+  }
+
+  private func outboxGroup(_ row: Row) throws -> OutboxGroup {
+    let id: Int64 = try row.checked("id")
+    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: "outbox \(id)")
+    group.id = id
+    return group
+  }
+}

@@ -1,0 +1,25 @@
+package import KeepsakeReplication
+
+/// Why synchronization can't do what was asked.
+package enum SyncError: Error, Sendable, CustomStringConvertible {
+  /// Nothing is synchronized at the moment: not started, paused or stopped.
+  case notRunning
+  /// The store belongs to another container: joining this one would mix what two players keep.
+  case otherContainer(held: ContainerID, offered: ContainerID)
+  /// The cloud refused these for good; all else is there.
+  case refused([Refusal])
+  /// The cloud can't be reached, or doesn't take what was sent.
+  case transport(TransportFailure)
+  /// The store failed; what was asked for goes on when it works again.
+  case store(any Error)
+
+  package var description: String {
+    switch self {
+    case .notRunning: "Synchronization isn't running."
+    case .otherContainer: "This store belongs to another player's container."
+    case .refused(let refusals): "The cloud refused: " + refusals.map(\.message).joined(separator: " ")
+    case .transport(let failure): failure.message
+    case .store(let error): "The store failed: \(error)"
+    }
+  }
+}

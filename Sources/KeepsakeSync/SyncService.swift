@@ -1,0 +1,379 @@
+import Foundation
+package import KeepsakeReplication
+import Synchronization
+
+/// Keeps a store and its cloud the same: the thin shell around `DeviceEngine`, which decides everything.
+///
+/// Each step of the engine is one transaction of the store; what it wants done is done after the commit. If a transaction
+/// fails, the engine is thrown away and a new one begins, exactly as after a crash.
+package actor SyncService<Store: DeviceStore> {
+  /// Time and chance, handed in.
+  package struct Environment: Sendable {
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    package var random: any RandomNumberGenerator & Sendable
+
+    package init(now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable) {
+      self.now = now
+      self.random = random
+    }
+
+    /// The device's clock and the system's random numbers.
+    package static var system: Self {
+      Self(now: { Int64(Date().timeIntervalSince1970 * 1000) }, random: SystemRandomNumberGenerator())
+    }
+  }
+  private struct Chance: RandomNumberGenerator {
+    var base: any RandomNumberGenerator & Sendable
+
+    mutating func next() -> UInt64 { base.next() }
+  }
+  private enum Mode {
+    case stopped, running, paused
+  }
+  /// A pause that the engine asks for is never longer than this: a day is as good as never.
+  private static var longestWakeMilliseconds: Int64 { 86_400_000 }
+
+  private nonisolated let executor = SyncExecutor()
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  private let store: Store
+  private let transport: any Transport
+  private let container: ContainerID
+  private let now: @Sendable () -> Int64
+  private var random: Chance
+  private nonisolated let board = SyncBoard()
+  private nonisolated let hasCommit = Atomic(false)
+
+  private var mode = Mode.stopped
+  private var engine = DeviceEngine()
+  /// Counts engines: what a task started for an earlier one has nothing to say to a later one.
+  private var generation: UInt64 = 0
+  private var requestTask: Task<Void, Never>?
+  private var wakeTask: Task<Void, Never>?
+  private var eventTask: Task<Void, Never>?
+  private var nextWaiter: UInt64 = 0
+  private var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+
+  /// A service for `store` and the container that `credentials` name.
+  package init(store: Store, transport: any Transport, container: ContainerID, environment: Environment = .system) {
+    self.store = store
+    self.transport = transport
+    self.container = container
+    now = environment.now
+    random = Chance(base: environment.random)
+  }
+
+  // MARK: What a game calls
+
+  /// What is going on. Never waits.
+  package nonisolated var status: SyncStatus { board.status }
+
+  /// The status now and each time it changes, until the service stops.
+  package nonisolated var statuses: AsyncStream<SyncStatus> { board.statuses() }
+
+  /// What changed, from now on, until the service stops. A reader that falls far behind misses the oldest; the store always
+  /// holds the truth.
+  package nonisolated var news: AsyncStream<EngineNews> { board.news() }
+
+  /// Starts, or goes on after a pause. Returns as soon as the first step is done, without waiting for the cloud.
+  ///
+  /// Throws `otherContainer` if the store belongs to another container, unless `rebinding` says that what it holds shall join
+  /// this one.
+  package func start(rebinding: Bool = false) throws {
+    guard mode != .running else { return }
+    try bind(rebinding: rebinding)
+    mode = .running
+    begin()
+  }
+
+  /// To be called after each commit that put something into the outbox. Never waits.
+  package nonisolated func committed() {
+    guard !hasCommit.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    Task { await self.takeCommit() }
+  }
+
+  /// Sends everything and hears everything: returns when the outbox is empty and the cloud's answer is here.
+  ///
+  /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
+  package func sendNow() async throws {
+    guard mode == .running else { throw SyncError.notRunning }
+    step(.sendNow)
+    nextWaiter += 1
+    let id = nextWaiter
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        waiters[id] = continuation
+        if Task.isCancelled {
+          cancelWaiter(id)
+        } else {
+          settleWaiters()
+        }
+      }
+    } onCancel: {
+      Task { await self.cancelWaiter(id) }
+    }
+  }
+
+  /// Nothing goes over the network until `start`.
+  package func pause() {
+    guard mode == .running else { return }
+    end()
+    mode = .paused
+    board.update {
+      $0.phase = .paused
+      $0.transfer = nil
+    }
+    failWaiters(.notRunning)
+  }
+
+  /// Ends for good: the streams of status and news end, too.
+  package func stop() {
+    end()
+    mode = .stopped
+    board.update {
+      $0.phase = .stopped
+      $0.transfer = nil
+    }
+    failWaiters(.notRunning)
+    board.close()
+  }
+
+  // MARK: Engines
+
+  private func bind(rebinding: Bool) throws {
+    do {
+      try store.write { transaction in
+        var facts = try transaction.facts()
+        if facts.container == container { return }
+        if let held = facts.container {
+          guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
+          // The cursor stays: no seq of the other container carries its mark, so the cloud says that this device starts
+          // again, and all that it holds is offered.
+          facts.caughtUp = false
+          try transaction.clearCloudDepths()
+        }
+        facts.container = container
+        try transaction.setFacts(facts)
+      }
+    } catch let error as SyncError {
+      throw error
+    } catch {
+      throw SyncError.store(error)
+    }
+  }
+
+  private func begin() {
+    end()
+    engine = DeviceEngine()
+    listen()
+    step(.started)
+  }
+
+  private func end() {
+    generation &+= 1
+    for task in [requestTask, wakeTask, eventTask] { task?.cancel() }
+    (requestTask, wakeTask, eventTask) = (nil, nil, nil)
+    board.update { $0.isListening = false }
+  }
+
+  private func step(_ event: EngineEvent, of generation: UInt64? = nil) {
+    guard mode == .running, generation == nil || generation == self.generation else { return }
+    var next = engine
+    let effects: [EngineEffect]
+    let waitingCommits: Int
+    let facts: DeviceFacts
+    do {
+      (effects, waitingCommits, facts) = try store.write { transaction in
+        let effects = try next.step(event, now: now(), in: &transaction, using: &random)
+        return (effects, try transaction.outboxCount(), try transaction.facts())
+      }
+    } catch {
+      storeFailed(error)
+      return
+    }
+    engine = next
+    for effect in effects { perform(effect) }
+    let status = engine.status
+    board.update {
+      $0.phase = SyncStatus.Phase(status.phase)
+      $0.attempts = status.attempts
+      $0.waitingCommits = waitingCommits
+      $0.lastHeardMilliseconds = facts.lastHeardMilliseconds
+      if status.phase != .busy { $0.transfer = nil }
+    }
+    settleWaiters()
+  }
+
+  private func storeFailed(_ error: any Error) {
+    end()
+    engine = DeviceEngine()
+    board.update {
+      $0.phase = .storeFailed(String(describing: error))
+      $0.transfer = nil
+    }
+    failWaiters(.store(error))
+    let generation = generation
+    wakeTask = Task {
+      do { try await Task.sleep(for: .milliseconds(SyncLimits.storePauseMilliseconds)) } catch { return }
+      self.retryStore(generation)
+    }
+  }
+
+  private func retryStore(_ generation: UInt64) {
+    guard mode == .running, generation == self.generation else { return }
+    begin()
+  }
+
+  private func takeCommit() {
+    hasCommit.store(false, ordering: .sequentiallyConsistent)
+    step(.committed)
+  }
+
+  // MARK: Effects
+
+  private func perform(_ effect: EngineEffect) {
+    let generation = generation
+    let transport = transport
+    switch effect {
+    case .exchange(let number, let request):
+      send(number) { try await .answered(request: number, transport.exchange(request)) }
+    case .upload(let number, let content):
+      let report = reporter(.up, content.hash)
+      send(number) {
+        try await transport.putContent(content, progress: report)
+        return .uploaded(request: number, content.hash)
+      }
+    case .download(let number, let hash):
+      let report = reporter(.down, hash)
+      send(number) { try await .downloaded(request: number, hash, transport.getContent(hash, progress: report)) }
+    case .wake(let milliseconds):
+      wakeTask?.cancel()
+      let pause = min(max(milliseconds, 0), Self.longestWakeMilliseconds)
+      wakeTask = Task {
+        do { try await Task.sleep(for: .milliseconds(pause)) } catch { return }
+        self.step(.woke, of: generation)
+      }
+    case .news(let news):
+      board.post(news)
+    }
+  }
+
+  private func send(_ number: UInt64, _ work: @escaping @Sendable () async throws -> EngineEvent) {
+    let generation = generation
+    requestTask = Task {
+      let event: EngineEvent
+      do {
+        event = try await work()
+      } catch let failure as TransportFailure {
+        event = .failed(request: number, failure)
+      } catch {
+        event = .failed(request: number, TransportFailure(.interrupted, String(describing: error)))
+      }
+      self.step(event, of: generation)
+    }
+  }
+
+  private func reporter(_ direction: SyncTransfer.Direction, _ hash: ContentHash) -> @Sendable (TransferProgress) -> Void {
+    let board = board
+    return { progress in
+      board.update { status in
+        guard status.phase == .busy else { return }
+        status.transfer = SyncTransfer(direction: direction, content: hash, progress: progress)
+      }
+    }
+  }
+
+  // MARK: The event stream
+
+  private func listen() {
+    let generation = generation
+    let transport = transport
+    eventTask = Task {
+      var pause = SyncLimits.firstEventPauseMilliseconds
+      while !Task.isCancelled {
+        var heard = false
+        do {
+          for try await event in transport.events() {
+            self.heard(event, isFirst: !heard, of: generation)
+            if !heard { pause = SyncLimits.firstEventPauseMilliseconds }
+            heard = true
+          }
+        } catch {
+          // A stream that can't be had costs only time: the engine asks by itself, and tells what is wrong.
+          if let failure = error as? TransportFailure, [.unauthorized, .rejected].contains(failure.kind) {
+            pause = SyncLimits.longestEventPauseMilliseconds
+          }
+        }
+        self.listeningEnded(of: generation)
+        let jittered = self.jitter(pause)
+        do { try await Task.sleep(for: .milliseconds(jittered)) } catch { return }
+        pause = min(pause * 2, SyncLimits.longestEventPauseMilliseconds)
+      }
+    }
+  }
+
+  private func heard(_ event: CloudEvent, isFirst: Bool, of generation: UInt64) {
+    guard mode == .running, generation == self.generation else { return }
+    board.update { $0.isListening = true }
+    step(.announced(event), of: generation)
+    // The cloud is there again: what waits because it wasn't need not wait any longer.
+    if isFirst, case .waiting(let failure) = engine.status.phase, [.unreachable, .interrupted].contains(failure.kind) {
+      step(.sendNow, of: generation)
+    }
+  }
+
+  private func listeningEnded(of generation: UInt64) {
+    guard generation == self.generation else { return }
+    board.update { $0.isListening = false }
+  }
+
+  private func jitter(_ milliseconds: Int64) -> Int64 { Int64.random(in: milliseconds / 2...milliseconds, using: &random) }
+
+  // MARK: Waiters
+
+  private func settleWaiters() {
+    guard !waiters.isEmpty else { return }
+    switch engine.status.phase {
+    case .busy, .stopped:
+      return
+    case .waiting(let failure), .halted(let failure):
+      failWaiters(.transport(failure))
+    case .idle:
+      do {
+        let refusals = try store.write { try $0.outbox(limit: .max).flatMap(\.refusals) }
+        if refusals.isEmpty {
+          resumeWaiters { $0.resume() }
+        } else {
+          failWaiters(.refused(refusals))
+        }
+      } catch {
+        failWaiters(.store(error))
+      }
+    }
+  }
+
+  private func failWaiters(_ error: SyncError) { resumeWaiters { $0.resume(throwing: error) } }
+
+  private func resumeWaiters(_ resume: (CheckedContinuation<Void, any Error>) -> Void) {
+    let all = waiters.sorted { $0.key < $1.key }
+    waiters = [:]
+    for (_, waiter) in all { resume(waiter) }
+  }
+
+  private func cancelWaiter(_ id: UInt64) {
+    waiters.removeValue(forKey: id)?.resume(throwing: CancellationError())
+  }
+}
+
+extension SyncStatus.Phase {
+  init(_ phase: EngineStatus.Phase) {
+    switch phase {
+    case .stopped: self = .stopped
+    case .idle: self = .idle
+    case .busy: self = .busy
+    case .waiting(let failure): self = .waiting(failure)
+    case .halted(let failure): self = .halted(failure)
+    }
+  }
+}

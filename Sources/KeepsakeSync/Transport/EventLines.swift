@@ -1,0 +1,34 @@
+import Foundation
+import KeepsakeReplication
+
+/// Finds the events in the pieces of a stream (server-sent events).
+struct EventLines {
+  private var line = Data()
+  private var data = Data()
+
+  /// Takes the next piece; gives the events that it completes. Throws when a line is longer than any of ours.
+  mutating func take(_ piece: Data) throws(TransportFailure) -> [CloudEvent] {
+    var events: [CloudEvent] = []
+    for byte in piece {
+      guard byte == UInt8(ascii: "\n") else {
+        line.append(byte)
+        guard line.count <= SyncLimits.eventLineBytes else {
+          throw TransportFailure(.interrupted, "The event stream isn't one of Keepsake's.")
+        }
+        continue
+      }
+      if line.last == UInt8(ascii: "\r") { line.removeLast() }
+      if line.isEmpty {
+        if !data.isEmpty { events.append(try HTTPAnswer.decode(CloudEvent.self, data)) }
+        data.removeAll(keepingCapacity: true)
+      } else if line.starts(with: "data:".utf8) {
+        data.append(contentsOf: line.dropFirst(5).drop { $0 == UInt8(ascii: " ") })
+        guard data.count <= SyncLimits.eventLineBytes else {
+          throw TransportFailure(.interrupted, "The event stream isn't one of Keepsake's.")
+        }
+      }
+      line.removeAll(keepingCapacity: true)
+    }
+    return events
+  }
+}

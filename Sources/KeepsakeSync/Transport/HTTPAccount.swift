@@ -1,0 +1,135 @@
+package import Foundation
+package import KeepsakeReplication
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// Registering with a Keepsake server, and bringing a second device to the same player.
+package struct HTTPAccount: Sendable {
+  private let url: URL
+  private let appKey: String
+
+  package init(url: URL, appKey: String) {
+    self.url = url
+    self.appKey = appKey
+  }
+
+  private struct Registration: Encodable {
+    var name: String
+  }
+  private struct Joining: Encodable {
+    var code: String
+    var name: String
+  }
+  private struct Account: Decodable {
+    var device: DeviceID
+    var player: PlayerID
+    var container: ContainerID
+    var token: String
+  }
+
+  /// Makes a new player with this device. One round trip.
+  ///
+  /// Asking again after an answer that got lost makes another player, so register while nothing depends on it yet.
+  package func register(name: String) async throws(AccountError) -> CloudCredentials {
+    try await account("v1/devices", body: Registration(name: name))
+  }
+
+  /// Brings this device to the player whose other device shows `code`. One round trip; a code works once.
+  package func join(code: String, name: String) async throws(AccountError) -> CloudCredentials {
+    try await account("v1/pairing/join", body: Joining(code: code, name: name))
+  }
+
+  /// A code to type on another device, once, while it lives. One round trip.
+  package static func pairingCode(for credentials: CloudCredentials) async throws(AccountError) -> PairingCode {
+    var request = HTTPRequests.request("POST", credentials.url, "v1/pairing")
+    request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")
+    return try await send(request, body: Data())
+  }
+
+  private func account(_ path: String, body: some Encodable) async throws(AccountError) -> CloudCredentials {
+    var request = HTTPRequests.request("POST", url, path)
+    request.setValue(appKey, forHTTPHeaderField: "Keepsake-App-Key")
+    request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+    let bytes: Data
+    do {
+      bytes = try HTTPRequests.encode(body)
+    } catch {
+      throw AccountError(.failed(error), error.message)
+    }
+    let account: Account = try await Self.send(request, body: bytes)
+    return CloudCredentials(
+      url: url, device: account.device, player: account.player, container: account.container, token: account.token)
+  }
+
+  private static func send<Value: Decodable>(_ request: URLRequest, body: Data) async throws(AccountError) -> Value {
+    let answer: HTTPSession.Answer
+    do {
+      let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
+      answer = try await session.send(request, body: body, limit: SyncLimits.accountBytes)
+    } catch {
+      throw AccountError(error)
+    }
+    if let refusal = AccountError(answer) { throw refusal }
+    do {
+      try HTTPAnswer.check(answer.response, body: answer.body)
+      return try HTTPAnswer.decode(Value.self, answer.body)
+    } catch {
+      throw AccountError(error)
+    }
+  }
+}
+
+/// A code that another device joins with.
+package struct PairingCode: Hashable, Sendable, Codable {
+  package var code: String
+  package var expiresInSeconds: Int
+
+  package init(code: String, expiresInSeconds: Int) {
+    self.code = code
+    self.expiresInSeconds = expiresInSeconds
+  }
+}
+
+/// Why registering or pairing failed.
+package struct AccountError: Error, Sendable, CustomStringConvertible {
+  package enum Code: Hashable, Sendable {
+    /// The pairing code is wrong, used or too old.
+    case codeUnknown
+    /// Too many wrong codes: wait this many milliseconds.
+    case tooManyGuesses(waitMilliseconds: Int64)
+    /// The app key or the token isn't taken.
+    case unauthorized
+    /// Anything else that went wrong on the way.
+    case failed(TransportFailure)
+  }
+  package var code: Code
+  /// A sentence for people.
+  package var message: String
+
+  init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  /// What the cloud says about codes; nil for any other answer.
+  init?(_ answer: HTTPSession.Answer) {
+    switch HTTPAnswer.code(answer.body) {
+    case "code_unknown":
+      self.init(.codeUnknown, "The pairing code is wrong, used or too old. Ask for a new one on the other device.")
+    case "too_many_guesses":
+      self.init(
+        .tooManyGuesses(waitMilliseconds: HTTPAnswer.retryAfter(answer.response) ?? 60_000),
+        "Too many wrong codes. Wait a while, then ask for a new one.")
+    default:
+      return nil
+    }
+  }
+
+  init(_ failure: TransportFailure) {
+    self.init(failure.kind == .unauthorized ? .unauthorized : .failed(failure), failure.message)
+  }
+
+  package var description: String { message }
+}

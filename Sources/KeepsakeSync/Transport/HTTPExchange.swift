@@ -1,0 +1,146 @@
+import Foundation
+import KeepsakeReplication
+import Synchronization
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One request under way, as the session's delegate tells of it.
+final class HTTPExchange: Sendable {
+  enum Failure: Error {
+    /// We don't take the answer.
+    case refused(TransportFailure)
+    /// The connection failed.
+    case error(any Error)
+  }
+  private struct State {
+    var continuation: CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?
+    var response: HTTPURLResponse?
+    var refusal: TransportFailure?
+    var received: Int64 = 0
+  }
+  private let limit: Int
+  private let sent: (@Sendable (TransferProgress) -> Void)?
+  private let head: (@Sendable (HTTPURLResponse) throws(TransportFailure) -> Void)?
+  private let part: @Sendable (Data, TransferProgress) -> Void
+  private let state = Mutex(State())
+
+  init(
+    limit: Int, sent: (@Sendable (TransferProgress) -> Void)?,
+    head: (@Sendable (HTTPURLResponse) throws(TransportFailure) -> Void)? = nil,
+    part: @escaping @Sendable (Data, TransferProgress) -> Void
+  ) {
+    self.limit = limit
+    self.sent = sent
+    self.head = head
+    self.part = part
+  }
+
+  func start(_ continuation: CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>) {
+    state.withLock { $0.continuation = continuation }
+  }
+
+  func didSend(_ bytes: Int64, of inAll: Int64) {
+    sent?(TransferProgress(bytesDone: bytes, bytesInAll: inAll > 0 ? inAll : nil))
+  }
+
+  /// Whether to go on.
+  func didReceive(_ response: URLResponse) -> Bool {
+    guard let response = response as? HTTPURLResponse else {
+      refuse(TransportFailure(.interrupted, "The answer isn't HTTP."))
+      return false
+    }
+    state.withLock { $0.response = response }
+    do {
+      try head?(response)
+    } catch {
+      refuse(error)
+      return false
+    }
+    if response.expectedContentLength > Int64(limit) {
+      refuse(Self.tooLarge)
+      return false
+    }
+    return true
+  }
+
+  /// Whether to go on.
+  func didReceive(_ data: Data) -> Bool {
+    let progress = state.withLock { state -> TransferProgress in
+      state.received += Int64(data.count)
+      let inAll = state.response?.expectedContentLength ?? -1
+      return TransferProgress(bytesDone: state.received, bytesInAll: inAll > 0 ? inAll : nil)
+    }
+    guard progress.bytesDone <= Int64(limit) else {
+      refuse(Self.tooLarge)
+      return false
+    }
+    part(data, progress)
+    return true
+  }
+
+  func didComplete(_ error: (any Error)?) {
+    let (continuation, result) = state.withLock { state -> (CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?, Result<HTTPURLResponse, Failure>) in
+      defer { state.continuation = nil }
+      if let refusal = state.refusal { return (state.continuation, .failure(.refused(refusal))) }
+      if let error { return (state.continuation, .failure(.error(error))) }
+      guard let response = state.response else { return (state.continuation, .failure(.error(URLError(.badServerResponse)))) }
+      return (state.continuation, .success(response))
+    }
+    continuation?.resume(returning: result)
+  }
+
+  private func refuse(_ failure: TransportFailure) {
+    state.withLock { if $0.refusal == nil { $0.refusal = failure } }
+  }
+
+  private static let tooLarge = TransportFailure(.interrupted, "The answer is larger than any of Keepsake's.")
+}
+
+/// Hands what a session tells to the request that it is about.
+final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
+  private let exchanges = Mutex<[Int: HTTPExchange]>([:])
+
+  func add(_ exchange: HTTPExchange, for task: URLSessionTask) {
+    exchanges.withLock { $0[task.taskIdentifier] = exchange }
+  }
+
+  private func exchange(of task: URLSessionTask) -> HTTPExchange? {
+    exchanges.withLock { $0[task.taskIdentifier] }
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    exchange(of: task)?.didSend(totalBytesSent, of: totalBytesExpectedToSend)
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    let goesOn = exchange(of: dataTask)?.didReceive(response) == true
+    // Foundation off Apple's platforms doesn't act on `.cancel`.
+    if !goesOn { dataTask.cancel() }
+    completionHandler(goesOn ? .allow : .cancel)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    if exchange(of: dataTask)?.didReceive(data) != true { dataTask.cancel() }
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let exchange = exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    exchange?.didComplete(error)
+  }
+
+  /// A cloud doesn't send its devices elsewhere; who does is a portal that wants to be seen first.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    completionHandler(nil)
+  }
+}

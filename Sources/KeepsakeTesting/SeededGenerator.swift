@@ -1,0 +1,20 @@
+/// A small random source that gives the same numbers for the same seed on every platform (SplitMix64). For tests only: its
+/// numbers can be foreseen.
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  package init(seed: UInt64) { state = seed }
+
+  package mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// True once in `odds` times, on average; never for 0.
+  package mutating func once(in odds: Int) -> Bool {
+    odds > 0 && Int.random(in: 0..<odds, using: &self) == 0
+  }
+}

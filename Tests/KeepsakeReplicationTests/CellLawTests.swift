@@ -1,0 +1,145 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+/// Joins are what makes sync safe: any order, any repetition, the same result.
+@Suite struct CellLawTests {
+  static let writers = [WriterID(1), WriterID(2)]
+
+  /// Small states of every rule, two generations of each.
+  static let few: [CellState] = {
+    var values: [CellValue] = []
+    let scalars: [Scalar] = [.int(-1), .int(2), .double(2), .double(2.5), .string("a"), .string("b"), .data(Data([0])), .double(.infinity)]
+    for scalar in scalars {
+      values.append(.max(scalar))
+      values.append(.min(scalar))
+    }
+    for milliseconds: Int64 in [0, 1] {
+      for caughtUp in [false, true] {
+        for writer in writers {
+          let stamp = Stamp(caughtUp: caughtUp, milliseconds: milliseconds, writer: writer)
+          values.append(.latest(stamp, .int(1)))
+          values.append(.latest(stamp, .int(2)))
+        }
+      }
+    }
+    values += [.union([]), .union([.int(1)]), .union([.int(2), .string("x")]), .union([.int(1), .double(1)])]
+    values += [
+      .counter([:]), .counter([writers[0]: CounterEntry(plus: 1, minus: 0)]),
+      .counter([writers[0]: CounterEntry(plus: 0, minus: 3), writers[1]: CounterEntry(plus: .max, minus: 1)]),
+    ]
+    return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
+  }()
+
+  @Test("Two devices that hear of each other's values in different order show different values")
+  func commutes() {
+    for left in Self.few {
+      for right in Self.few { #expect(left.joined(with: right) == right.joined(with: left), "\(left) \(right)") }
+    }
+  }
+
+  @Test("A value that arrives twice counts twice")
+  func idempotent() {
+    for left in Self.few {
+      #expect(left.joined(with: left) == left)
+      for right in Self.few {
+        let joined = left.joined(with: right)
+        #expect(joined.joined(with: right) == joined, "\(left) \(right)")
+        #expect(joined.contains(left) && joined.contains(right))
+      }
+    }
+  }
+
+  @Test("Values that meet on the way give another result than values that meet at home")
+  func associates() {
+    var failures = 0
+    for left in Self.few {
+      for middle in Self.few {
+        let both = left.joined(with: middle)
+        for right in Self.few where both.joined(with: right) != left.joined(with: middle.joined(with: right)) { failures += 1 }
+      }
+    }
+    #expect(failures == 0)
+  }
+
+  @Test("Values of three devices end up different by the order of delivery", arguments: [1, 2, 3, 4, 5] as [UInt64])
+  func randomLaws(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<300 {
+      let a = Self.state(using: &random)
+      let b = Self.state(using: &random)
+      let c = Self.state(using: &random)
+      #expect(a.joined(with: b) == b.joined(with: a), "seed \(seed)")
+      #expect(a.joined(with: b).joined(with: c) == a.joined(with: b.joined(with: c)), "seed \(seed)")
+      #expect(a.joined(with: b).joined(with: b) == a.joined(with: b), "seed \(seed)")
+    }
+  }
+
+  static func scalar(using random: inout SeededGenerator) -> Scalar {
+    switch Int.random(in: 0..<5, using: &random) {
+    case 0: .int(Int64.random(in: -3...3, using: &random))
+    case 1: .int(Int64.random(in: .min ... .max, using: &random))
+    case 2: .double(Double(Int.random(in: -6...6, using: &random)) / 2)
+    case 3: .string(["", "a", "\u{E9}", "e\u{301}"].randomElement(using: &random) ?? "")
+    default: .data(Data([UInt8.random(in: 0...2, using: &random)]))
+    }
+  }
+
+  static func state(using random: inout SeededGenerator) -> CellState {
+    let value: CellValue
+    switch Int.random(in: 0..<5, using: &random) {
+    case 0: value = .max(scalar(using: &random))
+    case 1: value = .min(scalar(using: &random))
+    case 2:
+      let stamp = Stamp(
+        caughtUp: random.once(in: 2), milliseconds: Int64.random(in: 0...2, using: &random),
+        writer: WriterID(UInt64.random(in: 0...1, using: &random)))
+      value = .latest(stamp, scalar(using: &random))
+    case 3: value = .union(Set((0..<Int.random(in: 0...3, using: &random)).map { _ in scalar(using: &random) }))
+    default:
+      var entries: [WriterID: CounterEntry] = [:]
+      for writer in UInt64(0)..<3 where random.once(in: 2) {
+        entries[WriterID(writer)] = CounterEntry(
+          plus: UInt64.random(in: 0...3, using: &random), minus: UInt64.random(in: 0...3, using: &random))
+      }
+      value = .counter(entries)
+    }
+    return CellState(generation: UInt64.random(in: 0...1, using: &random), value: value)
+  }
+
+  @Test("A high score on one device ranks differently on another")
+  func scalarsAreTotallyOrdered() {
+    let scalars: [Scalar] = [
+      .double(-.infinity), .int(.min), .int(-1), .double(-0.5), .int(0), .double(0), .int(2), .double(2), .double(2.5), .int(3),
+      .int(9_007_199_254_740_993), .double(9_007_199_254_740_994), .int(.max), .double(9.3e18), .double(.infinity),
+      .string(""), .string("a"), .string("e\u{301}"), .string("\u{E9}"), .data(Data()), .data(Data([1])),
+    ]
+    for (index, left) in scalars.enumerated() {
+      for (other, right) in scalars.enumerated() {
+        #expect((left < right) == (index < other), "\(left) \(right)")
+        #expect((left == right) == (index == other), "\(left) \(right)")
+      }
+    }
+  }
+
+  @Test("Two spellings of one letter become one key on one device and two on another")
+  func keysAreBytes() {
+    let composed = CellKey(collection: "progress", key: "\u{E9}")
+    let decomposed = CellKey(collection: "progress", key: "e\u{301}")
+    #expect(composed != decomposed)
+    #expect(Set([composed, decomposed]).count == 2)
+    #expect(Set([Scalar.string("\u{E9}"), .string("e\u{301}")]).count == 2)
+  }
+
+  @Test("A counter that many devices count shows a wrong number, or stops the game")
+  func counterTotal() {
+    let entries = [
+      WriterID(1): CounterEntry(plus: 5, minus: 2), WriterID(2): CounterEntry(plus: 0, minus: 7),
+    ]
+    #expect(CellValue.total(of: entries) == -4)
+    let full = [WriterID(1): CounterEntry(plus: .max), WriterID(2): CounterEntry(plus: .max)]
+    #expect(CellValue.total(of: full) == .max)
+    #expect(CellValue.total(of: [WriterID(1): CounterEntry(minus: .max)]) == .min)
+  }
+}

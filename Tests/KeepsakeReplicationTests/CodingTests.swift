@@ -1,0 +1,125 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+@Suite struct CodingTests {
+  static func encoder() -> JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return encoder
+  }
+
+  func text(_ value: some Encodable) throws -> String {
+    String(decoding: try Self.encoder().encode(value), as: UTF8.self)
+  }
+
+  func again<Value: Codable>(_ value: Value) throws -> Value {
+    try JSONDecoder().decode(Value.self, from: try Self.encoder().encode(value))
+  }
+
+  @Test("A store written by this version can't be read by the next")
+  func formsAreFixed() throws {
+    #expect(try text(CellValue.max(.int(6))) == #"{"max":{"int":6}}"#)
+    #expect(try text(CellValue.min(.double(-0.5))) == #"{"min":{"double":-0.5}}"#)
+    #expect(try text(CellValue.max(.double(.infinity))) == #"{"max":{"double":"inf"}}"#)
+    #expect(try text(CellValue.union([.string("b"), .int(3), .data(Data([1, 2]))])) == #"{"union":[{"int":3},{"string":"b"},{"data":"AQI="}]}"#)
+    let counter = CellValue.counter([WriterID(2): CounterEntry(plus: .max, minus: 1), WriterID(1): CounterEntry(plus: 3)])
+    #expect(
+      try text(counter)
+        == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#)
+    let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
+    #expect(
+      try text(latest)
+        == #"{"latest":{"stamp":{"caughtUp":true,"milliseconds":5,"writer":"0000000000000001"},"value":{"string":"x"}}}"#)
+  }
+
+  @Test("Large numbers lose digits on their way")
+  func numbersKeepTheirDigits() throws {
+    for scalar in [Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude), .double(-.infinity), .double(5e-324)] {
+      #expect(try again(scalar) == scalar)
+    }
+    let cursor = Cursor(epoch: 1, seq: 1 << 62, mark: .max)
+    #expect(try again(cursor) == cursor)
+    let entry = CellValue.counter([WriterID(.max): CounterEntry(plus: .max, minus: .max - 1)])
+    #expect(try again(entry) == entry)
+  }
+
+  @Test("Any value comes back other than it was sent", arguments: [11, 12, 13] as [UInt64])
+  func statesSurvive(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<100 {
+      let state = CellLawTests.state(using: &random)
+      #expect(try again(state) == state, "seed \(seed)")
+    }
+  }
+
+  @Test("Equal states have different bytes, and never settle", arguments: [21] as [UInt64])
+  func bytesDontDependOnHashing(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var bank = BankState()
+    for number in 0..<20 {
+      let chain = ChainID(using: &random)
+      bank.chains[chain] = BankState.Chain(head: ChainHead(emptyChain: chain), follows: nil)
+      bank.paidClaims.insert("quest \(number)")
+    }
+    var other = BankState()
+    for chain in bank.chains.keys.sorted().reversed() { other.chains[chain] = bank.chains[chain] }
+    for claim in bank.paidClaims.sorted().reversed() { other.paidClaims.insert(claim) }
+    #expect(try text(bank) == text(other))
+    #expect(try again(bank) == bank)
+  }
+
+  @Test("A damaged or hostile message stops the game", arguments: [
+    #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#, #"{"max":{"int":99999999999999999999}}"#,
+    #"{"max":{"double":"nan"}}"#, #"{"counter":[{"writer":"zz","plus":1,"minus":0}]}"#,
+    #"{"counter":[{"writer":"0000000000000001","plus":-1,"minus":0}]}"#, #"{"best":{"int":6}}"#, #"{"union":{"int":6}}"#,
+    #"{"max":{"data":"!"}}"#, #"[1]"#, "",
+  ])
+  func badValuesAreErrors(text: String) {
+    #expect(throws: (any Error).self) { try JSONDecoder().decode(CellValue.self, from: Data(text.utf8)) }
+  }
+
+  @Test("A whole exchange doesn't survive the wire")
+  func messagesSurvive() throws {
+    var random = SeededGenerator(seed: 31)
+    let chain = ChainID(using: &random)
+    let operation = WalletOperation(
+      id: OperationID(using: &random), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1", goods: ["hat"])
+    let record = VersionRecord(
+      id: VersionID(using: &random), slot: "main", covers: [VersionID(using: &random)], contents: [ContentHash(of: Data([1]))], length: 1,
+      metadata: SaveMetadata(title: "A", playtime: 1.5, progress: 2, thumbnail: Data([9]), custom: ["k": "v"]),
+      savedAtMilliseconds: 1, writer: WriterID(1), provisional: true)
+    let content = EncodedContent(hash: ContentHash(of: Data([1])), length: 1, base: ContentHash(of: Data()), bytes: Data([1]))
+    var offer = WalletOffer(
+      chain: chain, follows: ChainID(using: &random), base: ChainHead(emptyChain: chain), operations: [operation], late: [operation],
+      wanted: ["gems": 4])
+    offer.wanted["keys"] = 0
+    let request = ExchangeRequest(
+      cursor: Cursor(epoch: 1, seq: 2, mark: 3),
+      cells: [CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))],
+      versions: [record], contents: [content], wallet: offer, limit: 10)
+    #expect(try again(request) == request)
+    var reply = WalletReply(chain: chain, standing: .fork(head: offer.base, common: offer.base))
+    reply.totals["gems"] = WalletTotals()
+    reply.decisions = [WalletDecision(id: operation.id, verdict: .declined)]
+    for outcome in [
+      ExchangeOutcome.nothing, .accepted(seq: 4), .missing([content.hash]), .refused([Refusal(item: "x", reason: .quota, message: "full")]),
+    ] {
+      let response = ExchangeResponse(
+        outcome: outcome, restart: true, changes: [CloudChange(seq: 1, item: .version(record))], contents: [content], wallet: reply,
+        cursor: request.cursor, more: true, serverTimeMilliseconds: 5)
+      #expect(try again(response) == response)
+    }
+  }
+
+  @Test("Identifiers that are not hexadecimal are taken")
+  func identifiersAreStrict() {
+    #expect(VersionID("0123456789abcdef0123456789ABCDEF") != nil)
+    for text in ["", "0123", "+123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdeg", " 123456789abcdef0123456789abcdef"] {
+      #expect(VersionID(text) == nil, "\(text)")
+    }
+    #expect(ContentHash("+" + String(repeating: "0", count: 63)) == nil)
+    #expect(ContentHash(of: Data("abc".utf8)).description == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+  }
+}

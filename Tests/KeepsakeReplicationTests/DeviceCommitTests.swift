@@ -1,0 +1,180 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+@Suite struct DeviceCommitTests {
+  @Test("Ten thousand autosaves made offline fill the disk, or take all day to send")
+  func autosavesAreOneUpload() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    let first = try lab.save(0, "start", over: .everyHead)
+    try lab.settle(0)
+    lab.requests = []
+    var last = first
+    for number in 0..<10_000 {
+      last = try lab.save(0, "autosave \(number)", over: .versions([last.id]))
+      #expect(last.covers.count <= 2)
+    }
+    #expect(lab.devices[0].storage.outboxCount() == 1)
+    #expect(lab.devices[0].storage.unacknowledgedVersions() == [last.id])
+    try lab.settle(0)
+    #expect(lab.requests.map(\.versions.count) == [1])
+    #expect(lab.cloud.heads(of: "main") == [last.id])
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
+  }
+
+  @Test("A save that was under way when the next one was made comes back as a conflict")
+  func offeredVersionsAreNamed() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let first = try lab.save(0, "a", over: .everyHead)
+    try lab.settle(0)
+    let second = try lab.save(0, "b", over: .versions([first.id]))
+    try lab.step(0, .committed)
+    let request = lab.takeRequest(0)
+    let sent = try #require(request)
+    let third = try lab.save(0, "c", over: .versions([second.id]))
+    #expect(third.covers == [first.id, second.id].sorted())
+    let fourth = try lab.save(0, "d", over: .versions([third.id]))
+    #expect(Set(fourth.covers) == [first.id, second.id, third.id])
+    // The request arrives in the end, the answer doesn't.
+    _ = try lab.answer(to: sent, cloud: &lab.cloud, using: &lab.random)
+    guard case .exchange(let number, _) = sent else { return }
+    try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
+    try lab.settle(0)
+    #expect(lab.cloud.heads(of: "main") == [fourth.id])
+    #expect(lab.devices[0].storage.outboxCount() == 0)
+  }
+
+  @Test("A save that no network ever took makes the saves after it grow")
+  func unreachableLeavesNoTrace() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    var last = try lab.save(0, "0", over: .everyHead)
+    for number in 1...50 {
+      try lab.step(0, .sendNow)
+      guard case .exchange(let request, _)? = lab.takeRequest(0) else {
+        Issue.record("nothing was sent")
+        return
+      }
+      try lab.step(0, .failed(request: request, TransportFailure(.unreachable, "offline")))
+      last = try lab.save(0, "\(number)", over: .versions([last.id]))
+    }
+    #expect(last.covers.count == 1)
+    #expect(lab.devices[0].storage.outboxCount() == 1)
+  }
+
+  @Test("A store that was copied while it held unsent saves turns them into conflicts with themselves")
+  func openedMarksWhatACopyMayHold() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let first = try lab.save(0, "a", over: .everyHead)
+    var copy = lab.devices[0]
+    copy.writer = WriterID(50)
+    try DeviceCommit.opened(in: &copy.storage, using: &lab.random)
+    lab.devices.append(copy)
+    try DeviceCommit.opened(in: &lab.devices[0].storage, using: &lab.random)
+    let second = try lab.save(0, "b", over: .versions([first.id]))
+    let third = try lab.save(0, "c", over: .versions([second.id]))
+    #expect(third.covers.contains(first.id))
+    try lab.settle(1, .started)
+    try lab.settle(0, .started)
+    #expect(lab.cloud.heads(of: "main") == [third.id])
+  }
+
+  @Test("A conflict is settled by a save that only one of its sides went into")
+  func basisDecidesWhatIsCovered() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    let root = try lab.save(0, "root", over: .everyHead)
+    try lab.settle(0)
+    try lab.settle(1)
+    let left = try lab.save(0, "left", over: .versions([root.id]))
+    let right = try lab.save(1, "right", over: .versions([root.id]))
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.settle(0)
+    #expect(lab.devices[0].storage.heads(of: "main") == [left.id, right.id].sorted())
+    let onlyLeft = try lab.save(0, "left 2", over: .versions([left.id]))
+    try lab.settle(0)
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.heads(of: "main") == [right.id, onlyLeft.id].sorted())
+    let both = try lab.save(1, "both", over: .everyHead)
+    try lab.settle(1)
+    try lab.settle(0)
+    #expect(lab.devices[0].storage.heads(of: "main") == [both.id])
+  }
+
+  @Test("A new game on a fresh install outranks the saves that were in the cloud")
+  func provisionalFollowsTheLineage() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    let settled = try lab.save(0, "old", over: .everyHead)
+    #expect(!settled.provisional)
+    try lab.settle(0)
+    let fresh = try lab.save(1, "new", over: .everyHead)
+    #expect(fresh.provisional)
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.heads(of: "main").count == 2)
+    let next = try lab.save(1, "new 2", over: .versions([fresh.id]))
+    #expect(next.provisional)
+    let view = try Resolution.view(of: "main", in: lab.devices[1].storage, policy: .newest)
+    #expect(view.winner?.id == settled.id)
+    #expect(!view.related)
+    let merged = try lab.save(1, "merged", over: .versions(view.basis))
+    #expect(!merged.provisional)
+  }
+
+  @Test("The first save of the first device stays second-class for ever")
+  func provisionalIsLifted() throws {
+    var lab = try Lab(devices: 2)
+    let first = try lab.save(0, "first", over: .everyHead)
+    #expect(first.provisional)
+    try lab.settle(0, .started)
+    #expect(lab.cloud.version(first.id)?.record.provisional == false)
+    #expect(lab.devices[0].storage.version(first.id)?.record.provisional == false)
+    #expect(lab.devices[0].storage.version(first.id)?.acknowledged == true)
+  }
+
+  @Test("Half of a checkpoint is kept when the other half can't be")
+  func errorsAreTyped() throws {
+    var lab = try Lab()
+    let id = VersionID(using: &lab.random)
+    let nowhere = ContentHash(of: Data("nowhere".utf8))
+    let draft = SaveDraft(id: id, slot: "main", basis: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
+    #expect(throws: CommitError.missingContent(id, nowhere)) { try lab.commit(0, CommitDraft(saves: [draft])) }
+    var unnamed = draft
+    unnamed.contents = []
+    unnamed.slot = ""
+    #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(saves: [unnamed])) }
+    let taken = try lab.save(0, "a", over: .everyHead)
+    var again = unnamed
+    again.slot = "main"
+    again.id = taken.id
+    #expect(throws: CommitError.idTaken(taken.id)) { try lab.commit(0, CommitDraft(saves: [again])) }
+    #expect(throws: WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 0)) { try lab.perform(0, .spend, 5) }
+    let huge = CellDraft(CellKey(collection: "progress", key: "big"), .insert([.data(Data(count: 300_000))]))
+    #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: [huge])) }
+  }
+
+  @Test("A delete comes back, or takes another device's later save with it")
+  func tombstones() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    let first = try lab.save(0, "a", over: .everyHead)
+    try lab.settle(0)
+    try lab.settle(1)
+    let gone = try lab.save(0, "", over: .everyHead, tombstone: true)
+    let played = try lab.save(1, "b", over: .versions([first.id]))
+    try lab.settle(0)
+    #expect(try Resolution.view(of: "main", in: lab.devices[0].storage).isDeleted)
+    try lab.settle(1)
+    try lab.settle(0)
+    let view = try Resolution.view(of: "main", in: lab.devices[0].storage)
+    #expect(view.heads.map(\.id) == [played.id])
+    #expect(!view.isConflict)
+    #expect(view.basis == [gone.id, played.id].sorted())
+  }
+}

@@ -1,0 +1,361 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+@Suite struct DeviceEngineTests {
+  /// The exchange that the device has just asked for.
+  func exchange(_ lab: inout Lab, _ index: Int = 0) -> (number: UInt64, request: ExchangeRequest)? {
+    guard case .exchange(let number, let request)? = lab.takeRequest(index) else { return nil }
+    return (number, request)
+  }
+
+  func delay(_ lab: Lab, _ index: Int = 0) -> Int64? {
+    for case .wake(let delay) in lab.devices[index].pending.reversed() { return delay }
+    return nil
+  }
+
+  @Test("A value reaches the other device late, or costs more than one exchange")
+  func oneWriteOneExchange() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.commit(0, Lab.level(3))
+    lab.devices[0].exchanges = 0
+    lab.devices[1].exchanges = 0
+    try lab.settle(0, .committed)
+    try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    #expect(lab.level(1) == .max(.int(3)))
+    #expect(lab.devices[0].exchanges == 1)
+    #expect(lab.devices[1].exchanges == 1)
+    try lab.settle(0, .committed)
+    try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    #expect(lab.devices[0].exchanges + lab.devices[1].exchanges == 2)
+    #expect(lab.devices[1].news.contains(.cells([CellKey(collection: "progress", key: "level")])))
+    #expect(lab.devices[0].news.contains(.caughtUp))
+  }
+
+  @Test("A device answers the news of its own change, and the battery pays")
+  func ownAnnouncements() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    try lab.commit(0, Lab.level(1))
+    try lab.step(0, .committed)
+    let (number, request) = try #require(exchange(&lab))
+    let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+    // The event stream is faster than the answer.
+    try lab.step(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    try lab.step(0, .answered(request: number, response))
+    #expect(exchange(&lab) == nil)
+    // A cloud that announces what it never shows is looked at once, not for ever.
+    try lab.step(0, .announced(CloudEvent(seq: 1_000)))
+    lab.devices[0].exchanges = 0
+    let asked = try #require(exchange(&lab))
+    let answer = try CloudAcceptance.exchange(asked.request, now: 0, in: &lab.cloud, using: &lab.random)
+    try lab.step(0, .answered(request: asked.number, answer))
+    #expect(exchange(&lab) == nil)
+  }
+
+  @Test("A late or foreign answer is taken for the current one")
+  func strangersChangeNothing() throws {
+    var lab = try Lab()
+    try lab.step(0, .started)
+    let (number, request) = try #require(exchange(&lab))
+    let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+    let before = lab.devices[0].storage.facts()
+    try lab.step(0, .answered(request: number &- 1, response))
+    try lab.step(0, .uploaded(request: number, ContentHash(of: Data())))
+    #expect(lab.devices[0].storage.facts() == before)
+  }
+
+  @Test("A dead server is asked in a tight loop by every device at once")
+  func backoff() throws {
+    var lab = try Lab()
+    try lab.step(0, .started)
+    var delays: [Int64] = []
+    for _ in 0..<14 {
+      let (number, _) = try #require(exchange(&lab))
+      try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
+      delays.append(try #require(delay(lab)))
+      guard case .waiting = lab.devices[0].engine.status.phase else {
+        Issue.record("not waiting: \(lab.devices[0].engine.status)")
+        return
+      }
+      // A commit meanwhile waits with the rest.
+      lab.devices[0].pending = []
+      try lab.commit(0, Lab.level(Int64(delays.count)))
+      try lab.step(0, .committed)
+      #expect(lab.devices[0].pending.isEmpty)
+      try lab.step(0, .woke)
+    }
+    for (index, delay) in delays.enumerated() {
+      let full = min(500 << Int64(index), 5 * 60_000)
+      #expect(delay >= full / 2 && delay <= full, "attempt \(index): \(delay)")
+    }
+    let (number, _) = try #require(exchange(&lab))
+    try lab.step(0, .failed(request: number, TransportFailure(.server(retryAfterMilliseconds: 900_000), "busy")))
+    #expect(delay(lab) == 900_000)
+    try lab.step(0, .sendNow)
+    #expect(exchange(&lab) != nil)
+  }
+
+  @Test("Half of a checkpoint is shown because the answer came in pages")
+  func pagesAreShownTogether() throws {
+    var options = DeviceEngine.Options()
+    options.page = 2
+    var lab = try Lab(devices: 2, options: options)
+    try lab.settle(0)
+    for number in 0..<7 { try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))])) }
+    try lab.settle(0)
+    try lab.step(1, .started)
+    var rounds = 0
+    while let (number, request) = exchange(&lab, 1) {
+      let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+      try lab.step(1, .answered(request: number, response))
+      rounds += 1
+      let shown = lab.devices[1].storage.cells(in: nil).count
+      #expect(shown == (response.more ? 0 : 7))
+    }
+    #expect(rounds == 4)
+    #expect(lab.devices[1].storage.staged().isEmpty)
+  }
+
+  @Test("A save appears before its bytes are here")
+  func contentsComeFirst() throws {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = 10
+    var lab = try Lab(devices: 2, options: options)
+    try lab.settle(0)
+    var last = try lab.save(0, String(repeating: "a", count: 70_000), over: .everyHead)
+    for number in 0..<3 {
+      try lab.settle(0)
+      last = try lab.save(0, String(repeating: "b\(number)", count: 50_000), over: .versions([last.id]))
+    }
+    try lab.settle(0)
+    try lab.step(1, .started)
+    var downloads = 0
+    for _ in 0..<20 {
+      guard let effect = lab.takeRequest(1) else { break }
+      if case .download = effect {
+        downloads += 1
+        #expect(lab.devices[1].storage.heads(of: "main").isEmpty)
+      }
+      if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, event) }
+    }
+    #expect(downloads >= 1)
+    #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
+    #expect(lab.devices[1].storage.content(last.contents[0])?.count == 100_000)
+  }
+
+  @Test("A content that comes damaged or is gone holds up everything else for ever")
+  func badContentsAreGivenUp() throws {
+    for damaged in [true, false] {
+      var options = DeviceEngine.Options()
+      options.inlineBytes = 10
+      var lab = try Lab(devices: 2, options: options)
+      try lab.settle(0)
+      let save = try lab.save(0, String(repeating: "a", count: 70_000), over: .everyHead)
+      try lab.commit(0, Lab.level(4))
+      try lab.settle(0)
+      try lab.step(1, .started)
+      var downloads = 0
+      for _ in 0..<40 {
+        guard let effect = lab.takeRequest(1) else { break }
+        guard case .download(let number, let hash) = effect else {
+          if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, event) }
+          continue
+        }
+        downloads += 1
+        let bad = EncodedContent(hash: hash, length: 3, base: nil, bytes: Data([1, 2, 3]))
+        try lab.step(1, .downloaded(request: number, hash, damaged ? bad : nil))
+      }
+      #expect(downloads == 3)
+      #expect(lab.devices[1].news.contains(.damaged(save.contents[0])))
+      #expect(lab.level(1) == .max(.int(4)))
+      #expect(lab.devices[1].engine.status.phase == .idle)
+    }
+  }
+
+  @Test("A base chain that goes in circles hangs the game")
+  func endlessChains() throws {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = 10
+    var lab = try Lab(devices: 2, options: options)
+    try lab.settle(0)
+    try lab.save(0, String(repeating: "a", count: 70_000), over: .everyHead)
+    try lab.settle(0)
+    try lab.step(1, .started)
+    var steps = 0
+    while let effect = lab.takeRequest(1), steps < 5_000 {
+      steps += 1
+      if case .download(let number, let hash) = effect {
+        let base = ContentHash(of: Data("\(steps)".utf8))
+        try lab.step(1, .downloaded(request: number, hash, EncodedContent(hash: hash, length: 1, base: base, bytes: Data([1]))))
+      } else if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) {
+        try lab.step(1, event)
+      }
+    }
+    #expect(steps < 1_000)
+    #expect(lab.devices[1].engine.status.phase == .idle)
+  }
+
+  @Test("One save that is too large keeps everything after it from the cloud")
+  func refusalsAreIsolated() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    try lab.commit(0, Lab.level(1))
+    let save = try lab.save(0, "huge", over: .everyHead)
+    try lab.step(0, .committed)
+    let (number, request) = try #require(exchange(&lab))
+    #expect(request.cells.count == 1 && request.versions.count == 1)
+    let refusal = Refusal(item: ExchangeRules.item(save.id), reason: .tooLarge, message: "too large")
+    try lab.step(
+      0,
+      .answered(
+        request: number,
+        ExchangeResponse(
+          outcome: .refused([refusal]), changes: [], contents: [], wallet: nil, cursor: lab.cloud.position(), more: false,
+          serverTimeMilliseconds: 0)))
+    #expect(lab.devices[0].news.contains(.refused([refusal])))
+    let (next, rest) = try #require(exchange(&lab))
+    #expect(rest.cells.count == 1 && rest.versions.isEmpty)
+    let response = try CloudAcceptance.exchange(rest, now: 0, in: &lab.cloud, using: &lab.random)
+    try lab.step(0, .answered(request: next, response))
+    #expect(lab.devices[0].storage.outbox(limit: 9).map(\.refusals) == [[refusal]])
+    // Once the cause is gone it goes through, without being saved again.
+    try lab.settle(0, .sendNow)
+    #expect(lab.cloud.heads(of: "main") == [save.id])
+    #expect(lab.devices[0].storage.outboxCount() == 0)
+  }
+
+  @Test("A request that the cloud rejects is sent again and again, and nothing else is")
+  func rejectedRequestsAreSearched() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    // Two groups: the first one was offered when the second was committed.
+    let bad = try lab.save(0, "bad", slot: "bad", over: .everyHead)
+    try lab.step(0, .committed)
+    let first = try #require(exchange(&lab))
+    let good = try lab.save(0, "good", slot: "good", over: .everyHead)
+    try lab.step(0, .failed(request: first.number, TransportFailure(.interrupted, "cut")))
+    try lab.step(0, .woke)
+    for _ in 0..<12 {
+      guard let (number, request) = exchange(&lab) else { break }
+      if request.versions.contains(where: { $0.id == bad.id }) {
+        try lab.step(0, .failed(request: number, TransportFailure(.rejected, "no")))
+      } else {
+        let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+        try lab.step(0, .answered(request: number, response))
+      }
+    }
+    #expect(lab.cloud.heads(of: "good") == [good.id])
+    #expect(lab.devices[0].storage.outbox(limit: 9).map(\.versions) == [[bad.id]])
+    #expect(lab.devices[0].engine.status.phase == .idle)
+  }
+
+  @Test("A token that was taken back is tried for ever")
+  func unauthorizedHalts() throws {
+    var lab = try Lab()
+    try lab.step(0, .started)
+    let (number, _) = try #require(exchange(&lab))
+    let failure = TransportFailure(.unauthorized, "who are you")
+    try lab.step(0, .failed(request: number, failure))
+    #expect(lab.devices[0].engine.status.phase == .halted(failure))
+    try lab.commit(0, Lab.level(1))
+    try lab.step(0, .committed)
+    try lab.step(0, .woke)
+    #expect(exchange(&lab) == nil)
+    try lab.step(0, .started)
+    #expect(exchange(&lab) != nil)
+  }
+
+  @Test("Contents that the cloud lost are never sent again")
+  func missingContentsGoInFull() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    var last = try lab.save(0, "0", over: .everyHead)
+    for number in 1...6 {
+      try lab.settle(0)
+      last = try lab.save(0, "\(number)", over: .versions([last.id]))
+    }
+    lab.cloud.removeContents(butNot: [])
+    try lab.settle(0)
+    #expect(lab.cloud.content(last.contents[0])?.base == nil)
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
+  }
+
+  @Test("A restored server loses what its devices still have, or brings old saves back")
+  func restart() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    let first = try lab.save(0, "1", over: .everyHead)
+    try lab.settle(0)
+    try lab.settle(1)
+    let backup = lab.cloud
+    let second = try lab.save(0, "2", over: .versions([first.id]))
+    try lab.commit(0, Lab.level(9))
+    try lab.settle(0)
+    try lab.settle(1)
+    let third = try lab.save(1, "3", over: .versions([second.id]))
+    try lab.settle(1)
+    try lab.settle(0)
+    lab.cloud = backup
+    // The new history grows past the old one before anyone notices.
+    var stranger = try LabDevice(writer: 60)
+    try DeviceCommit.opened(in: &stranger.storage, using: &lab.random)
+    lab.devices.append(stranger)
+    for number in 0..<9 {
+      try lab.commit(2, Lab.level(Int64(number)))
+      try lab.settle(2)
+    }
+    for _ in 0..<2 { for index in 0..<3 { try lab.settle(index) } }
+    for index in 0..<3 {
+      #expect(lab.devices[index].storage.heads(of: "main") == [third.id], "device \(index)")
+      #expect(lab.level(index) == .max(.int(9)))
+      #expect(lab.devices[index].storage.outboxCount() == 0)
+    }
+    #expect(lab.cloud.heads(of: "main") == [third.id])
+  }
+
+  @Test("An answer that makes no sense damages the store")
+  func badAnswersAreFailures() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let good = ExchangeResponse(
+      outcome: .nothing, changes: [], contents: [], wallet: nil, cursor: lab.devices[0].storage.facts().cursor, more: false,
+      serverTimeMilliseconds: 0)
+    var bad: [ExchangeResponse] = []
+    var response = good
+    response.cursor.seq = .max
+    bad.append(response)
+    response = good
+    response.more = true
+    bad.append(response)
+    response = good
+    response.serverTimeMilliseconds = .min
+    bad.append(response)
+    response = good
+    response.cursor.seq = 5
+    response.changes = [
+      CloudChange(seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
+    ]
+    bad.append(response)
+    response.changes[0] = CloudChange(
+      seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.double(.nan))))))
+    bad.append(response)
+    response.changes[0] = CloudChange(seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
+    bad.append(response)
+    for response in bad {
+      try lab.step(0, .sendNow)
+      let (number, _) = try #require(exchange(&lab))
+      try lab.step(0, .answered(request: number, response))
+      guard case .waiting = lab.devices[0].engine.status.phase else {
+        Issue.record("taken: \(response)")
+        return
+      }
+      #expect(lab.devices[0].storage.staged().isEmpty)
+      #expect(lab.devices[0].storage.facts().cursor.seq == 0)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+
+/// A device and what a test does with it.
+struct LabDevice {
+  var storage = SimulatedDevice()
+  var engine: DeviceEngine
+  var writer: WriterID
+  var news: [EngineNews] = []
+  var pending: [EngineEffect] = []
+  var exchanges = 0
+
+  init(writer: UInt64, options: DeviceEngine.Options = .init()) throws {
+    self.writer = WriterID(writer)
+    engine = DeviceEngine(options: options)
+  }
+}
+
+/// Devices and a cloud over a network that does what the test says.
+struct Lab {
+  var random = SeededGenerator(seed: 99)
+  var cloud = SimulatedContainer(epoch: 1)
+  var devices: [LabDevice] = []
+  var now: Int64 = 1_000_000
+  var requests: [ExchangeRequest] = []
+
+  init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
+    for number in 0..<count {
+      var device = try LabDevice(writer: UInt64(number + 1), options: options)
+      try DeviceCommit.opened(in: &device.storage, using: &random)
+      devices.append(device)
+    }
+  }
+
+  mutating func step(_ index: Int, _ event: EngineEvent) throws {
+    var engine = devices[index].engine
+    let effects = try engine.step(event, now: now, in: &devices[index].storage, using: &random)
+    devices[index].engine = engine
+    for effect in effects {
+      if case .news(let news) = effect { devices[index].news.append(news) } else { devices[index].pending.append(effect) }
+    }
+  }
+
+  /// The request that the device waits for, if any.
+  mutating func takeRequest(_ index: Int) -> EngineEffect? {
+    let found = devices[index].pending.first { if case .wake = $0 { false } else { true } }
+    devices[index].pending = []
+    return found
+  }
+
+  func answer(to effect: EngineEffect, cloud: inout SimulatedContainer, using random: inout SeededGenerator) throws -> EngineEvent? {
+    switch effect {
+    case .exchange(let number, let request):
+      .answered(request: number, try CloudAcceptance.exchange(request, now: now, in: &cloud, using: &random))
+    case .upload(let number, let content):
+      { cloud.putContent(content); return .uploaded(request: number, content.hash) }()
+    case .download(let number, let hash): .downloaded(request: number, hash, cloud.content(hash))
+    case .wake, .news: nil
+    }
+  }
+
+  /// Delivers until the device waits for nothing more.
+  mutating func settle(_ index: Int, _ event: EngineEvent = .sendNow) throws {
+    try step(index, devices[index].engine.status.phase == .stopped ? .started : event)
+    for _ in 0..<500 {
+      guard let effect = takeRequest(index) else { return }
+      if case .exchange(_, let request) = effect {
+        requests.append(request)
+        devices[index].exchanges += 1
+      }
+      if let event = try answer(to: effect, cloud: &cloud, using: &random) { try step(index, event) }
+    }
+  }
+
+  @discardableResult
+  mutating func commit(_ index: Int, _ draft: CommitDraft) throws -> [VersionRecord] {
+    now += 1
+    return try DeviceCommit.apply(draft, now: now, writer: devices[index].writer, in: &devices[index].storage, using: &random)
+  }
+
+  @discardableResult
+  mutating func save(
+    _ index: Int, _ text: String, slot: String = "main", over basis: SaveBasis, metadata: SaveMetadata = SaveMetadata(),
+    tombstone: Bool = false
+  ) throws -> VersionRecord {
+    var contents: [ContentHash] = []
+    if !tombstone { contents = [devices[index].storage.addContent(Data(text.utf8))] }
+    let draft = SaveDraft(
+      id: VersionID(using: &random), slot: slot, basis: basis, contents: contents, length: tombstone ? 0 : text.utf8.count,
+      metadata: metadata, savedAtMilliseconds: now, tombstone: tombstone)
+    return try commit(index, CommitDraft(saves: [draft]))[0]
+  }
+
+  mutating func operation(_ kind: WalletOperation.Kind, _ amount: Int64, _ currency: String = "gems") -> WalletOperation {
+    WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "test")
+  }
+
+  @discardableResult
+  mutating func perform(_ index: Int, _ kind: WalletOperation.Kind, _ amount: Int64) throws -> WalletOperation {
+    let made = operation(kind, amount)
+    try commit(index, CommitDraft(wallet: [made]))
+    return made
+  }
+
+  func wallet(_ index: Int) -> Wallet {
+    Wallet(devices[index].storage.wallet() ?? WalletState(chain: ChainID(high: 0, low: 0)))
+  }
+
+  func level(_ index: Int) -> CellValue? {
+    devices[index].storage.cell(CellKey(collection: "progress", key: "level"))?.value
+  }
+
+  static func level(_ value: Int64) -> CommitDraft {
+    CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .max(.int(value)))])
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@Suite struct ResolutionTests {
+  static func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
+
+  static func version(
+    _ number: UInt64, over covers: [UInt64] = [], contents: String? = nil, progress: Double? = nil, playtime: Double? = nil,
+    savedAt: Int64 = 0, provisional: Bool = false, tombstone: Bool = false
+  ) -> VersionRecord {
+    VersionRecord(
+      id: id(number), slot: "main", covers: covers.map(id), contents: tombstone ? [] : [ContentHash(of: Data((contents ?? "\(number)").utf8))],
+      length: tombstone ? 0 : 1, metadata: SaveMetadata(playtime: playtime, progress: progress), savedAtMilliseconds: savedAt,
+      writer: WriterID(1), provisional: provisional, tombstone: tombstone)
+  }
+
+  func view(_ records: [VersionRecord], _ policy: SavePolicy = .mostProgress) throws -> SlotView {
+    let covered = Set(records.flatMap(\.covers))
+    let known = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) })
+    return try Resolution.view(heads: records.map(\.id).filter { !covered.contains($0) }.sorted(), policy: policy) { known[$0] }
+  }
+
+  @Test("A merge starts from the wrong ancestor and undoes what both players did")
+  func nearestAncestor() throws {
+    let line = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [2])]
+    #expect(try view(line + [Self.version(4, over: [3]), Self.version(5, over: [3, 2])]).ancestors == [Self.id(3)])
+    // A crossed merge has two nearest ancestors.
+    let crossed = line + [
+      Self.version(4, over: [2, 3]), Self.version(10, over: [1]), Self.version(11, over: [4, 10]), Self.version(12, over: [4, 10]),
+    ]
+    #expect(try view(crossed).ancestors == [Self.id(4), Self.id(10)])
+    // One head skips generations that the other names.
+    #expect(try view(line + [Self.version(6, over: [1]), Self.version(7, over: [3])]).ancestors == [Self.id(1)])
+  }
+
+  @Test("Two unrelated games are merged as if one came from the other")
+  func unrelated() throws {
+    let result = try view([Self.version(1, savedAt: 5), Self.version(2, progress: 1, savedAt: 1)], .newest)
+    #expect(!result.related)
+    #expect(result.ancestors.isEmpty)
+    #expect(result.winner?.id == Self.id(2))
+  }
+
+  @Test("A common ancestor that was thinned away makes related saves strangers")
+  func unknownAncestor() throws {
+    let result = try view([Self.version(2, over: [1], savedAt: 1), Self.version(3, over: [1], savedAt: 2)], .newest)
+    #expect(result.related)
+    #expect(result.ancestors.isEmpty)
+    #expect(result.winner?.id == Self.id(3))
+  }
+
+  @Test("The player is asked to choose between two equal saves")
+  func equalContents() throws {
+    let result = try view([Self.version(1, contents: "x"), Self.version(2, contents: "x", progress: 1)])
+    #expect(!result.isConflict)
+    #expect(result.winner?.id == Self.id(2))
+    #expect(result.basis == [Self.id(1), Self.id(2)])
+    #expect(try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
+  }
+
+  @Test("Two devices show different winners of the same conflict")
+  func policies() throws {
+    let root = Self.version(1)
+    let far = Self.version(2, over: [1], progress: 9, playtime: 1, savedAt: 1)
+    let long = Self.version(3, over: [1], progress: 1, playtime: 9, savedAt: 2)
+    let late = Self.version(4, over: [1], progress: 1, playtime: 1, savedAt: 3)
+    for order in [[root, far, long, late], [late, long, far, root]] {
+      #expect(try view(order, .mostProgress).heads.map(\.id) == [2, 3, 4].map(Self.id))
+      #expect(try view(order, .longestPlayed).heads.map(\.id) == [3, 2, 4].map(Self.id))
+      #expect(try view(order, .newest).heads.map(\.id) == [4, 3, 2].map(Self.id))
+    }
+    // Nothing to choose by: the same everywhere all the same. Provisional ranks below.
+    #expect(try view([Self.version(8), Self.version(7)]).winner?.id == Self.id(7))
+    #expect(try view([Self.version(8), Self.version(7, provisional: true)]).winner?.id == Self.id(8))
+    #expect(try view([Self.version(7, progress: .nan), Self.version(8, progress: -5)]).winner?.id == Self.id(8))
+  }
+
+  @Test("An empty or deleted slot shows a save")
+  func nothingToShow() throws {
+    #expect(try view([]).winner == nil)
+    #expect(try !view([]).isDeleted)
+    let deleted = try view([Self.version(1), Self.version(2, over: [1], tombstone: true)])
+    #expect(deleted.isDeleted)
+    #expect(deleted.basis == [Self.id(2)])
+    let beside = try view([Self.version(1), Self.version(2, over: [1], tombstone: true), Self.version(3, over: [1])])
+    #expect(beside.winner?.id == Self.id(3))
+    #expect(!beside.isConflict)
+  }
+}

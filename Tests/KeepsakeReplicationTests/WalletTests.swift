@@ -1,0 +1,219 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+@Suite struct WalletTests {
+  /// Two devices that share what the first one earned.
+  func richLab() throws -> Lab {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    try lab.perform(0, .earn, 100)
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.settle(0)
+    try lab.settle(1)
+    return lab
+  }
+
+  func money(_ lab: Lab) -> Int64 { Bank(lab.cloud.bank()).balance("gems") }
+
+  @Test("What one device earned can't be spent on the other while both are offline")
+  func rightsAreShared() throws {
+    var lab = try richLab()
+    #expect(lab.wallet(0).total("gems") == 100)
+    #expect(lab.wallet(1).total("gems") == 100)
+    #expect(lab.wallet(0).spendable("gems") + lab.wallet(1).spendable("gems") == 100)
+    #expect(lab.wallet(1).spendable("gems") == 50)
+    try lab.perform(1, .spend, 50)
+    #expect(lab.wallet(1).total("gems") == 50)
+    try lab.settle(1)
+    #expect(money(lab) == 50)
+  }
+
+  @Test("Two offline devices spend the same money twice")
+  func noOverdraft() throws {
+    var lab = try richLab()
+    try lab.perform(0, .spend, 50)
+    try lab.perform(1, .spend, 50)
+    #expect(throws: WalletError.insufficientRights(currency: "gems", spendable: 0, balance: 50)) { try lab.perform(0, .spend, 1) }
+    try lab.settle(0)
+    try lab.settle(1)
+    #expect(money(lab) == 0)
+    #expect(lab.cloud.decisions.values.filter { $0.verdict == .declined }.isEmpty)
+  }
+
+  @Test("An online purchase fails although the player has the money")
+  func wantedLevelIsGranted() throws {
+    var lab = try richLab()
+    // A third install that never comes back holds a share in the pool.
+    var third = try LabDevice(writer: 9)
+    try DeviceCommit.opened(in: &third.storage, using: &lab.random)
+    lab.devices.append(third)
+    try lab.settle(2)
+    for _ in 0..<4 { for index in 0..<2 { try lab.settle(index) } }
+    var wallet = lab.wallet(1)
+    let level = wallet.spendable("gems") + (lab.cloud.bank().pool["gems"] ?? 0)
+    wallet.want(level, of: "gems")
+    lab.devices[1].storage.setWallet(wallet.state)
+    lab.devices[1].exchanges = 0
+    try lab.settle(1)
+    #expect(lab.wallet(1).spendable("gems") == level)
+    #expect(lab.devices[1].exchanges == 1)
+  }
+
+  @Test("A quest pays on every device that finished it")
+  func claimsPayOnce() throws {
+    var lab = try Lab(devices: 2)
+    try lab.settle(0)
+    try lab.perform(0, .claim(key: "quest"), 30)
+    try lab.perform(1, .claim(key: "quest"), 30)
+    #expect(lab.wallet(0).pending("gems") == 30)
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.settle(0)
+    #expect(money(lab) == 30)
+    #expect(lab.wallet(0).pending("gems") == 0)
+    #expect(lab.wallet(0).total("gems") == 30)
+    #expect(lab.wallet(1).total("gems") == 30)
+    // Claimed again on the same device, at once and much later.
+    try lab.perform(0, .claim(key: "quest"), 30)
+    #expect(lab.wallet(0).pending("gems") == 0)
+    let told = lab.devices[1].news.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    #expect(told.map(\.verdict) == [.declined])
+  }
+
+  @Test("A purchase that is tried again after a crash is paid twice")
+  func operationsCountOnce() throws {
+    var lab = try richLab()
+    let spend = try lab.perform(0, .spend, 10)
+    try lab.commit(0, CommitDraft(wallet: [spend]))
+    #expect(lab.wallet(0).spendable("gems") == 40)
+    try lab.settle(0)
+    try lab.commit(0, CommitDraft(wallet: [spend]))
+    // On the other device, too.
+    try lab.commit(1, CommitDraft(wallet: [spend]))
+    try lab.settle(1)
+    try lab.settle(0)
+    try lab.settle(1)
+    #expect(money(lab) == 90)
+    #expect(lab.wallet(0).total("gems") == 90)
+    #expect(lab.wallet(1).total("gems") == 90)
+  }
+
+  @Test("A copied store spends its money twice, or loses what it earned")
+  func forks() throws {
+    var lab = try richLab()
+    var copy = lab.devices[0]
+    copy.writer = WriterID(77)
+    copy.engine = DeviceEngine()
+    lab.devices.append(copy)
+    try lab.perform(0, .spend, 50)
+    try lab.perform(2, .spend, 50)
+    try lab.perform(2, .earn, 7)
+    try lab.settle(0)
+    try lab.settle(2)
+    for _ in 0..<3 { for index in 0..<3 { try lab.settle(index) } }
+    let declined = lab.cloud.decisions.values.filter { $0.verdict == .declined }
+    // The copy's spend could be paid from nothing that the bank itself held.
+    #expect(declined.map(\.operation.kind) == [.spend])
+    #expect(money(lab) == 57)
+    let chains = lab.cloud.bank().chains
+    #expect(chains.values.filter(\.fenced).allSatisfy { $0.totals.values.allSatisfy { $0.rights == 0 } })
+    for index in 0..<3 { #expect(lab.wallet(index).total("gems") == 57) }
+    let told = lab.devices[2].news.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    #expect(told.count { $0.verdict == .declined } == 1)
+  }
+
+  @Test("A store that was set back to a backup is stuck, or pays again for what it bought since")
+  func setBack() throws {
+    var lab = try richLab()
+    let old = lab.devices[0].storage
+    try lab.perform(0, .spend, 20)
+    try lab.settle(0)
+    lab.devices[0].storage = old
+    lab.devices[0].engine = DeviceEngine()
+    try lab.perform(0, .spend, 5)
+    for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
+    #expect(money(lab) == 75)
+    #expect(lab.wallet(0).total("gems") == 75)
+    #expect(!lab.wallet(0).hasNews)
+  }
+
+  @Test("An answer that comes late undoes an operation that a retry had accepted")
+  func staleForkIsIgnored() throws {
+    var lab = try richLab()
+    var wallet = lab.wallet(0)
+    let own = wallet.state.acknowledged
+    var random = SeededGenerator(seed: 1)
+    let operation = lab.operation(.spend, 1)
+    try wallet.perform(operation)
+    let before = wallet
+    // A fork whose head is on the chain that is held.
+    let change = wallet.receive(WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
+    #expect(wallet == before)
+    #expect(!change.hasMore)
+    #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), standing: .fenced(own)), using: &random) == Wallet.Change())
+    #expect(wallet == before)
+  }
+
+  @Test("A batch that is sent again because its answer was lost counts twice, or its claim is never settled")
+  func retries() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    try lab.perform(0, .earn, 10)
+    try lab.perform(0, .claim(key: "daily"), 5)
+    try lab.step(0, .committed)
+    let request = lab.takeRequest(0)
+    let sent = try #require(request)
+    guard case .exchange(let number, _) = sent else { return }
+    _ = try lab.answer(to: sent, cloud: &lab.cloud, using: &lab.random)
+    try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
+    try lab.perform(0, .spend, 4)
+    try lab.settle(0)
+    #expect(money(lab) == 11)
+    #expect(lab.wallet(0).total("gems") == 11)
+    #expect(lab.wallet(0).pending("gems") == 0)
+    #expect(!lab.wallet(0).hasNews)
+  }
+
+  @Test("Amounts at the edge overflow and stop the game, or make money from nothing")
+  func limits() throws {
+    var lab = try Lab()
+    var wallet = lab.wallet(0)
+    for amount in [0, -1, .min, .max, Wallet.maximumAmount + 1] {
+      #expect(throws: WalletError.invalidAmount(amount)) { try wallet.perform(lab.operation(.earn, amount)) }
+    }
+    #expect(throws: WalletError.self) { try wallet.perform(lab.operation(.earn, 1, "")) }
+    #expect(throws: WalletError.self) { try wallet.perform(lab.operation(.claim(key: String(repeating: "x", count: 200)), 1)) }
+    wallet.state.totals["gems", default: WalletTotals()].earned = Wallet.maximumTotal
+    #expect(throws: WalletError.overflow(currency: "gems")) { try wallet.perform(lab.operation(.earn, 1)) }
+    #expect(wallet.state.operations.isEmpty)
+
+    var offer = wallet.offer
+    offer.operations = [lab.operation(.earn, .max)]
+    var bank = Bank(BankState())
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    offer.operations = []
+    offer.wanted = ["gems": -1]
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    offer.wanted = [:]
+    offer.follows = offer.chain
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+  }
+
+  @Test("A tampered store spends what it never had")
+  func bankChecksRights() throws {
+    var lab = try Lab()
+    try lab.perform(0, .earn, 10)
+    try lab.settle(0)
+    var state = try #require(lab.devices[0].storage.wallet())
+    state.totals["gems", default: WalletTotals()].granted = 1_000
+    lab.devices[0].storage.setWallet(state)
+    try lab.perform(0, .spend, 500)
+    try lab.settle(0)
+    #expect(money(lab) == 10)
+    #expect(lab.wallet(0).total("gems") == 10)
+    #expect(lab.wallet(0).spendable("gems") == 10)
+  }
+}

@@ -1,0 +1,192 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Suite("Storage in SQLite")
+struct StorageTests {
+  static func pretendNewer(_ database: URL) throws {
+    try DatabaseQueue(path: database.path).write {
+      try $0.execute(sql: "INSERT INTO grdb_migrations (identifier) VALUES ('9 from the future')")
+    }
+  }
+
+  private func with(_ body: (SQLiteCloudStorage) async throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      let storage = try SQLiteCloudStorage(database: folder.appendingPathComponent("cloud.sqlite"), contents: contents)
+      try await body(storage)
+      try await storage.close()
+    }
+  }
+
+  private func version(_ number: UInt64, slot: String, covers: [UInt64] = []) -> VersionRecord {
+    VersionRecord(
+      id: VersionID(high: 1, low: number), slot: slot, covers: covers.map { VersionID(high: 1, low: $0) }, contents: [],
+      length: 0, savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
+  }
+
+  @Test("what one player keeps never shows in another's container")
+  func containersApart() async throws {
+    try await with { storage async throws in
+      let (first, second) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
+      let key = CellKey(collection: "progress", key: "level")
+      try await storage.transaction(on: first) { container throws in
+        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+        try container.setCell(
+          SequencedCell(update: CellUpdate(key: key, state: CellState(value: .max(.int(5)))), seq: 1))
+        try container.advance(to: .init(epoch: 1, seq: 2, mark: 12))
+        try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 2))
+        try container.markCovered(VersionID(high: 9, low: 9))
+        try container.putContent(
+          EncodedContent(hash: ContentHash(of: Data()), length: 0, base: nil, bytes: Data([1])))
+      }
+      try await storage.transaction(on: second) { container throws in
+        #expect(try container.cell(key) == nil)
+        #expect(try container.version(VersionID(high: 1, low: 1)) == nil)
+        #expect(try container.heads(of: "a").isEmpty)
+        #expect(try !container.isCovered(VersionID(high: 9, low: 9)))
+        #expect(try !container.hasContent(ContentHash(of: Data())))
+        #expect(try container.changes(after: 0, limit: 10).isEmpty)
+        #expect(try container.position().seq == 0)
+        #expect(try container.mark(of: 1) == nil)
+        #expect(try container.mark(of: 0) == 0)
+      }
+      #expect(try await storage.position(of: first) == .init(epoch: 1, seq: 2, mark: 12))
+    }
+  }
+
+  @Test("keys that differ only after a NUL are two keys, and numbers keep all their bits")
+  func bytesAndBits() async throws {
+    try await with { storage async throws in
+      let id = ContainerID(high: .max, low: .max)
+      try await storage.transaction(on: id) { container throws in
+        let keys = ["a\u{0}b", "a\u{0}c", "a", ""].map { CellKey(collection: "c\u{0}", key: $0) }
+        for (index, key) in keys.enumerated() {
+          let seq = UInt64(index) + 1
+          try container.advance(to: .init(epoch: .max, seq: seq, mark: .max - seq))
+          let state = CellState(generation: .max, value: .max(.int(Int64(index))))
+          try container.setCell(SequencedCell(update: CellUpdate(key: key, state: state), seq: seq))
+        }
+        for (index, key) in keys.enumerated() {
+          let cell = try #require(try container.cell(key))
+          #expect(cell.update.state.value == .max(.int(Int64(index))))
+          #expect(cell.update.state.generation == .max)
+          #expect(try container.mark(of: UInt64(index) + 1) == .max - UInt64(index) - 1)
+        }
+        #expect(try container.position().epoch == .max)
+        #expect(try container.changes(after: 0, limit: 10).count == 4)
+      }
+    }
+  }
+
+  @Test("heads are the versions that nothing covers, whichever came first")
+  func heads() async throws {
+    try await with { storage async throws in
+      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+        for number in (1...3 as ClosedRange<UInt64>) {
+          try container.advance(to: .init(epoch: 1, seq: number, mark: number))
+          try container.putVersion(SequencedVersion(record: version(number, slot: "s"), seq: number))
+        }
+        try container.markCovered(VersionID(high: 1, low: 2))
+        #expect(try container.heads(of: "s") == [VersionID(high: 1, low: 1), VersionID(high: 1, low: 3)])
+        // Covered before it comes.
+        try container.markCovered(VersionID(high: 1, low: 4))
+        try container.advance(to: .init(epoch: 1, seq: 4, mark: 4))
+        try container.putVersion(SequencedVersion(record: version(4, slot: "s"), seq: 4))
+        #expect(try container.heads(of: "s").count == 2)
+        #expect(try container.version(VersionID(high: 1, low: 4))?.seq == 4)
+      }
+    }
+  }
+
+  @Test("changes come in their order, cells and versions together, page by page")
+  func changes() async throws {
+    try await with { storage async throws in
+      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+        for seq in (1...9 as ClosedRange<UInt64>) {
+          try container.advance(to: .init(epoch: 1, seq: seq, mark: seq))
+          if seq % 2 == 0 {
+            try container.putVersion(SequencedVersion(record: version(seq, slot: "s"), seq: seq))
+          } else {
+            let key = CellKey(collection: "p", key: "\(seq % 4)")
+            try container.setCell(
+              SequencedCell(update: CellUpdate(key: key, state: CellState(value: .max(.int(Int64(seq))))), seq: seq))
+          }
+        }
+        // Cells 1 and 3 were written again by 5, 7 and 9.
+        #expect(try container.changes(after: 0, limit: 100).map(\.seq) == [2, 4, 6, 7, 8, 9])
+        #expect(try container.changes(after: 4, limit: 2).map(\.seq) == [6, 7])
+        #expect(try container.changes(after: .max, limit: 2).isEmpty)
+        #expect(try container.changes(after: 0, limit: -1).isEmpty)
+      }
+    }
+  }
+
+  @Test("a transaction that fails undoes itself, and not those that were committed with it")
+  func groupCommit() async throws {
+    struct Refused: Error {}
+    try await with { storage async throws in
+      let outcomes = await withTaskGroup(of: (UInt64, Bool).self) { group in
+        for number in (0..<200 as Range<UInt64>) {
+          group.addTask {
+            do {
+              try await storage.transaction(on: ContainerID(high: 7, low: number)) { container throws in
+                try container.advance(to: .init(epoch: 1, seq: 1, mark: number))
+                if number % 3 == 0 { throw Refused() }
+              }
+              return (number, true)
+            } catch {
+              return (number, false)
+            }
+          }
+        }
+        return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+      }
+      for number in (0..<200 as Range<UInt64>) {
+        #expect(outcomes[number] == (number % 3 != 0))
+        #expect(try await storage.position(of: ContainerID(high: 7, low: number)).seq == (number % 3 == 0 ? 0 : 1))
+      }
+    }
+  }
+
+  @Test("what is answered is on the disk: the database waits for it at each commit")
+  func synchronous() async throws {
+    try await with { storage async throws in
+      let mode = try await storage.transaction(on: ContainerID(high: 0, low: 0)) {
+        try Int.fetchOne($0.db, sql: "PRAGMA synchronous")
+      }
+      #expect(mode == 2)
+    }
+  }
+
+  @Test("the bank's books come back as they were written")
+  func bank() async throws {
+    try await with { storage async throws in
+      try await storage.transaction(on: ContainerID(high: 0, low: 0)) { container throws in
+        #expect(try container.bank() == BankState())
+        var bank = BankState()
+        bank.pool["gems"] = .max
+        try container.setBank(bank)
+        #expect(try container.bank() == bank)
+        try container.advance(to: .init(epoch: 4, seq: 1, mark: 9))
+        #expect(try container.bank() == bank)
+        let chain = ChainID(high: 5, low: 6)
+        let operation = WalletOperation(
+          id: OperationID(high: 1, low: 2), kind: .earn, currency: "gems", amount: 3, reason: "quest")
+        #expect(try container.decision(on: operation.id) == nil)
+        try container.recordDecision(.declined, on: operation, of: chain)
+        #expect(try container.decision(on: operation.id) == .declined)
+        let head = ChainHead(count: .max, hash: ContentHash(of: Data("h".utf8)))
+        try container.recordChainHead(head, of: chain)
+        #expect(try container.chainHead(of: chain, at: .max) == head)
+        #expect(try container.chainHead(of: chain, at: 1) == nil)
+      }
+    }
+  }
+}
+#endif

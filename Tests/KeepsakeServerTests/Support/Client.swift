@@ -1,0 +1,64 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// Says anything to a server, right or wrong.
+struct Client: Sendable {
+  let server: LiveServer
+  var token: String?
+
+  struct Answer: Sendable {
+    var status: Int
+    var body: Data
+    var headers: [String: String]
+
+    var json: [String: Any] { (try? JSONSerialization.jsonObject(with: body)) as? [String: Any] ?? [:] }
+    var code: String? { (json["error"] as? [String: Any])?["code"] as? String }
+  }
+
+  struct Account: Decodable, Sendable {
+    var device: DeviceID
+    var player: Identifier<Never>
+    var container: ContainerID
+    var token: String
+  }
+
+  func call(
+    _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
+  ) async throws -> Answer {
+    let url = try #require(URL(string: path, relativeTo: server.url))
+    var request = URLRequest(url: url)
+    request.httpMethod = method
+    request.timeoutInterval = 60
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+    request.httpBody = body
+    let (data, response) = try await URLSession.shared.data(for: request)
+    let http = try #require(response as? HTTPURLResponse)
+    var fields: [String: String] = [:]
+    for (name, value) in http.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
+    return Answer(status: http.statusCode, body: data, headers: fields)
+  }
+
+  func call(_ method: String, _ path: String, headers: [String: String] = [:], json: String) async throws -> Answer {
+    try await call(method, path, headers: headers, body: Data(json.utf8))
+  }
+
+  func register(_ name: String = "A") async throws -> (Client, Account) {
+    let answer = try await call(
+      "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey], json: #"{"name": "\#(name)"}"#)
+    try #require(answer.status == 201, "\(String(decoding: answer.body, as: UTF8.self))")
+    let account = try JSONDecoder().decode(Account.self, from: answer.body)
+    return (Client(server: server, token: account.token), account)
+  }
+}
+
+extension LiveServer {
+  var client: Client { Client(server: self) }
+}
+#endif

@@ -1,0 +1,135 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import KeepsakeSync
+
+/// A device as a game has one: a store in a folder, and a service that keeps it and a cloud the same.
+final class Device: Sendable {
+  let store: Store
+  let credentials: CloudCredentials
+  let sync: SyncService<Store>
+
+  init(_ credentials: CloudCredentials, in folder: URL, transport: (any Transport)? = nil) throws {
+    self.credentials = credentials
+    store = try Store.open(at: folder.appendingPathComponent("device-\(credentials.device)"))
+    var random = SystemRandomNumberGenerator()
+    try store.write { try DeviceCommit.opened(in: &$0, using: &random) }
+    sync = SyncService(
+      store: store, transport: transport ?? HTTPTransport(credentials), container: credentials.container)
+  }
+
+  /// A first device, of a new player.
+  static func register(with server: LiveServer, in folder: URL, via url: URL? = nil) async throws -> Device {
+    let account = HTTPAccount(url: url ?? server.url, appKey: server.appKey)
+    return try Device(try await account.register(name: "First"), in: folder)
+  }
+
+  /// Another device of the same player.
+  func pair(with server: LiveServer, in folder: URL, via url: URL? = nil) async throws -> Device {
+    let code = try await HTTPAccount.pairingCode(for: credentials).code
+    let account = HTTPAccount(url: url ?? server.url, appKey: server.appKey)
+    return try Device(try await account.join(code: code, name: "Second"), in: folder)
+  }
+
+  @discardableResult
+  func save(_ bytes: Data, to slot: String, basis: SaveBasis = .everyHead) throws -> VersionID {
+    var random = SystemRandomNumberGenerator()
+    let id = VersionID(using: &random)
+    try commit(CommitDraft(saves: [
+      SaveDraft(
+        id: id, slot: slot, basis: basis, contents: [ContentHash(of: bytes)], length: bytes.count,
+        savedAtMilliseconds: 1_000)
+    ]), contents: [bytes])
+    return id
+  }
+
+  func raise(_ key: String, to value: Int64) throws {
+    try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .max(.int(value)))]))
+  }
+
+  func add(_ key: String, _ count: UInt64) throws {
+    try commit(
+      CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .add(plus: count, minus: 0))]))
+  }
+
+  func set(_ key: String, to value: String) throws {
+    try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .set(.string(value)))]))
+  }
+
+  private func commit(_ draft: CommitDraft, contents: [Data] = []) throws {
+    var random = SystemRandomNumberGenerator()
+    try store.write { transaction in
+      for bytes in contents { _ = try transaction.keepContent(bytes) }
+      try DeviceCommit.apply(draft, now: 1_000, writer: store.writer, in: &transaction, using: &random)
+    }
+    sync.committed()
+  }
+
+  /// The bytes of each head of a slot, sorted by the heads' ids.
+  func heads(of slot: String) throws -> [Data] {
+    try store.read { transaction in
+      try transaction.heads(of: slot).map { id in
+        var bytes = Data()
+        for hash in try transaction.version(id)?.record.contents ?? [] { bytes += try transaction.plainContent(hash) }
+        return bytes
+      }
+    }
+  }
+
+  func headIDs(of slot: String) throws -> [VersionID] { try store.read { try $0.heads(of: slot) } }
+
+  func cell(_ key: String) throws -> CellValue? {
+    try store.read { try $0.cell(CellKey(collection: "progress", key: key))?.value }
+  }
+
+  func count(_ key: String) throws -> UInt64 {
+    guard case .counter(let entries)? = try cell(key) else { return 0 }
+    return entries.values.reduce(0) { $0 + $1.plus }
+  }
+
+  /// Waits until `condition` holds; fails the test after two minutes, which no healthy run comes near.
+  func until(_ what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      if ContinuousClock.now - start > .seconds(120) {
+        Issue.record("\(what) didn't happen; the status is \(sync.status)")
+        throw CancellationError()
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// Sends until it succeeds: connections that died before are found out by failing once.
+  func retrySend() async {
+    for _ in 0..<50 {
+      do {
+        try await sync.sendNow()
+        return
+      } catch {
+        continue
+      }
+    }
+    Issue.record("sending failed fifty times: \(sync.status)")
+  }
+
+  func close() async throws {
+    await sync.stop()
+    try store.close()
+  }
+}
+
+/// Bytes that look like a save: compressible, and different for each seed.
+func saveBytes(_ count: Int, seed: UInt64) -> Data {
+  var state = seed
+  var text = "save \(seed)\n"
+  while text.utf8.count < count {
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    text += "item_\(state >> 48) = \(state >> 20)\n"
+  }
+  return Data(text.utf8.prefix(count))
+}
+#endif

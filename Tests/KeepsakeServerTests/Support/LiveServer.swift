@@ -1,0 +1,78 @@
+#if Cloud
+import Foundation
+import Logging
+import Testing
+
+@testable import KeepsakeServer
+
+/// A server on loopback with a data folder of its own, for the length of a test.
+struct LiveServer: Sendable {
+  let running: RunningServer
+  let task: Task<Void, any Error>
+
+  var url: URL { running.url }
+  var appKey: String { running.appKeys[0] }
+
+  /// Starts a server; it listens when this returns.
+  static func start(
+    data: URL, port: Int = 0, appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil,
+    change: (inout ServerConfiguration) -> Void = { _ in }
+  ) async throws -> LiveServer {
+    var configuration = ServerConfiguration(data: data, port: port, appKeys: appKeys)
+    change(&configuration)
+    if let clock { configuration.clock = clock }
+    var logger = Logger(label: "keepsake.test")
+    logger.logLevel = .critical
+    let (stream, continuation) = AsyncThrowingStream<RunningServer, any Error>.makeStream()
+    let task = Task { [configuration, logger] in
+      do {
+        try await KeepsakeServer.run(configuration: configuration, logger: logger, signals: []) {
+          continuation.yield($0)
+        }
+        continuation.finish()
+      } catch {
+        continuation.finish(throwing: error)
+        throw error
+      }
+    }
+    for try await running in stream { return LiveServer(running: running, task: task) }
+    throw ServerError(.inputOutput, "The server ended before it ran.")
+  }
+
+  /// As SIGTERM does.
+  func stop() async throws {
+    running.stop()
+    try await task.value
+  }
+
+  /// Runs `body` with a server in a new folder, and removes both.
+  static func with<Result>(
+    appKeys: [String] = [], clock: (@Sendable () -> Int64)? = nil, _ body: (LiveServer) async throws -> Result
+  ) async throws -> Result {
+    try await TemporaryFolder.with { folder in
+      let server = try await start(data: folder, appKeys: appKeys, clock: clock)
+      let result: Result
+      do {
+        result = try await body(server)
+      } catch {
+        try await server.stop()
+        throw error
+      }
+      try await server.stop()
+      return result
+    }
+  }
+}
+
+enum TemporaryFolder {
+  static func with<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+    let url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    defer {
+      // A folder left behind in the temporary files harms nobody.
+      try? FileManager.default.removeItem(at: url)
+    }
+    return try await body(url)
+  }
+}
+#endif

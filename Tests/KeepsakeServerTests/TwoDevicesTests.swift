@@ -1,0 +1,307 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import KeepsakeServer
+@testable import KeepsakeSync
+
+@Suite("Two devices over real HTTP", .timeLimit(.minutes(5)))
+struct TwoDevicesTests {
+  /// Runs `body` with a server, two devices of one player, and removes all of it.
+  private func with(
+    _ body: (_ server: LiveServer, _ first: Device, _ second: Device, _ folder: URL) async throws -> Void
+  ) async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      let first = try await Device.register(with: server, in: folder)
+      let second = try await first.pair(with: server, in: folder)
+      do {
+        try await body(server, first, second, folder)
+      } catch {
+        try await first.close()
+        try await second.close()
+        try await server.stop()
+        throw error
+      }
+      try await first.close()
+      try await second.close()
+      try await server.stop()
+    }
+  }
+
+  @Test("a game saved on one device is there on the other, byte for byte, small and large, version by version")
+  func saves() async throws {
+    try await with { _, first, second, _ in
+      try await first.sync.start()
+      try await second.sync.start()
+      for (slot, count) in [("small", 100), ("middle", 200_000), ("large", 4_000_000)] {
+        for version in 0..<3 as Range<UInt64> {
+          try first.save(saveBytes(count, seed: version / 2), to: slot)
+        }
+      }
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      for (slot, count) in [("small", 100), ("middle", 200_000), ("large", 4_000_000)] {
+        #expect(try second.heads(of: slot) == [saveBytes(count, seed: 1)])
+      }
+      // And back again, as a change of what was loaded.
+      let loaded = try second.headIDs(of: "large")
+      try second.save(saveBytes(4_000_000, seed: 9), to: "large", basis: .versions(loaded))
+      try await second.sync.sendNow()
+      try await first.sync.sendNow()
+      #expect(try first.heads(of: "large") == [saveBytes(4_000_000, seed: 9)])
+      #expect(first.sync.status.phase == .idle)
+      #expect(first.sync.status.waitingCommits == 0)
+    }
+  }
+
+  @Test("progress made on one device shows on the other by itself, without anyone asking")
+  func events() async throws {
+    try await with { _, first, second, _ in
+      try await first.sync.start()
+      try await second.sync.start()
+      try await second.until("listening") { second.sync.status.isListening }
+      let news = second.sync.news
+      try first.raise("level", to: 7)
+      var cells: [CellKey] = []
+      for await item in news {
+        if case .cells(let keys) = item {
+          cells = keys
+          break
+        }
+      }
+      #expect(cells == [CellKey(collection: "progress", key: "level")])
+      #expect(try second.cell("level") == .max(.int(7)))
+    }
+  }
+
+  @Test("two saves made apart are both kept, on both devices, and the choice made on one is made on the other")
+  func conflict() async throws {
+    try await with { _, first, second, _ in
+      try first.save(Data("common".utf8), to: "quest")
+      try await first.sync.start()
+      try await second.sync.start()
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      let basis = SaveBasis.versions(try first.headIDs(of: "quest"))
+      await first.sync.pause()
+      await second.sync.pause()
+      try first.save(Data("mine".utf8), to: "quest", basis: basis)
+      try second.save(Data("yours".utf8), to: "quest", basis: basis)
+      try await first.sync.start()
+      try await second.sync.start()
+      for device in [first, second, first] { try await device.sync.sendNow() }
+      #expect(Set(try first.heads(of: "quest")) == [Data("mine".utf8), Data("yours".utf8)])
+      #expect(try first.headIDs(of: "quest") == (try second.headIDs(of: "quest")))
+      try second.save(Data("both".utf8), to: "quest", basis: .versions(try second.headIDs(of: "quest")))
+      try await second.sync.sendNow()
+      try await first.sync.sendNow()
+      #expect(try first.heads(of: "quest") == [Data("both".utf8)])
+    }
+  }
+
+  @Test("a player with very much progress gets all of it, in answers of bounded size")
+  func manyBytes() async throws {
+    try await with { server, first, second, _ in
+      let values = (0..<60 as Range<UInt64>).map { String(decoding: saveBytes(240_000, seed: $0), as: UTF8.self) }
+      for (index, value) in values.enumerated() { try first.set("big-\(index)", to: value) }
+      try await first.sync.start()
+      try await first.sync.sendNow()
+      let page = try await Client(server: server, token: second.credentials.token).call(
+        "POST", "/v1/exchange", body: JSONEncoder().encode(ExchangeRequest(cursor: .start, limit: 1000)))
+      #expect(page.status == 200)
+      #expect(page.body.count < 9 << 20)
+      try await second.sync.start()
+      try await second.sync.sendNow()
+      for (index, value) in values.enumerated() {
+        guard case .latest(_, let held)? = try second.cell("big-\(index)") else {
+          Issue.record("big-\(index) is missing")
+          continue
+        }
+        #expect(held == .string(value))
+      }
+    }
+  }
+
+  @Test("over a network that cuts every connection somewhere, everything arrives in the end, once", arguments: [1, 2, 3] as [UInt64])
+  func cutNetwork(seed: UInt64) async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      let proxy = try CuttingProxy(to: server.running.port, seed: seed)
+      let first = try await Device.register(with: server, in: folder)
+      let second = try await first.pair(with: server, in: folder)
+      let devices = try [first, second].map { device in
+        var credentials = device.credentials
+        credentials.url = proxy.url
+        credentials.device = DeviceID(high: device.credentials.device.high, low: 0)
+        return try Device(credentials, in: folder)
+      }
+      for device in devices { try await device.sync.start() }
+      for step in 0..<20 as Range<UInt64> {
+        for (index, device) in devices.enumerated() {
+          try device.add("coins", 1)
+          try device.save(saveBytes(20_000, seed: step), to: "own-\(index)", basis: .everyHead)
+        }
+        try devices[0].save(saveBytes(900_000, seed: step / 7), to: "big", basis: .everyHead)
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      try await devices[0].until("a cut") { proxy.count > 3 }
+      proxy.heal()
+      for device in [devices[0], devices[1], devices[0], devices[1]] { await device.retrySend() }
+      for device in devices {
+        #expect(try device.count("coins") == 40, "seed \(seed)")
+        for index in 0..<2 {
+          #expect(try device.heads(of: "own-\(index)") == [saveBytes(20_000, seed: 19)], "seed \(seed)")
+        }
+        #expect(try device.heads(of: "big") == [saveBytes(900_000, seed: 2)], "seed \(seed)")
+        try await device.close()
+      }
+      for device in [first, second] { try await device.close() }
+      proxy.stop()
+      try await server.stop()
+    }
+  }
+
+  @Test("without a server a game saves on, is told so, and catches up once the server is there")
+  func unreachable() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      let server = try await LiveServer.start(data: data)
+      let port = server.running.port
+      let device = try await Device.register(with: server, in: folder)
+      let other = try await device.pair(with: server, in: folder)
+      try await server.stop()
+      try await device.sync.start()
+      try device.save(Data("offline".utf8), to: "a")
+      await #expect {
+        try await device.sync.sendNow()
+      } throws: {
+        guard case .transport(let failure) = $0 as? SyncError else { return false }
+        return failure.kind == .unreachable
+      }
+      #expect(device.sync.status.waitingCommits == 1)
+      let again = try await LiveServer.start(data: data, port: port)
+      // By itself: the pause after a failure, or the event stream, ends.
+      try await device.until("sending") { device.sync.status.phase == .idle && device.sync.status.waitingCommits == 0 }
+      try await other.sync.start()
+      try await other.sync.sendNow()
+      #expect(try other.heads(of: "a") == [Data("offline".utf8)])
+      try await device.close()
+      try await other.close()
+      try await again.stop()
+    }
+  }
+
+  @Test("while it is paused, nothing goes out; afterwards everything does")
+  func pause() async throws {
+    try await with { _, first, second, _ in
+      try await first.sync.start()
+      try await second.sync.start()
+      try await first.sync.sendNow()
+      await first.sync.pause()
+      #expect(first.sync.status.phase == .paused)
+      try first.raise("level", to: 3)
+      await #expect(throws: SyncError.self) { try await first.sync.sendNow() }
+      try await second.sync.sendNow()
+      #expect(try second.cell("level") == nil)
+      try await first.sync.start()
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      #expect(try second.cell("level") == .max(.int(3)))
+    }
+  }
+
+  @Test("a store is never mixed with another player's container unless the player says so; then nothing of it is lost")
+  func otherContainer() async throws {
+    try await with { server, first, _, folder in
+      try first.save(Data("guest".utf8), to: "a")
+      try first.raise("level", to: 4)
+      try await first.sync.start()
+      try await first.sync.sendNow()
+      await first.sync.stop()
+      let stranger = try await Device.register(with: server, in: folder)
+      try stranger.raise("level", to: 2)
+      try await stranger.sync.start()
+      try await stranger.sync.sendNow()
+      let joined = SyncService(
+        store: first.store, transport: HTTPTransport(stranger.credentials), container: stranger.credentials.container)
+      await #expect {
+        try await joined.start()
+      } throws: {
+        guard case .otherContainer(let held, let offered) = $0 as? SyncError else { return false }
+        return held == first.credentials.container && offered == stranger.credentials.container
+      }
+      #expect(joined.status.phase == .stopped)
+      try await joined.start(rebinding: true)
+      try await joined.sendNow()
+      try await stranger.sync.sendNow()
+      #expect(try stranger.heads(of: "a") == [Data("guest".utf8)])
+      #expect(try stranger.cell("level") == .max(.int(4)))
+      await joined.stop()
+      try await stranger.close()
+    }
+  }
+
+  @Test("a token that isn't taken stops the sending, visibly, and keeps everything here")
+  func wrongToken() async throws {
+    try await with { _, first, _, folder in
+      var credentials = first.credentials
+      credentials.token = String(credentials.token.dropLast(2)) + "zz"
+      credentials.device = DeviceID(high: 1, low: 1)
+      let device = try Device(credentials, in: folder)
+      try device.save(Data("kept".utf8), to: "a")
+      try await device.sync.start()
+      await #expect(throws: SyncError.self) { try await device.sync.sendNow() }
+      guard case .halted(let failure) = device.sync.status.phase else {
+        Issue.record("\(device.sync.status)")
+        return
+      }
+      #expect(failure.kind == .unauthorized)
+      #expect(device.sync.status.waitingCommits == 1)
+      #expect(try device.heads(of: "a") == [Data("kept".utf8)])
+      try await device.close()
+    }
+  }
+
+  @Test("after its server was restored from a backup, a player's devices bring back what it lost")
+  func restoredServer() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      let backup = folder.appendingPathComponent("backup.sqlite")
+      let database = data.appendingPathComponent("cloud.sqlite")
+      var server = try await LiveServer.start(data: data)
+      let port = server.running.port
+      let first = try await Device.register(with: server, in: folder)
+      try await first.sync.start()
+      try first.save(Data("one".utf8), to: "a")
+      try await first.sync.sendNow()
+      await first.sync.pause()
+      try await server.stop()
+      try FileManager.default.copyItem(at: database, to: backup)
+      server = try await LiveServer.start(data: data, port: port)
+      try await first.sync.start()
+      try first.save(Data("two".utf8), to: "a")
+      try first.raise("level", to: 9)
+      await first.retrySend()
+      // Registered after the backup.
+      let second = try await first.pair(with: server, in: folder)
+      await first.sync.pause()
+      try await server.stop()
+      try FileManager.default.removeItem(at: database)
+      try FileManager.default.copyItem(at: backup, to: database)
+      server = try await LiveServer.start(data: data, port: port)
+      try await first.sync.start()
+      try await second.sync.start()
+      await first.retrySend()
+      await second.retrySend()
+      #expect(try second.heads(of: "a") == [Data("two".utf8)])
+      #expect(try second.cell("level") == .max(.int(9)))
+      try await first.close()
+      try await second.close()
+      try await server.stop()
+    }
+  }
+}
+#endif

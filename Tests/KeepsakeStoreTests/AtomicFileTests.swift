@@ -1,0 +1,32 @@
+import Foundation
+import KeepsakeStore
+import Testing
+
+@Suite struct AtomicFileTests {
+  @Test("a file is replaced as a whole, nothing is left beside it, and failures are told apart")
+  func replaces() throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url.appendingPathComponent("save.bin")
+    try AtomicFile.write(Data("one".utf8), to: file)
+    try AtomicFile.write(Data(count: 3_000_000), to: file)
+    #expect(try Data(contentsOf: file) == Data(count: 3_000_000))
+    try AtomicFile.write(Data(), to: file)
+    #expect(try Data(contentsOf: file).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["save.bin"])
+    #expect(errorCode { try AtomicFile.write(Data(), to: folder.url.appendingPathComponent("no/where")) } == .missing)
+    // Renaming onto a folder fails after the bytes are written: they must not stay.
+    let taken = folder.url.appendingPathComponent("taken")
+    try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+    #expect(errorCode { try AtomicFile.write(Data("x".utf8), to: taken) } == .io)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() == ["save.bin", "taken"])
+  }
+
+  @Test("a file of secrets is readable by its owner only")
+  func secrets() throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url.appendingPathComponent("token")
+    try AtomicFile.write(Data("secret".utf8), to: file, access: .ownerOnly)
+    let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
+    #expect(mode?.intValue == 0o600)
+  }
+}

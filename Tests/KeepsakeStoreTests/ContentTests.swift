@@ -1,0 +1,234 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+@Suite struct ContentTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Successive states of a save of some size: text in which little changes.
+  static func series(count: Int, seed: UInt64) -> [Data] {
+    var random = SeededRandom(seed: seed)
+    var lines = (0..<2000).map { "tile \($0) kind \(random.next() % 40) hardness \(random.next() % 1000)" }
+    return (0..<count).map { _ in
+      for _ in 0..<5 { lines[Int(random.next() % 2000)] = "tile changed \(random.next())" }
+      return Data(lines.joined(separator: "\n").utf8)
+    }
+  }
+
+  func storedDepths(_ store: Store) throws -> [Int] {
+    try store.read { try Int.fetchAll($0.database, sql: "SELECT depth FROM content ORDER BY position") }
+  }
+
+  @Test("a long series of saves costs what changed, never leans on more than 16 others, and every kept one can be loaded")
+  func chains() throws {
+    let store = try Store.open(at: folder.store)
+    let series = Self.series(count: 50, seed: 1)
+    for (index, bytes) in series.enumerated() { try store.save(bytes, as: UInt64(index + 1)) }
+    let depths = try storedDepths(store)
+    #expect(depths.max() == ContentTable.maximumDepth, "seed 1, depths \(depths)")
+    #expect(depths.filter { $0 == 0 }.count <= 3, "seed 1, depths \(depths)")
+    let sizes = try store.read { transaction throws in
+      try Row.fetchAll(transaction.database, sql: "SELECT depth, LENGTH(bytes) FROM content").map { ($0[0] as Int, $0[1] as Int) }
+    }
+    let full = try #require(sizes.filter { $0.0 == 0 }.map(\.1).max())
+    let delta = try #require(sizes.filter { $0.0 > 0 }.map(\.1).max())
+    #expect(delta * 20 < full)
+    try store.close()
+
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    try again.read { transaction throws in
+      let history = try transaction.history(of: "main")
+      #expect(history.count == History.newestKept)
+      for version in history {
+        let plain = try transaction.plainContent(version.record.contents[0])
+        #expect(plain == series[Int(version.record.id.low) - 1])
+      }
+    }
+  }
+
+  @Test("real saves come back byte for byte")
+  func corpus() throws {
+    guard let corpus = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"] else {
+      print("skipped: KEEPSAKE_CORPUS is not set")
+      return
+    }
+    let saves = URL(fileURLWithPath: corpus).appendingPathComponent("saves")
+    for kind in try FileManager.default.contentsOfDirectory(atPath: saves.path).sorted() {
+      let store = try Store.open(at: folder.url.appendingPathComponent(kind))
+      var plainBytes = 0
+      var wholeBytes = 0
+      var number: UInt64 = 0
+      var contents: [(ContentHash, Data)] = []
+      for name in try FileManager.default.contentsOfDirectory(atPath: saves.appendingPathComponent(kind).path).sorted() {
+        let bytes = try Data(contentsOf: saves.appendingPathComponent(kind).appendingPathComponent(name))
+        number += 1
+        try store.save(bytes, as: number)
+        plainBytes += bytes.count
+        wholeBytes += try Zstd.compress(bytes).count
+        contents.append((ContentHash(of: bytes), bytes))
+      }
+      let stored = try store.read { transaction throws in
+        try Row.fetchAll(transaction.database, sql: "SELECT depth, LENGTH(bytes) FROM content ORDER BY position").map {
+          "\($0[1] as Int)\(($0[0] as Int) == 0 ? " full" : "")"
+        }
+      }
+      print("\(kind): \(contents.count) saves, plain \(plainBytes), each zstd -3 \(wholeBytes), stored \(stored)")
+      store.cache.removeAll()
+      try store.read { transaction throws in
+        for (hash, bytes) in contents { #expect(try transaction.plainContent(hash) == bytes, "\(kind)") }
+      }
+      try store.close()
+    }
+  }
+
+  @Test("every flipped byte of a kept save is found by its hash, never given to the game", arguments: [0, 1])
+  func findsFlippedBytes(depth: Int) throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 5)
+    let first = random.bytes(300)
+    var second = first
+    second[20] ^= 7
+    try store.save(first, as: 1)
+    try store.save(second, as: 2)
+    #expect(try storedDepths(store) == [0, 1])
+    let hash = ContentHash(of: depth == 0 ? first : second)
+    let frame = try store.read { transaction throws in
+      try #require(
+        try Data.fetchOne(
+          transaction.database, sql: "SELECT bytes FROM content WHERE hash = ?", arguments: [hash.bytes]))
+    }
+    var harmless = 0
+    for index in frame.indices {
+      var changed = frame
+      changed[index] ^= 0x10
+      try store.write { transaction throws in
+        try transaction.database.execute(
+          sql: "UPDATE content SET bytes = ? WHERE hash = ?", arguments: [changed, hash.bytes])
+      }
+      store.cache.removeAll()
+      // The second leans on the first: it must not come back changed either.
+      let code = errorCode {
+        let plain = try store.read { try $0.plainContent(ContentHash(of: second)) }
+        #expect(plain == second, "byte \(index) changed what the game gets")
+        harmless += 1
+      }
+      #expect(code == nil || code == .damaged)
+    }
+    // A frame may hold a bit that means nothing; then the right bytes came back.
+    #expect(harmless < 4)
+  }
+
+  @Test("a save whose predecessor is damaged is kept in full, so that damage does not spread")
+  func damageDoesNotSpread() throws {
+    var store = try Store.open(at: folder.store)
+    let series = Self.series(count: 3, seed: 3)
+    try store.save(series[0], as: 1)
+    try store.save(series[1], as: 2)
+    try store.write { transaction throws in
+      try transaction.database.execute(sql: "UPDATE content SET bytes = x'00' WHERE depth = 0")
+    }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: series[1])) } } == .damaged)
+    try store.save(series[2], as: 3)
+    // And what is saved again heals what it stood for.
+    try store.save(series[0], as: 4)
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    for bytes in series { #expect(try store.read { try $0.plainContent(ContentHash(of: bytes)) } == bytes) }
+  }
+
+  @Test("contents go over the wire as deltas where the other has the base, in full elsewhere, and arrive as they left")
+  func overTheWire() throws {
+    let series = Self.series(count: 4, seed: 4)
+    let here = try Store.open(at: folder.url.appendingPathComponent("here"))
+    let there = try Store.open(at: folder.url.appendingPathComponent("there"))
+    defer {
+      try? here.close()
+      try? there.close()
+    }
+    for (index, bytes) in series.enumerated() { try here.save(bytes, as: UInt64(index + 1)) }
+    let hashes = series.map { ContentHash(of: $0) }
+    let full = try here.read { try $0.encoded(hashes[1], against: nil) }
+    let delta = try here.read { try $0.encoded(hashes[2], against: hashes[1]) }
+    let skipping = try here.read { try $0.encoded(hashes[3], against: hashes[1]) }
+    let unknownBase = try here.read { try $0.encoded(hashes[3], against: ContentHash(of: Data([9]))) }
+    #expect(full.base == nil && delta.base == hashes[1] && skipping.base == hashes[1] && unknownBase.base == nil)
+    #expect(delta.bytes.count * 20 < full.bytes.count)
+    try there.write { transaction throws in
+      #expect(try transaction.receiveContent(delta) == .needsBase(hashes[1]))
+      #expect(try transaction.receiveContent(full) == .stored)
+      #expect(try transaction.receiveContent(full) == .stored)
+      #expect(try transaction.receiveContent(delta) == .stored)
+      #expect(try transaction.receiveContent(skipping) == .stored)
+      // It is kept as it came, so that it costs here what it cost on the way.
+      #expect(try transaction.encoded(hashes[2], against: hashes[1]) == delta)
+    }
+    there.cache.removeAll()
+    for index in 1...3 { #expect(try there.read { try $0.plainContent(hashes[index]) } == series[index]) }
+  }
+
+  @Test("a content that is not what it claims to be is refused, whatever it claims")
+  func refusesLies() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let plain = Data("a world of its own".utf8)
+    let hash = ContentHash(of: plain)
+    let good = try EncodedContent.encoding(plain, as: hash, against: nil)
+    var lies: [EncodedContent] = []
+    var lie = good
+    lie.hash = ContentHash(of: Data("another".utf8))
+    lies.append(lie)
+    for length in [0, plain.count - 1, plain.count + 1, -1, Int.max, EncodedContent.maximumContentBytes + 1] {
+      lie = good
+      lie.length = length
+      lies.append(lie)
+    }
+    for count in 0..<good.bytes.count {
+      lie = good
+      lie.bytes = good.bytes.prefix(count)
+      lies.append(lie)
+    }
+    lie = good
+    lie.bytes = good.bytes + good.bytes
+    lies.append(lie)
+    lie = good
+    lie.base = hash
+    lies.append(lie)
+    // A bomb: a few bytes that grow to more than they say.
+    lie = try EncodedContent.encoding(Data(count: 1 << 20), as: hash, against: nil)
+    lie.length = plain.count
+    lies.append(lie)
+    for lie in lies {
+      #expect(try store.write { try $0.receiveContent(lie) } == .damaged, "\(lie)")
+    }
+    #expect(try store.read { try !$0.hasContent(hash) })
+    #expect(try store.write { try $0.receiveContent(good) } == .stored)
+  }
+
+  @Test("an empty save and one that does not compress are kept like any other", arguments: [0, 1, 100_000])
+  func oddSizes(count: Int) throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 6)
+    let first = random.bytes(count)
+    let second = random.bytes(count)
+    try store.save(first, as: 1)
+    try store.save(second, as: 2)
+    store.cache.removeAll()
+    #expect(try store.read { try $0.plainContent(ContentHash(of: first)) } == first)
+    #expect(try store.read { try $0.plainContent(ContentHash(of: second)) } == second)
+    if count > 1 { #expect(try storedDepths(store) == [0, 0]) }
+    #expect(
+      errorCode { _ = try store.submit([SubmittedContent(slot: "x", bytes: Data(count: (256 << 20) + 1))]) { _, _ in } }
+        == .tooLarge)
+  }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+@Suite struct StoreTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("everything that a store was told is there after it was closed and opened again")
+  func reopens() throws {
+    let chain = ChainID(high: 3, low: 4)
+    let cell = CellUpdate(
+      key: CellKey(collection: "progress", key: "level"), state: CellState(generation: 2, value: .max(.int(6))))
+    let counter = CellUpdate(
+      key: CellKey(collection: "progress", key: "coins"),
+      state: CellState(value: .counter([WriterID(7): CounterEntry(plus: 9, minus: 2)])))
+    let facts = DeviceFacts(
+      container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 1, seq: 1 << 61, mark: .max), caughtUp: true,
+      serverOffsetMilliseconds: -5, lastHeardMilliseconds: 8)
+    let wallet = WalletState(chain: chain)
+    let staged = [CloudChange(seq: 4, item: .cell(cell)), CloudChange(seq: 9, item: .version(record(77)))]
+    let metadata = SaveMetadata(
+      title: "Höhle \u{0}", playtime: 1.5, progress: 2, thumbnail: Data([0, 255]), custom: ["a": "b"])
+    let bytes = Data("the world".utf8)
+    var saved: VersionRecord?
+
+    var store = try Store.open(at: folder.store)
+    let firstWriter = store.writer
+    try store.write { transaction throws in
+      try transaction.setFacts(facts)
+      try transaction.setWallet(wallet)
+      try transaction.setCell(cell)
+      try transaction.setCell(counter)
+      let hash = try transaction.keepContent(bytes)
+      let version = record(5, covers: [1, 2], contents: [hash], length: bytes.count, metadata: metadata)
+      saved = version
+      try transaction.putVersion(StoredVersion(record: version, acknowledged: false, offered: true))
+      try transaction.markCovered(id(1))
+      try transaction.setCloudDepth(3, of: hash)
+      try transaction.appendToOutbox(OutboxGroup(cells: [cell], versions: [id(5)]))
+      try transaction.appendToOutbox(OutboxGroup(versions: [id(5)]))
+      try transaction.stage(staged)
+    }
+    try store.close()
+
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.writer != firstWriter)
+    try store.read { transaction throws in
+      #expect(try transaction.facts() == facts)
+      #expect(try transaction.wallet() == wallet)
+      #expect(try transaction.cell(cell.key) == cell.state)
+      #expect(try transaction.cell(CellKey(collection: "scores", key: "level")) == nil)
+      #expect(try transaction.cells(in: "progress") == [counter, cell])
+      #expect(try transaction.cells(in: nil) == [counter, cell])
+      #expect(try transaction.cells(in: "scores") == [])
+      let version = try #require(try transaction.version(id(5)))
+      #expect(version == StoredVersion(record: try #require(saved), acknowledged: false, offered: true))
+      #expect(try transaction.slots() == ["main"])
+      #expect(try transaction.heads(of: "main") == [id(5)])
+      #expect(try transaction.unacknowledgedVersions() == [id(5)])
+      #expect(try transaction.isCovered(id(1)))
+      #expect(try !transaction.isCovered(id(2)))
+      let hash = version.record.contents[0]
+      #expect(try transaction.plainContent(hash) == bytes)
+      #expect(try transaction.cloudDepth(of: hash) == 3)
+      let outbox = try transaction.outbox(limit: 10)
+      #expect(outbox.map(\.versions) == [[id(5)], [id(5)]])
+      #expect(outbox.first?.cells == [cell])
+      #expect(outbox.map(\.id) == outbox.map(\.id).sorted() && outbox[0].id != outbox[1].id)
+      #expect(try transaction.outbox(limit: 1).count == 1)
+      #expect(try transaction.staged() == staged)
+    }
+    try store.write { transaction throws in
+      let last = try transaction.outbox(limit: 2)[1].id
+      try transaction.removeFromOutbox(last)
+      try transaction.appendToOutbox(OutboxGroup())
+      // A number used once never names another group.
+      #expect(try transaction.outbox(limit: 9).last.map { $0.id > last } == true)
+      try transaction.clearStaged()
+      try transaction.clearCloudDepths()
+      #expect(try transaction.staged() == [])
+      #expect(try transaction.cloudDepth(of: ContentHash(of: bytes)) == nil)
+    }
+  }
+
+  @Test("a write that throws leaves nothing behind")
+  func rollsBack() throws {
+    struct Stop: Error {}
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(throws: Stop.self) {
+      try store.write { transaction throws in
+        try transaction.put(1, [KeptContent(hash: transaction.keepContent(Data([1, 2, 3])), length: 3)])
+        throw Stop()
+      }
+    }
+    try store.read { transaction throws in
+      #expect(try transaction.slots() == [])
+      #expect(try !transaction.hasContent(ContentHash(of: Data([1, 2, 3]))))
+      #expect(throws: StoreError.self) { try transaction.plainContent(ContentHash(of: Data([1, 2, 3]))) }
+    }
+  }
+
+  @Test("a commit that fails takes none of those beside it along, and says so to its own game call only")
+  func failsAlone() throws {
+    struct Stop: Error {}
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let reverted = Flag()
+    var pending: [PendingCommit<Void>] = []
+    for number in UInt64(1)...20 {
+      pending.append(
+        try store.submit([SubmittedContent(slot: "slot \(number)", bytes: Data([UInt8(number)]))], reverted: reverted.set) {
+          transaction, kept in
+          try transaction.put(number, slot: "slot \(number)", kept)
+          if number == 7 { throw Stop() }
+        })
+    }
+    for (index, commit) in pending.enumerated() {
+      if index == 6 { #expect(throws: Stop.self) { try commit.wait() } } else { try commit.wait() }
+    }
+    #expect(!reverted.isSet)
+    #expect(try store.read { try $0.slots().count } == 19)
+    #expect(try store.read { try !$0.hasContent(ContentHash(of: Data([7]))) })
+  }
+
+  @Test("a save awaited by a task is durable when the task goes on")
+  func awaits() async throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let commit = try store.submit([SubmittedContent(slot: "main", bytes: Data("x".utf8))]) { transaction, kept in
+      try transaction.put(1, kept)
+      return kept[0].hash
+    }
+    let hash = try await commit.value
+    #expect(try store.read { try $0.plainContent(hash) } == Data("x".utf8))
+    #expect(try commit.wait(within: .zero) == hash)
+  }
+
+  @Test("a game that captures faster than the disk writes is slowed, not killed for its memory, and loses nothing")
+  func backPressure() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var last: PendingCommit<Void>?
+    for number in UInt64(1)...500 {
+      last = try store.submit([SubmittedContent(slot: "main", bytes: Data("\(number)".utf8))]) { transaction, kept in
+        try transaction.put(number, covers: number > 1 ? [number - 1] : [], kept)
+      }
+    }
+    try last?.wait()
+    #expect(try store.read { try $0.heads(of: "main") } == [id(500)])
+    #expect(try store.read { try $0.history(of: "main").count } == History.newestKept)
+  }
+
+  @Test("a second opener is refused, and may come in when the first has closed")
+  func locks() throws {
+    let store = try Store.open(at: folder.store)
+    #expect(errorCode { _ = try Store.open(at: folder.store) } == .inUse)
+    try store.close()
+    try store.close()
+    #expect(errorCode { try store.write { _ in } } == .misuse)
+    #expect(errorCode { try store.drain() } == .misuse)
+    let again = try Store.open(at: folder.store)
+    try again.close()
+  }
+
+  @Test("a store of a newer release is refused and not a byte of it is touched")
+  func refusesNewer() throws {
+    try Store.open(at: folder.store).close()
+    let file = folder.store.appendingPathComponent(Store.databaseName)
+    let queue = try DatabaseQueue(path: file.path)
+    try queue.write { try $0.execute(sql: "PRAGMA user_version = \(Schema.currentVersion + 1)") }
+    try queue.close()
+    let before = try Data(contentsOf: file)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted()
+    #expect(errorCode { _ = try Store.open(at: folder.store) } == .newerFormat)
+    #expect(try Data(contentsOf: file) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == names)
+  }
+
+  @Test("a file that is no store, and a store whose first page is gone, are told apart and left alone")
+  func refusesForeign() throws {
+    let other = folder.url.appendingPathComponent("other")
+    try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
+    let file = other.appendingPathComponent(Store.databaseName)
+    let queue = try DatabaseQueue(path: file.path)
+    try queue.write { try $0.execute(sql: "CREATE TABLE mine (x); PRAGMA application_id = 7") }
+    try queue.close()
+    #expect(errorCode { _ = try Store.open(at: other) } == .misuse)
+    try Data("hello, this is not a database at all, but long enough to look like one, 100 bytes and a few more on top".utf8)
+      .write(to: file)
+    #expect(errorCode { _ = try Store.open(at: other) } == .damaged)
+    #expect(errorCode { _ = try Store.open(at: file) } == .misuse)
+  }
+
+  @Test("what was changed in the database by other hands is found, not believed", arguments: ["cell", "version", "outbox"])
+  func findsDamagedRows(table: String) throws {
+    let store = try Store.open(at: folder.store)
+    try store.write { transaction throws in
+      try transaction.setCell(
+        CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(6)))))
+      try transaction.put(1)
+      try transaction.appendToOutbox(OutboxGroup(versions: [id(1)]))
+    }
+    try store.close()
+    let queue = try DatabaseQueue(path: folder.store.appendingPathComponent(Store.databaseName).path)
+    try queue.write { database in
+      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM \(table)"))
+      var changed = body
+      changed[changed.count - 3] ^= 1
+      try database.execute(sql: "UPDATE \(table) SET body = ?", arguments: [changed])
+    }
+    try queue.close()
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(
+      errorCode {
+        try again.read { transaction throws in
+          _ = try transaction.cells(in: nil)
+          _ = try transaction.version(id(1))
+          _ = try transaction.outbox(limit: 1)
+        }
+      } == .damaged)
+  }
+}
+
+final class Flag: @unchecked Sendable {
+  // Unchecked: guarded by the lock.
+  private let lock = NSLock()
+  private var value = false
+  var isSet: Bool { lock.withLock { value } }
+  @Sendable func set() { lock.withLock { value = true } }
+}

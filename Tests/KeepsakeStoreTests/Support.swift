@@ -1,0 +1,82 @@
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// A folder of its own for a test, removed at its end.
+final class TemporaryFolder {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  var store: URL { url.appendingPathComponent("store") }
+}
+
+/// A reproducible source of random numbers (SplitMix64).
+struct SeededRandom: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+
+  mutating func bytes(_ count: Int) -> Data { Data((0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }) }
+}
+
+func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
+
+func record(
+  _ number: UInt64, slot: String = "main", covers: [UInt64] = [], contents: [ContentHash] = [], length: Int = 0,
+  metadata: SaveMetadata = SaveMetadata()
+) -> VersionRecord {
+  VersionRecord(
+    id: id(number), slot: slot, covers: covers.map(id), contents: contents, length: length, metadata: metadata,
+    savedAtMilliseconds: Int64(number), writer: WriterID(1), provisional: false)
+}
+
+extension StoreTransaction {
+  /// A save that replaces one other, as a device's commit would write it, without an outbox.
+  mutating func put(
+    _ number: UInt64, slot: String = "main", covers: [UInt64] = [], _ kept: [KeptContent] = [],
+    acknowledged: Bool = true
+  ) throws {
+    let record = record(
+      number, slot: slot, covers: covers, contents: kept.map(\.hash), length: kept.reduce(0) { $0 + $1.length })
+    try putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
+    for covered in covers { try markCovered(id(covered)) }
+  }
+}
+
+extension Store {
+  /// Saves `bytes` in a slot as version `number`, which replaces `number - 1`, and waits for it.
+  func save(_ bytes: Data, as number: UInt64, slot: String = "main", acknowledged: Bool = true) throws {
+    try submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
+      try transaction.put(
+        number, slot: slot, covers: number > 1 ? [number - 1] : [], kept, acknowledged: acknowledged)
+    }.wait()
+  }
+}
+
+func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
+  do {
+    try body()
+    return nil
+  } catch let error as StoreError {
+    return error.code
+  } catch {
+    Issue.record("an untyped error: \(error)")
+    return nil
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import KeepsakeSync
+
+@Suite("The shell around the engine", .timeLimit(.minutes(3)))
+struct SyncServiceTests {
+  private static let container = ContainerID(high: 1, low: 2)
+
+  /// A cloud that holds nothing and takes everything.
+  private final class EmptyCloud: Transport {
+    private struct State {
+      var seq: UInt64 = 0
+      var requests: [ExchangeRequest] = []
+    }
+    private let state = Mutex(State())
+    var requests: [ExchangeRequest] { state.withLock { $0.requests } }
+
+    func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+      state.withLock { state in
+        state.requests.append(request)
+        let sent = !request.cells.isEmpty || !request.versions.isEmpty
+        if sent { state.seq += UInt64(request.cells.count + request.versions.count) }
+        return ExchangeResponse(
+          outcome: sent ? .accepted(seq: state.seq) : .nothing, changes: [], contents: [], wallet: nil,
+          cursor: Cursor(epoch: 0, seq: state.seq, mark: state.seq), more: false, serverTimeMilliseconds: 0)
+      }
+    }
+
+    func putContent(
+      _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) {}
+
+    func getContent(
+      _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) -> EncodedContent? { nil }
+
+    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+  }
+
+  /// A store whose disk can be full.
+  private final class FullDisk: DeviceStore {
+    struct Full: Error {}
+    let store: Store
+    let isFull = Mutex(false)
+
+    init(_ store: Store) { self.store = store }
+
+    func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
+      try store.write { transaction in
+        let value = try body(&transaction)
+        // At the worst moment: when all was done but the commit.
+        if isFull.withLock({ $0 }) { throw Full() }
+        return value
+      }
+    }
+  }
+
+  private func withStore(_ body: (Store) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    defer {
+      // A folder left behind in the temporary files harms nobody.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    let store = try Store.open(at: folder)
+    try await body(store)
+    try store.close()
+  }
+
+  private func raise(_ key: String, to value: Int64, in store: Store) throws {
+    var random = SystemRandomNumberGenerator()
+    let draft = CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .max(.int(value)))])
+    _ = try store.write {
+      try DeviceCommit.apply(draft, now: 0, writer: store.writer, in: &$0, using: &random)
+    }
+  }
+
+  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      if ContinuousClock.now - start > .seconds(120) {
+        Issue.record("\(what) didn't happen")
+        throw CancellationError()
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  @Test("on a full disk the game is told; nothing is forgotten, and all goes out once there is room")
+  func fullDisk() async throws {
+    try await withStore { store in
+      let disk = FullDisk(store)
+      let cloud = EmptyCloud()
+      let service = SyncService(store: disk, transport: cloud, container: Self.container)
+      try await service.start()
+      try await service.sendNow()
+      disk.isFull.withLock { $0 = true }
+      try raise("level", to: 5, in: store)
+      service.committed()
+      try await until("noticing") { if case .storeFailed = service.status.phase { true } else { false } }
+      await #expect(throws: SyncError.self) { try await service.sendNow() }
+      disk.isFull.withLock { $0 = false }
+      try await until("sending") { service.status.phase == .idle && service.status.waitingCommits == 0 }
+      #expect(cloud.requests.flatMap(\.cells).map(\.key.key).contains("level"))
+      #expect(try store.read { try $0.outboxCount() } == 0)
+      await service.stop()
+    }
+  }
+
+  @Test("commits that come thick and fast are all sent, in far fewer exchanges")
+  func manyCommits() async throws {
+    try await withStore { store in
+      let cloud = EmptyCloud()
+      let service = SyncService(store: store, transport: cloud, container: Self.container)
+      try await service.start()
+      for number in 0..<100 as Range<Int64> {
+        try raise("level", to: number + 1, in: store)
+        service.committed()
+      }
+      try await service.sendNow()
+      #expect(service.status.waitingCommits == 0)
+      let sent = cloud.requests.flatMap(\.cells).map(\.state.value)
+      #expect(sent.contains(.max(.int(100))))
+      await service.stop()
+    }
+  }
+
+  @Test("who asks to send while nothing runs gets an answer, and so does who waits when it is stopped")
+  func notRunning() async throws {
+    try await withStore { store in
+      let service = SyncService(store: store, transport: SilentCloud(), container: Self.container)
+      await #expect(throws: SyncError.self) { try await service.sendNow() }
+      try await service.start()
+      let waiting = Task { try await service.sendNow() }
+      let cancelled = Task { try await service.sendNow() }
+      try await until("starting") { service.status.phase == .busy }
+      cancelled.cancel()
+      await #expect(throws: CancellationError.self) { try await cancelled.value }
+      await service.stop()
+      await #expect(throws: SyncError.self) { try await waiting.value }
+      #expect(service.status.phase == .stopped)
+    }
+  }
+
+  @Test("status and news end when the service stops, and begin with what is")
+  func streams() async throws {
+    try await withStore { store in
+      let service = SyncService(store: store, transport: EmptyCloud(), container: Self.container)
+      let (statuses, news) = (service.statuses, service.news)
+      let reader = Task { await news.reduce(into: []) { $0.append($1) } }
+      var iterator = statuses.makeAsyncIterator()
+      #expect(await iterator.next()?.phase == .stopped)
+      try await service.start()
+      try await service.sendNow()
+      await service.stop()
+      #expect(await reader.value.contains(.caughtUp))
+      while await iterator.next() != nil {}
+    }
+  }
+
+  /// A cloud that never answers.
+  private final class SilentCloud: Transport {
+    private func never() async throws(TransportFailure) {
+      do {
+        try await Task.sleep(for: .seconds(3_600))
+      } catch {
+        throw TransportFailure(.interrupted, "cancelled")
+      }
+    }
+
+    func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+      try await never()
+      throw TransportFailure(.interrupted, "silence")
+    }
+
+    func putContent(
+      _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) { try await never() }
+
+    func getContent(
+      _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) -> EncodedContent? {
+      try await never()
+      return nil
+    }
+
+    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+  }
+}
