@@ -249,7 +249,7 @@ package struct DeviceEngine: Sendable {
     var delay = options.firstBackoffMilliseconds
     for _ in 1..<max(2, min(attempts, 32)) where attempts > 1 && delay < options.maximumBackoffMilliseconds { delay *= 2 }
     delay = min(delay, options.maximumBackoffMilliseconds)
-    delay = Int64.random(in: (delay / 2)...delay, using: &random)
+    delay -= Int64(random.next() % UInt64(delay / 2 + 1))
     delay = max(delay, min(max(0, minimum), options.maximumRetryAfterMilliseconds))
     phase = .waiting(failure)
     effects.append(.wake(afterMilliseconds: delay))

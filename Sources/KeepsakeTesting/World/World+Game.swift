@@ -112,7 +112,8 @@ extension World {
     case 4..<6: return CellDraft(Self.progress("name"), .set(number))
     case 6..<8: return CellDraft(Self.progress("found"), .insert([number]))
     case 8..<11:
-      return CellDraft(Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
+      return CellDraft(
+        Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
     default:
       if random.once(in: 3) { return CellDraft(Self.progress("season"), .reset(.max(number))) }
       return CellDraft(Self.progress("season"), .max(number))
@@ -175,8 +176,10 @@ extension World {
     trace(
       23, UInt64(index), UInt64(draft.saves.count), UInt64(draft.cells.count), UInt64(draft.wallet.count),
       draft.saves.first?.id.low ?? 0,
-      words: "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
-        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })")
+      words:
+        "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
+        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })"
+    )
     if crash == .beforeCommit {
       report.statistics.crashesBeforeCommit += 1
       let after = devices[index].storage

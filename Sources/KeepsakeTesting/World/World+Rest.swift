@@ -63,7 +63,8 @@ extension World {
     let first = devices[0].storage
     for index in devices.indices {
       let storage = devices[index].storage
-      if case .idle? = devices[index].engine?.status.phase {} else {
+      if case .idle? = devices[index].engine?.status.phase {
+      } else {
         violation("device \(index) isn't idle: \(String(describing: devices[index].engine?.status))")
       }
       if storage.outboxCount() != 0 { violation("device \(index) still has \(storage.outbox(limit: 3)) to send") }
