@@ -86,6 +86,43 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
+    // Beside the sources, a folder a target.
+    .testTarget(name: "ArchitectureTests"),
+    .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeMacrosTests",
+      dependencies: [
+        "KeepsakeMacros",
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
+    .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeStoreTests",
+      dependencies: ["KeepsakeStore", "KeepsakeReplication", .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeTests", dependencies: ["Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeServerTests",
+      dependencies: [
+        "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
+        .product(name: "HummingbirdTesting", package: "hummingbird", condition: cloud),
+        .product(name: "Logging", package: "swift-log", condition: cloud),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeCommandTests",
+      dependencies: ["KeepsakeCommand", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake"],
+      swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )

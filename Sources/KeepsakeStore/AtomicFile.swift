@@ -1,11 +1,11 @@
 package import Foundation
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// Writes a file so that, whatever happens meanwhile, its name stands for all of the old bytes or all of the new ones.
@@ -48,6 +48,27 @@ package enum AtomicFile {
     try syncFolder(folder)
   }
 
+  /// The bytes of the file at `url`, nil if there is none. Throws `tooLarge` before it reads more than it may.
+  package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
+    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
+    }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    let bytes: Data
+    do {
+      // One more than allowed tells whether there is more; a file may grow while it is read.
+      bytes = try handle.read(upToCount: maximumBytes &+ 1) ?? Data()
+    } catch {
+      throw StoreError(.io, "reading \(url.path) failed", cause: error)
+    }
+    guard bytes.count <= maximumBytes else {
+      throw StoreError(.tooLarge, "\(url.path) is larger than \(maximumBytes) bytes")
+    }
+    return bytes
+  }
+
   /// Makes the names in a folder durable.
   package static func syncFolder(_ path: String) throws {
     let folder = open(path, O_RDONLY | O_CLOEXEC)
@@ -75,18 +96,18 @@ package enum AtomicFile {
 
   private static func systemWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     #if canImport(Glibc)
-      Glibc.write(file, bytes.baseAddress, bytes.count)
+    Glibc.write(file, bytes.baseAddress, bytes.count)
     #elseif canImport(Musl)
-      Musl.write(file, bytes.baseAddress, bytes.count)
+    Musl.write(file, bytes.baseAddress, bytes.count)
     #else
-      Darwin.write(file, bytes.baseAddress, bytes.count)
+    Darwin.write(file, bytes.baseAddress, bytes.count)
     #endif
   }
 
   private static func sync(_ file: Int32, path: String) throws {
     #if canImport(Darwin)
-      // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
-      if fcntl(file, F_FULLFSYNC) == 0 { return }
+    // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
+    if fcntl(file, F_FULLFSYNC) == 0 { return }
     #endif
     guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
   }

@@ -7,18 +7,11 @@ import Synchronization
 package final class PendingCommit<Value: Sendable>: Sendable {
   private struct State {
     var result: Result<Value, any Error>?
-    var tasks: [CheckedContinuation<Value, any Error>] = []
-    var threads: [DispatchSemaphore] = []
+    var observers: [@Sendable (Result<Value, any Error>) -> Void] = []
   }
   private let state = Mutex(State())
 
   package init() {}
-
-  /// One that is done already.
-  package convenience init(_ result: Result<Value, any Error>) {
-    self.init()
-    complete(result)
-  }
 
   /// The result, if it is known.
   package var result: Result<Value, any Error>? { state.withLock { $0.result } }
@@ -26,13 +19,7 @@ package final class PendingCommit<Value: Sendable>: Sendable {
   /// Suspends until the commit is durable or has failed.
   package var value: Value {
     get async throws {
-      try await withCheckedThrowingContinuation { continuation in
-        let result = state.withLock { state in
-          if state.result == nil { state.tasks.append(continuation) }
-          return state.result
-        }
-        if let result { continuation.resume(with: result) }
-      }
+      try await withCheckedThrowingContinuation { continuation in observe { continuation.resume(with: $0) } }
     }
   }
 
@@ -40,12 +27,9 @@ package final class PendingCommit<Value: Sendable>: Sendable {
   ///
   /// For termination handlers. Not for the game's frames.
   package func wait(within limit: Duration? = nil) throws -> Value {
-    let done = DispatchSemaphore(value: 0)
-    let result = state.withLock { state in
-      if state.result == nil { state.threads.append(done) }
-      return state.result
-    }
     if let result { return try result.get() }
+    let done = DispatchSemaphore(value: 0)
+    observe { _ in done.signal() }
     if let limit {
       guard done.wait(timeout: .now() + limit.interval) == .success else {
         throw StoreError(.timedOut, "the save was not durable within \(limit); it goes on")
@@ -53,22 +37,35 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     } else {
       done.wait()
     }
-    guard let result = self.result else {
-      throw StoreError(.io, "a save ended without a result")
-    }
+    guard let result else { throw StoreError(.io, "a save ended without a result") }
     return try result.get()
   }
 
   /// Gives the result; later ones change nothing.
   package func complete(_ result: Result<Value, any Error>) {
-    let waiting = state.withLock { state -> State in
-      guard state.result == nil else { return State() }
-      let waiting = state
-      state = State(result: result)
-      return waiting
+    let observers = state.withLock { state in
+      guard state.result == nil else { return [] as [@Sendable (Result<Value, any Error>) -> Void] }
+      state.result = result
+      defer { state.observers = [] }
+      return state.observers
     }
-    for task in waiting.tasks { task.resume(with: result) }
-    for thread in waiting.threads { thread.signal() }
+    for observer in observers { observer(result) }
+  }
+
+  /// The same commit with another value. `transform` runs where the commit ends.
+  package func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) throws -> Other) -> PendingCommit<Other> {
+    let other = PendingCommit<Other>()
+    observe { result in other.complete(result.flatMap { value in Result { try transform(value) } }) }
+    return other
+  }
+
+  /// Calls `observer` with the result: now if it is known, else where the commit ends.
+  package func observe(_ observer: @escaping @Sendable (Result<Value, any Error>) -> Void) {
+    let result = state.withLock { state in
+      if state.result == nil { state.observers.append(observer) }
+      return state.result
+    }
+    if let result { observer(result) }
   }
 }
 

@@ -46,7 +46,11 @@ package final class Store: Sendable {
         try Schema.migrate(database, at: file)
       }
       let store = Store(url: url, writer: writer, pool: pool, lock: lock)
-      try store.write { transaction in try History.sweep(transaction) }
+      try store.write { transaction in
+        var random = SystemRandomNumberGenerator()
+        try DeviceCommit.opened(in: &transaction, using: &random)
+        try History.sweep(transaction)
+      }
       return store
     }
   }
@@ -84,9 +88,11 @@ package final class Store: Sendable {
   /// which the contents are kept already.
   ///
   /// Bytes are hashed and compressed off this thread too. Commits that wait share a transaction and fail apart. Blocks only
-  /// while 64 commits or 256 MiB wait. `reverted` runs if the commit fails after `body` did not, latest commit first.
+  /// while 64 commits or 256 MiB wait. `reverted` runs if the commit fails after `body` did not, latest commit first;
+  /// `finished` runs in any case, before whoever waits goes on.
   package func submit<Value: Sendable>(
     _ contents: [SubmittedContent] = [], reverted: @escaping @Sendable () -> Void = {},
+    finished: @escaping @Sendable ((any Error)?) -> Void = { _ in },
     _ body: @escaping @Sendable (inout StoreTransaction, [KeptContent]) throws -> Value
   ) throws -> PendingCommit<Value> {
     let pending = PendingCommit<Value>()
@@ -102,8 +108,10 @@ package final class Store: Sendable {
           let result = outcome.value.withLock { $0 }
           if let error {
             if result != nil { reverted() }
+            finished(error)
             pending.complete(.failure(error))
           } else if let result {
+            finished(nil)
             pending.complete(.success(result))
           } else {
             pending.complete(.failure(StoreError(.io, "a commit ended without a result")))
@@ -123,10 +131,12 @@ package final class Store: Sendable {
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
     try drain(within: limit)
-    guard closed.withLock({ closed in
-      defer { closed = true }
-      return !closed
-    }) else { return }
+    guard
+      closed.withLock({ closed in
+        defer { closed = true }
+        return !closed
+      })
+    else { return }
     commits.close()
     try StoreError.translating("closing the store") { try pool.close() }
     lock.release()
@@ -139,8 +149,8 @@ package final class Store: Sendable {
       // Finds damage in a page when it is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
       #if canImport(Darwin)
-        // fsync on Apple's systems leaves the bytes in the drive's cache.
-        try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
       #endif
     }
     return configuration

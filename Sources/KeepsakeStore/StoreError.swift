@@ -3,11 +3,11 @@ import GRDB
 import KeepsakeReplication
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// Why a store, or a file written beside it, could not do what was asked.

@@ -4,9 +4,9 @@ import KeepsakeStore
 import Testing
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// A child process saves as fast as it can and writes down what it was told is durable; a thread of its own kills it.

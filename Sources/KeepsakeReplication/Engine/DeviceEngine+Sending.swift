@@ -276,6 +276,7 @@ extension DeviceEngine {
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
+    if planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
     effects.append(.news(.refused(refusals)))
   }
 

@@ -18,10 +18,12 @@ final class HTTPSession: Sendable {
     var number = 0
   }
   private let idleSeconds: Double
+  private let traffic: TrafficCounter?
   private let current: Mutex<Current>
 
-  init(idleSeconds: Double) {
+  init(idleSeconds: Double, traffic: TrafficCounter? = nil) {
     self.idleSeconds = idleSeconds
+    self.traffic = traffic
     current = Mutex(Current(session: Self.makeSession(idleSeconds)))
   }
 
@@ -48,7 +50,8 @@ final class HTTPSession: Sendable {
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
   ) async throws(TransportFailure) -> Answer {
     let collected = Mutex(Data())
-    let exchange = HTTPExchange(limit: limit, sent: sent) { part, progress in
+    let exchange = HTTPExchange(limit: limit, sent: sent) { [traffic] part, progress in
+      traffic?.didReceive(part.count)
       collected.withLock { $0.append(part) }
       received?(progress)
     }
@@ -61,7 +64,10 @@ final class HTTPSession: Sendable {
     _ request: URLRequest, accept: @escaping @Sendable (HTTPURLResponse) throws(TransportFailure) -> Void,
     part: @escaping @Sendable (Data) -> Void
   ) async throws(TransportFailure) {
-    let exchange = HTTPExchange(limit: .max, sent: nil, head: accept) { data, _ in part(data) }
+    let exchange = HTTPExchange(limit: .max, sent: nil, head: accept) { [traffic] data, _ in
+      traffic?.didReceive(data.count)
+      part(data)
+    }
     _ = try await run(request, body: nil, exchange)
   }
 
@@ -80,6 +86,7 @@ final class HTTPSession: Sendable {
     }
     #endif
     let (session, wasAnswered, number) = current.withLock { ($0.session, $0.wasAnswered, $0.number) }
+    traffic?.didSend(body?.count ?? 0)
     let task = body.map { session.uploadTask(with: request, from: $0) } ?? session.dataTask(with: request)
     let result: Result<HTTPURLResponse, HTTPExchange.Failure> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -9,10 +9,17 @@ import FoundationNetworking
 /// The way to a Keepsake server over HTTP.
 package final class HTTPTransport: Transport {
   private let credentials: CloudCredentials
-  private let requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-  private let streams = HTTPSession(idleSeconds: SyncLimits.eventIdleSeconds)
+  /// What went over the wire so far.
+  package let traffic: TrafficCounter
+  private let requests: HTTPSession
+  private let streams: HTTPSession
 
-  package init(_ credentials: CloudCredentials) { self.credentials = credentials }
+  package init(_ credentials: CloudCredentials) {
+    self.credentials = credentials
+    traffic = TrafficCounter()
+    requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic)
+    streams = HTTPSession(idleSeconds: SyncLimits.eventIdleSeconds, traffic: traffic)
+  }
 
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
     let body = try HTTPRequests.encode(request)
@@ -61,9 +68,18 @@ package final class HTTPTransport: Transport {
       var message = request("GET", "v1/events")
       message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
       message.timeoutInterval = SyncLimits.eventIdleSeconds
+      #if canImport(FoundationNetworking)
+      // On a connection that it opened itself, Foundation off Apple's systems goes on asking whether it could write for as
+      // long as the answer lasts, and takes a whole core with that (seen with Swift 6.3.1). A connection that a short
+      // request opened and left behind doesn't have it.
+      let opener: URLRequest? = request("GET", "health")
+      #else
+      let opener: URLRequest? = nil
+      #endif
       let task = Task { [message, streams] in
         let lines = Mutex(EventLines())
         do throws(TransportFailure) {
+          if let opener { _ = try await streams.send(opener, limit: SyncLimits.accountBytes) }
           try await streams.stream(message) { response throws(TransportFailure) in
             try HTTPAnswer.check(response)
           } part: { piece in

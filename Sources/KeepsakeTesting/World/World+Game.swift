@@ -26,7 +26,8 @@ extension World {
     case 90..<92: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case 92..<94: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case 94..<96: collectContents()
-    case 96..<98: restoreCloud()
+    case 96: restoreCloud()
+    case 97: fillCloud()
     default:
       trace(21, UInt64(index), words: "device \(index) sends now")
       step(index, .sendNow)
@@ -89,7 +90,11 @@ extension World {
       basis = devices[index].loaded[slot].map { .versions($0) } ?? .everyHead
     }
     var contents: [ContentHash] = []
-    if !tombstone { contents = [devices[index].storage.addContent(bytes)] }
+    if !tombstone {
+      // Large saves are cut into several contents.
+      let cut = random.once(in: 5) ? bytes.count / 2 : bytes.count
+      contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map { devices[index].storage.addContent(Data($0)) }
+    }
     return SaveDraft(
       id: VersionID(using: &random), slot: slot, basis: basis, contents: contents, length: tombstone ? 0 : bytes.count,
       metadata: SaveMetadata(
@@ -267,6 +272,12 @@ extension World {
     }
     trace(29, UInt64(needed.count), words: "the cloud collects contents, \(needed.count) stay")
     cloud.removeContents(butNot: needed)
+  }
+
+  private func fillCloud() {
+    guard fillsQuota else { return }
+    isFull.toggle()
+    trace(31, isFull ? 1 : 0, words: "the cloud \(isFull ? "has no room for saves" : "has room again")")
   }
 
   private func restoreCloud() {

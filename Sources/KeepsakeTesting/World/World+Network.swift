@@ -89,6 +89,7 @@ extension World {
       answer(.downloaded(request: number, hash, cloud.content(hash)))
     case .exchange(let number, let request):
       let before = cloud.position()
+      if isFull, !request.versions.isEmpty { return answer(.answered(request: number, refusal(of: request))) }
       do {
         let response = try CloudAcceptance.exchange(
           request, now: now, planted: options.planted, in: &cloud, using: &random)
@@ -105,6 +106,15 @@ extension World {
       }
       if cloud.position().seq > before.seq { announce(cloud.position().seq) }
     }
+  }
+
+  /// What a cloud without room says to saves.
+  private func refusal(of request: ExchangeRequest) -> ExchangeResponse {
+    report.statistics.refusals += 1
+    let refusals = request.versions.map { Refusal(item: ExchangeRules.item($0.id), reason: .quota, message: "full") }
+    return ExchangeResponse(
+      outcome: .refused(refusals), changes: [], contents: [], wallet: nil, cursor: request.cursor, more: false,
+      serverTimeMilliseconds: now)
   }
 
   /// Tells every device, the one that made the change too: perhaps before its answer is there.
@@ -138,7 +148,7 @@ extension World {
           violation("device \(index) was told that \(short(id)) is in the cloud, and it isn't")
         }
       }
-    case .refused(let refusals): violation("device \(index) was refused: \(refusals)")
+    case .refused(let refusals) where !fillsQuota: violation("device \(index) was refused: \(refusals)")
     case .damaged(let hash): violation("device \(index) found \(hash) damaged or gone")
     case .decisions(let decisions):
       for decision in decisions where decision.verdict == .declined {
@@ -148,7 +158,7 @@ extension World {
           violation("device \(index) was told that \(decision.id) was declined, and it was charged")
         }
       }
-    case .slots, .cells, .wallet, .caughtUp: break
+    case .slots, .cells, .wallet, .caughtUp, .refused: break
     }
   }
 

@@ -1,0 +1,44 @@
+# The few commands that a newcomer needs. `make demo` and `make test` install what a fresh Debian or Ubuntu lacks.
+SWIFT ?= swift
+# The server and the command stand behind the trait Cloud; one build folder serves the demo and the tests.
+TRAITS = --traits Cloud
+KEEPSAKE = .build/debug/keepsake
+
+.PHONY: help demo test torture bench lint format docs build prepare
+
+help:
+	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
+	@echo "make test     everything that is checked, closing with the count"
+	@echo "make torture  200 SIGKILLs of two syncing folders"
+	@echo "make bench    speed beside peers, as ratios"
+	@echo "make lint     style and formatting (make format mends it)"
+	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
+
+prepare:
+	@Scripts/prepare.sh
+
+build: prepare
+	@Scripts/stage.sh "build" $(SWIFT) build $(TRAITS) --build-tests
+
+demo: prepare
+	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake
+	@$(KEEPSAKE) demo $(DEMO_FLAGS)
+
+test: build
+	@Scripts/test.sh
+
+torture: prepare
+	@$(SWIFT) build $(TRAITS) --product keepsake
+	@python3 Scripts/sync-torture.py --keepsake $(KEEPSAKE) --kills 200
+
+bench: prepare
+	@Scripts/bench.sh
+
+lint:
+	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests
+
+format:
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests
+
+docs: prepare
+	@Scripts/docs.sh

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Sees to what Keepsake needs beside Swift: SQLite and zstd to build; zstd's command and Python for the checks on real files.
+set -euo pipefail
+
+command -v swift >/dev/null || { echo "Keepsake needs Swift 6.2 or later: https://www.swift.org/install" >&2; exit 1; }
+[ "$(uname)" = Linux ] || {
+  for tool in python3 zstd; do
+    command -v "$tool" >/dev/null || { echo "Keepsake's checks need $tool; on macOS: brew install $tool" >&2; exit 1; }
+  done
+  exit 0
+}
+
+packages=()
+[ -e /usr/include/sqlite3.h ] || packages+=(libsqlite3-dev)
+[ -e /usr/include/zstd.h ] || packages+=(libzstd-dev)
+command -v zstd >/dev/null || packages+=(zstd)
+command -v python3 >/dev/null || packages+=(python3)
+command -v make >/dev/null || packages+=(make)
+[ ${#packages[@]} -eq 0 ] && exit 0
+
+command -v apt-get >/dev/null || {
+  echo "Keepsake needs what Debian calls ${packages[*]}: please install it with this system's package manager." >&2
+  exit 1
+}
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "Please install as root: apt-get install ${packages[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "Installing ${packages[*]}"
+"${as_root[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq "${packages[@]}" >/dev/null

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Everything that is checked, in stages; the closing line counts the tests. Called by `make test`, which has built all.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+log=.build/test.log
+keepsake=.build/debug/keepsake
+extra=0
+
+Scripts/stage.sh "unit tests and simulation" bash -c \
+  "set -o pipefail; swift test --traits Cloud --skip-build 2>&1 | tee $log" || exit 1
+
+# One more test for each check outside the test runner: they end this script if they fail.
+Scripts/stage.sh "a game of its own" Scripts/new-game.sh
+extra=$((extra + 1))
+if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
+  Scripts/stage.sh "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
+  Scripts/stage.sh "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake --kills "${KEEPSAKE_KILLS:-40}"
+  extra=$((extra + 2))
+  skipped=0
+else
+  echo "skipped: real saves through keepsake sync, keepsake sync under SIGKILL (set KEEPSAKE_CORPUS to a folder of real saves)"
+  skipped=2
+fi
+
+counted=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* passed.*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
+[ "$counted" -gt 0 ] || { echo "no test ran" >&2; exit 1; }
+echo "$((counted + extra)) passed, 0 failed, $skipped skipped"

@@ -1,0 +1,85 @@
+public import KeepsakeArchive
+public import KeepsakeReplication
+
+/// What is to become durable together: saved games, values of progress and the wallet's operations, all or none.
+///
+///     try game.checkpoint { checkpoint in
+///       try checkpoint.save(world, to: .main)
+///       try checkpoint.record(world.level, for: .level)
+///       try checkpoint.spend(50, .gems, for: "sword")
+///     }
+///
+/// Other devices see all of it or nothing, too.
+public struct Checkpoint: ~Copyable {
+  /// Far more than a game has slots: a checkpoint is held in memory until it is written.
+  public static let maximumSaves = 64
+
+  private let core: GameCore
+  var saves: [GameCore.Save] = []
+  var cells: [CellDraft] = []
+  var operations: [WalletOperation] = []
+
+  init(core: GameCore) { self.core = core }
+
+  /// Saves a value. Two saves to one slot are a mistake.
+  public mutating func save<Value: Archivable>(
+    _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
+  ) throws {
+    guard !saves.contains(where: { $0.slot == slot.name }) else {
+      throw GameDataError(.misuse, "a checkpoint saves a slot once; \"\(slot.name)\" came twice")
+    }
+    guard saves.count < Self.maximumSaves else {
+      throw GameDataError(.tooLarge, "a checkpoint saves \(Self.maximumSaves) slots at most")
+    }
+    saves.append(try SaveSlots(core: core).save(value, to: slot, metadata))
+  }
+
+  /// As `ProgressStore.record`.
+  public mutating func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
+    cells.append(try ProgressStore.recording(value, key))
+  }
+
+  /// As `ProgressStore.set`.
+  public mutating func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
+    cells.append(try ProgressStore.setting(value, key))
+  }
+
+  /// As `ProgressStore.add`.
+  public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws {
+    cells.append(try ProgressStore.adding(amount, key))
+  }
+
+  /// As `ProgressStore.insert`.
+  public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
+    cells.append(try ProgressStore.inserting([element], key))
+  }
+
+  /// As `WalletStore.earn`, with the rest of the checkpoint.
+  @discardableResult
+  public mutating func earn(
+    _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
+  ) throws -> OperationID {
+    try add(WalletStore.operation(.earn, amount, currency, reason, id, []))
+  }
+
+  /// As `WalletStore.spend`; if it can't be covered, nothing of the checkpoint happens and its `Pending` says so.
+  @discardableResult
+  public mutating func spend(
+    _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
+  ) throws -> OperationID {
+    try add(WalletStore.operation(.spend, amount, currency, reason, id, goods))
+  }
+
+  /// As `WalletStore.claim`.
+  @discardableResult
+  public mutating func claim(
+    _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
+  ) throws -> OperationID {
+    try add(WalletStore.operation(.claim(key: key), amount, currency, reason, nil, goods))
+  }
+
+  private mutating func add(_ operation: WalletOperation) throws -> OperationID {
+    operations.append(operation)
+    return operation.id
+  }
+}

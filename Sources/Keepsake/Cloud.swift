@@ -1,0 +1,179 @@
+public import Foundation
+package import KeepsakeReplication
+import KeepsakeStore
+package import KeepsakeSync
+import Synchronization
+
+/// Where a player's data is kept beside this device.
+public struct CloudAddress: Sendable {
+  enum Kind: Sendable {
+    case server(CloudServer)
+    /// For tests: a way to a cloud of their own, under a name that tells it from others.
+    case transport(any Transport, ContainerID, name: String)
+  }
+  let kind: Kind
+
+  /// A Keepsake server, and the key with which this game may use it.
+  public static func server(_ url: URL, appKey: String) -> Self {
+    Self(kind: .server(CloudServer(url: url, appKey: appKey)))
+  }
+
+  package static func transport(_ transport: any Transport, container: ContainerID, name: String) -> Self {
+    Self(kind: .transport(transport, container, name: name))
+  }
+
+  /// Whether both lead to the same cloud in the same way.
+  func isSame(as other: CloudAddress?) -> Bool {
+    switch (kind, other?.kind) {
+    case (.server(let left), .server(let right)): left == right
+    case (.transport(_, let left, let leftName), .transport(_, let right, let rightName)):
+      left == right && leftName == rightName
+    default: false
+    }
+  }
+}
+
+/// A server as a game names it.
+struct CloudServer: Sendable, Hashable {
+  var url: URL
+  var appKey: String
+}
+
+/// The cloud: the same data on all of a player's devices.
+///
+///     game.cloud.connect(.server(url, appKey: key))     // returns at once; everything works without it
+///     let code = try await game.cloud.pairingCode()     // shown on this device
+///     try await game.cloud.join(code)                   // typed on another
+///
+/// What is saved is queued with the save itself and sent by itself. Nothing changes under a running game: what other devices
+/// saved is told by `GameData.changes` and seen by the next `load`. Safe to use from any thread.
+public final class Cloud: Sendable {
+  private let board: CloudBoard
+  private let connection: CloudConnection
+
+  init(core: GameCore, progress: ProgressStore, wallet: WalletStore) {
+    board = CloudBoard()
+    connection = CloudConnection(core: core, progress: progress, wallet: wallet, board: board)
+  }
+
+  /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.
+  ///
+  /// The first time, this device becomes a new player of its own; `join` brings it to another's. What the cloud says about it
+  /// shows in `status`.
+  ///
+  /// - Parameter deviceName: What other devices and support may call this one; the platform's name if nil.
+  public func connect(_ address: CloudAddress, deviceName: String? = nil) {
+    board.want { wish in
+      wish.address = address
+      wish.deviceName = deviceName ?? CloudConnection.platformName
+    }
+    reconcile()
+  }
+
+  /// Stops talking to the cloud. Nothing here or there is lost; connecting to the same cloud again is the same player.
+  public func disconnect() {
+    board.want { $0.address = nil }
+    reconcile()
+  }
+
+  /// The player's own switch. While it is off nothing goes over the network, and nothing is lost: it is sent later.
+  public var isEnabled: Bool {
+    get { board.wish.isEnabled }
+    set {
+      board.want { $0.isEnabled = newValue }
+      reconcile()
+    }
+  }
+
+  /// Whether what is here is in the cloud too, and if not, why not. Never waits.
+  public var status: CloudStatus { board.status }
+
+  /// The status now, and each time it changes; who is slow gets the newest. Ends when the game's data is closed.
+  public var statusUpdates: AsyncStream<CloudStatus> { board.updates() }
+
+  /// Sends everything and hears everything: returns when all that was saved is certain in the cloud and its answer is here.
+  ///
+  /// Throws `GameDataError`: `notConnected`, `unreachable` (it goes on trying by itself) or `refused`.
+  public func sendNow() async throws { try await connection.sendNow() }
+
+  /// A code for another device of this player, to be typed there within minutes; it works once.
+  public func pairingCode() async throws -> String { try await connection.pairingCode() }
+
+  /// Makes this device one of the player whose device showed the code. What is kept here joins what that player has: values
+  /// by their rules, saved games beside theirs.
+  ///
+  /// Money that this device has already settled with the bank of its own player stays there.
+  public func join(_ code: String) async throws { try await connection.join(code) }
+
+  private func reconcile() {
+    let connection = connection
+    Task(executorPreference: connection.executor) { await connection.reconcile() }
+  }
+
+  /// Ends everything, within `limit`.
+  func close(within limit: Duration) throws {
+    guard board.close() else { return board.finish() }
+    let done = DispatchSemaphore(value: 0)
+    let connection = connection
+    Task(executorPreference: connection.executor) {
+      await connection.reconcile()
+      done.signal()
+    }
+    guard done.wait(timeout: .now() + limit.interval) == .success else {
+      throw StoreError(.timedOut, "the cloud's last request did not end within \(limit)")
+    }
+  }
+}
+
+/// What the game wants of the cloud, and what it is told: behind locks, because neither may wait.
+final class CloudBoard: Sendable {
+  struct Wish: Sendable {
+    var address: CloudAddress?
+    var deviceName = ""
+    var isEnabled = true
+    var isClosed = false
+    var wasConnected = false
+  }
+  private let wishes = Mutex(Wish())
+  private let current = Mutex(CloudStatus(phase: .off))
+  private let changes = Broadcast<CloudStatus>(keepingNewest: 1)
+
+  var wish: Wish { wishes.withLock { $0 } }
+  var status: CloudStatus { current.withLock { $0 } }
+
+  func want(_ change: (inout Wish) -> Void) {
+    wishes.withLock { wish in
+      change(&wish)
+      if wish.address != nil { wish.wasConnected = true }
+    }
+  }
+
+  /// Wants the end; false if nothing ever began.
+  func close() -> Bool {
+    wishes.withLock { wish in
+      wish.isClosed = true
+      return wish.wasConnected
+    }
+  }
+
+  func post(_ status: CloudStatus) {
+    let isNew = current.withLock { current in
+      defer { current = status }
+      return current != status
+    }
+    if isNew { changes.send(status) }
+  }
+
+  /// Another phase, and the rest as it was.
+  func post(_ phase: CloudStatus.Phase) {
+    var status = status
+    status.phase = phase
+    status.isListening = false
+    status.transfer = nil
+    post(status)
+  }
+
+  func updates() -> AsyncStream<CloudStatus> { changes.stream(beginningWith: status) }
+
+  func finish() { changes.finish() }
+}

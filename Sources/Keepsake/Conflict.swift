@@ -1,0 +1,17 @@
+import KeepsakeReplication
+
+/// Saves of one slot that were made on several devices without knowing of each other.
+public struct Conflict<Value> {
+  /// One of the saves.
+  public struct Side {
+    public let version: Version
+    public let value: Value
+  }
+  /// Two or more, the one that `load` gives first.
+  public let sides: [Side]
+  /// What all of them came from, if it is known here.
+  public let ancestor: Value?
+  /// Every head that stood in the slot, deletes included: what the choice replaces.
+  let heads: [VersionID]
+  let slot: String
+}

@@ -1,0 +1,27 @@
+public import KeepsakeReplication
+
+/// What came from other devices, or from the cloud's bank.
+public enum GameChange: Sendable, Hashable {
+  /// These slots have saves of other devices, by name, sorted. What runs is unchanged; `load` gives the new view.
+  case slots([String])
+  /// These values of `progress` changed, by name, sorted.
+  case progress([String])
+  /// Balances, or what may be spent here, changed.
+  case wallet
+  /// What became of claims, and of spending that the bank had to decide afterwards.
+  case decisions([WalletVerdict])
+  /// Something went wrong; see `GameData.incidents`.
+  case incident(Incident)
+}
+
+/// What the bank decided about one operation.
+public struct WalletVerdict: Sendable, Hashable {
+  public let operation: OperationID
+  /// False: it was never charged or paid, and its goods are revoked.
+  public let isAccepted: Bool
+
+  package init(_ decision: WalletDecision) {
+    operation = decision.id
+    isAccepted = decision.verdict == .accepted
+  }
+}

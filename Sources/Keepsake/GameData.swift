@@ -1,0 +1,99 @@
+public import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+
+/// All that a game keeps of one player: saved games, progress, money; durable here, and the same on all of the player's
+/// devices once a cloud is connected.
+///
+///     let game = try GameData.open("com.example.space")
+///     var world = try game.saves.load(.main) ?? World()
+///     ...
+///     try game.close(within: .seconds(2))
+///
+/// Everything works without a cloud. Calls are synchronous where they touch this device only, and safe from any thread or
+/// actor. One process at a time may have a folder open.
+public final class GameData: Sendable {
+  /// The folder in which everything is kept.
+  public let url: URL
+  public let saves: SaveSlots
+  public let progress: ProgressStore
+  public let wallet: WalletStore
+  public let cloud: Cloud
+
+  let core: GameCore
+  private let closed = Mutex(false)
+
+  /// Opens the data of the game `id`, or begins it.
+  ///
+  /// Without `at`, it is in the platform's folder for such data: `$XDG_DATA_HOME` or `~/.local/share` on Linux, Application
+  /// Support on Apple's systems, `%LOCALAPPDATA%` on Windows; in it, a folder `id` and in that one per profile.
+  ///
+  /// Throws `StoreError`: `inUse` if it is open elsewhere, `newerFormat` (nothing is touched) if a newer version of the game
+  /// wrote it, `damaged` if the database can't be read.
+  public static func open(_ id: String, profile: String = "default", at url: URL? = nil) throws -> GameData {
+    try open(id, profile: profile, at: url, environment: .system)
+  }
+
+  /// With a clock of the caller's, for tests.
+  package static func open(
+    _ id: String, profile: String = "default", at url: URL? = nil, environment: GameEnvironment
+  ) throws -> GameData {
+    try DataFolder.check(id, "a game's identifier")
+    try DataFolder.check(profile, "a profile's name")
+    let store = try Store.open(at: url ?? DataFolder.url(id: id, profile: profile))
+    do {
+      return try GameData(store: store, environment: environment)
+    } catch {
+      try store.close()
+      throw error
+    }
+  }
+
+  private init(store: Store, environment: GameEnvironment) throws {
+    url = store.url
+    core = GameCore(store: store, environment: environment)
+    saves = SaveSlots(core: core)
+    progress = try ProgressStore(core: core)
+    wallet = WalletStore(core: core)
+    cloud = Cloud(core: core, progress: progress, wallet: wallet)
+  }
+
+  /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
+  ///
+  /// Returns before it is durable. If `body` throws, nothing happens.
+  @discardableResult
+  public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
+    var checkpoint = Checkpoint(core: core)
+    try body(&checkpoint)
+    let (saves, cells, operations) = (checkpoint.saves, checkpoint.cells, checkpoint.operations)
+    let wallet = wallet
+    let pending = try progress.performing(cells) {
+      try core.commit(saves: saves, cells: cells, wallet: operations)
+    }
+    return Pending(
+      pending.map { _ in
+        if !operations.isEmpty { wallet.invalidate() }
+      })
+  }
+
+  /// What went wrong with what is kept, oldest first, since this was opened; at most the newest hundred.
+  public var incidents: [Incident] { core.incidents }
+
+  /// What comes from other devices and from the bank, as it comes. Whoever falls behind by more than 256 misses the oldest.
+  public var changes: AsyncStream<GameChange> { core.changes.stream() }
+
+  /// Stops talking to the cloud, finishes what was captured and closes the files. Closing twice does nothing.
+  ///
+  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, and `close` can
+  /// be called again.
+  public func close(within limit: Duration = .seconds(10)) throws {
+    guard !closed.withLock({ $0 }) else { return }
+    let start = core.environment.uptime()
+    try cloud.close(within: limit)
+    try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
+    closed.withLock { $0 = true }
+    progress.finish()
+    core.changes.finish()
+  }
+}

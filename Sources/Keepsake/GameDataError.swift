@@ -1,0 +1,38 @@
+/// Why a call to the game's data could not do what was asked, where neither the store nor an archive is at fault.
+///
+/// Damage and the disk speak through `StoreError`, bytes that are no value of the type through `ArchiveError`.
+public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible {
+  public enum Code: Sendable, Hashable {
+    /// The call is wrong: a name, an amount or a value that can't be taken, a key used with another rule.
+    case misuse
+    /// A limit was passed; nothing was written.
+    case tooLarge
+    /// Less can be spent here now than was asked; `balance` is what the player has in all.
+    case insufficient(spendable: Int64, balance: Int64)
+    /// A reset before this store has once caught up with its cloud: it would fall behind resets not yet seen.
+    case notCaughtUp
+    /// The version or slot named isn't kept here.
+    case missing
+    /// There is no cloud to ask: connect first.
+    case notConnected
+    /// The cloud can't be reached now.
+    case unreachable
+    /// The cloud doesn't take this request: a wrong app key, an expired pairing code, a token that was retired.
+    case refused
+    /// The time given was not enough; what was begun goes on.
+    case timedOut
+    /// The game's data is closed.
+    case closed
+  }
+
+  public var code: Code
+  /// A sentence that a person can act on.
+  public var message: String
+
+  public init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  public var description: String { "\(message) [\(code)]" }
+}

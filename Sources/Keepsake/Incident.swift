@@ -1,0 +1,26 @@
+public import Foundation
+
+/// Something that went wrong with what is kept, and what was done about it.
+///
+/// The game goes on; these are for a message to the player, or for a log.
+public struct Incident: Sendable, Hashable {
+  public enum Kind: String, Sendable, Hashable {
+    /// A version of a saved game can't be read. If another was given in its place, `usedInstead` names it.
+    case damagedVersion
+    /// A commit that a call had accepted failed later; its `Pending` has the error.
+    case failedCommit
+    /// The cloud refused something for good.
+    case refusedByCloud
+    /// A content in the cloud is damaged or gone.
+    case damagedInCloud
+  }
+
+  public var kind: Kind
+  /// The slot's name, where it is about one.
+  public var slot: String?
+  public var version: VersionID?
+  public var usedInstead: VersionID?
+  /// A sentence that a person can act on.
+  public var message: String
+  public var date: Date
+}

@@ -1,0 +1,294 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeSync
+
+/// Brings what the game wants of the cloud about: registers this device, runs the synchronization, and hands its news on.
+actor CloudConnection {
+  /// Pauses between tries to register: from half a second, doubled each time, to five minutes.
+  private static let firstPause = 0.5
+  private static let longestPause = 300.0
+
+  nonisolated let executor = CloudExecutor()
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  private let core: GameCore
+  private let progress: ProgressStore
+  private let wallet: WalletStore
+  private let board: CloudBoard
+  private let file: CloudFile
+
+  /// The address that the service, or the registering, is for.
+  private var address: CloudAddress?
+  private var service: SyncService<Store>?
+  /// Counts services: what an earlier one still has to say is not heard.
+  private var generation = 0
+  private var pumps: [Task<Void, Never>] = []
+  private var registering: Task<Void, Never>?
+  /// One try to register, shared by all who wait for it.
+  private var registration: Task<CloudCredentials, any Error>?
+  private var last: Task<Void, Never>?
+
+  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, board: CloudBoard) {
+    self.core = core
+    self.progress = progress
+    self.wallet = wallet
+    self.board = board
+    file = CloudFile(url: core.store.url.appendingPathComponent("cloud.json"))
+  }
+
+  static var platformName: String {
+    #if os(macOS)
+    "Mac"
+    #elseif os(iOS)
+    "iPhone or iPad"
+    #elseif os(tvOS)
+    "Apple TV"
+    #elseif os(visionOS)
+    "Apple Vision"
+    #elseif os(watchOS)
+    "Apple Watch"
+    #elseif os(Windows)
+    "Windows"
+    #elseif os(Android)
+    "Android"
+    #else
+    "Linux"
+    #endif
+  }
+
+  // MARK: What is wanted, and what is
+
+  /// Makes what is what is wanted; calls run one after the other.
+  func reconcile() async {
+    let before = last
+    let task = Task {
+      await before?.value
+      await self.bringAbout(self.board.wish)
+    }
+    last = task
+    await task.value
+  }
+
+  private func bringAbout(_ wish: CloudBoard.Wish) async {
+    guard !wish.isClosed, let wanted = wish.address else {
+      await end()
+      board.post(.off)
+      if wish.isClosed { board.finish() }
+      return
+    }
+    if !wanted.isSame(as: address) {
+      await end()
+      address = wanted
+    }
+    guard wish.isEnabled else {
+      registering?.cancel()
+      registering = nil
+      await service?.pause()
+      board.post(.paused)
+      return
+    }
+    do {
+      if let service {
+        try await service.start()
+        return
+      }
+      switch wanted.kind {
+      case .transport(let transport, let container, _): try await begin(transport, container)
+      case .server(let server):
+        guard let known = try file.read(), known.credentials.url == server.url else { return keepRegistering() }
+        try await begin(HTTPTransport(known.credentials), known.credentials.container, rebinding: known.isJoining)
+        if known.isJoining { try file.write(CloudFile.Contents(credentials: known.credentials)) }
+      }
+    } catch {
+      failed(error)
+    }
+  }
+
+  private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
+    let service = SyncService(store: core.store, transport: transport, container: container)
+    self.service = service
+    // Listened to before it starts, so that no news is missed.
+    let statuses = service.statuses
+    let news = service.news
+    generation += 1
+    let generation = generation
+    pumps = [
+      Task { for await status in statuses { self.heard(status, of: generation) } },
+      Task { for await item in news { self.heard(item, of: generation) } },
+    ]
+    core.onCommit { service.committed() }
+    try await service.start(rebinding: rebinding)
+  }
+
+  private func end() async {
+    registering?.cancel()
+    registering = nil
+    core.onCommit {}
+    await service?.stop()
+    service = nil
+    // Not waited for: reading a stream takes one of the threads that all tasks share, and `close` may be blocking them.
+    generation += 1
+    for pump in pumps { pump.cancel() }
+    pumps = []
+    address = nil
+  }
+
+  private func failed(_ error: any Error) {
+    let error = GameDataError.translated(error)
+    if let error = error as? GameDataError, error.code == .refused {
+      board.post(.refused(reason: error.message))
+    } else if error is StoreError {
+      board.post(.storeFailed(reason: String(describing: error)))
+    } else {
+      board.post(.waiting(reason: String(describing: error)))
+    }
+  }
+
+  // MARK: Registering
+
+  private func keepRegistering() {
+    guard registering == nil else { return }
+    board.post(.connecting)
+    registering = Task {
+      var pause = Self.firstPause
+      while !Task.isCancelled {
+        do {
+          _ = try await self.register()
+          self.registering = nil
+          return await self.reconcile()
+        } catch {
+          guard !Task.isCancelled else { return }
+          self.failed(error)
+          // Asking again won't help; `sendNow` and `join` may.
+          if (error as? GameDataError)?.code == .refused { return }
+        }
+        // Many devices whose server comes back must not all come at once.
+        let jittered = Double.random(in: pause / 2...pause)
+        do { try await Task.sleep(for: .seconds(jittered)) } catch { return }
+        pause = min(pause * 2, Self.longestPause)
+      }
+    }
+  }
+
+  /// The credentials; makes this device known if it isn't yet. Tries once.
+  private func register() async throws -> CloudCredentials {
+    let server = try server()
+    if let known = try file.read(), known.credentials.url == server.url { return known.credentials }
+    if let registration { return try await registration.value }
+    let name = board.wish.deviceName
+    let file = file
+    let task = Task {
+      do {
+        let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
+        try file.write(CloudFile.Contents(credentials: credentials))
+        return credentials
+      } catch {
+        throw GameDataError.translated(error)
+      }
+    }
+    registration = task
+    defer { registration = nil }
+    return try await task.value
+  }
+
+  private func server() throws -> CloudServer {
+    guard case .server(let server)? = address?.kind else { throw GameDataError.notConnected }
+    return server
+  }
+
+  // MARK: What a game calls
+
+  func sendNow() async throws {
+    let service = try await connected()
+    do {
+      try await service.sendNow()
+    } catch {
+      throw GameDataError.translated(error)
+    }
+  }
+
+  func pairingCode() async throws -> String {
+    await reconcile()
+    let credentials = try await register()
+    do {
+      return try await HTTPAccount.pairingCode(for: credentials).code
+    } catch {
+      throw GameDataError.translated(error)
+    }
+  }
+
+  func join(_ code: String) async throws {
+    await reconcile()
+    let server = try server()
+    registering?.cancel()
+    registering = nil
+    do {
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey)
+        .join(code: code, name: board.wish.deviceName)
+      // Written down first: a crash from here on must not leave the store with one player and the token of another.
+      try file.write(CloudFile.Contents(credentials: credentials, isJoining: true))
+      await end()
+    } catch {
+      // Whatever was under way before goes on.
+      await reconcile()
+      throw GameDataError.translated(error)
+    }
+    await reconcile()
+  }
+
+  /// The running service; registers first where that has not succeeded yet.
+  private func connected() async throws -> SyncService<Store> {
+    await reconcile()
+    if let service { return service }
+    guard address != nil else { throw GameDataError.notConnected }
+    guard board.wish.isEnabled else {
+      throw GameDataError(.notConnected, "the cloud is switched off: set `isEnabled` first")
+    }
+    _ = try await register()
+    await reconcile()
+    guard let service else { throw GameDataError.notConnected }
+    return service
+  }
+
+  // MARK: News
+
+  private func heard(_ status: SyncStatus, of generation: Int) {
+    if generation == self.generation { board.post(CloudStatus(status)) }
+  }
+
+  private func heard(_ news: EngineNews, of generation: Int) {
+    guard generation == self.generation else { return }
+    switch news {
+    case .slots(let names): core.changes.send(.slots(names))
+    case .cells(let keys): received(keys)
+    case .caughtUp: received([])
+    case .wallet:
+      wallet.invalidate()
+      core.changes.send(.wallet)
+    case .decisions(let decisions):
+      wallet.invalidate()
+      core.changes.send(.decisions(decisions.map(WalletVerdict.init)))
+    case .acknowledged: break
+    case .refused(let refusals):
+      for refusal in refusals {
+        core.report(
+          Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
+      }
+    case .damaged(let hash):
+      core.report(
+        Incident(
+          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
+    }
+  }
+
+  private func received(_ keys: [CellKey]) {
+    do {
+      try progress.received(keys)
+    } catch {
+      // The store closes under the last news; what it holds is read at the next opening.
+      core.report(
+        Incident(kind: .damagedVersion, message: "what arrived can't be read: \(error)", date: core.now))
+    }
+  }
+}

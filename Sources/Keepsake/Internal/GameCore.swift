@@ -1,0 +1,228 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+
+/// What the parts of a game's data share: the store, the clock, the news, and the one way by which all of them commit.
+final class GameCore: Sendable {
+  /// One save on its way into a commit.
+  struct Save: Sendable {
+    enum Payload: Sendable {
+      /// Encoded by the caller; hashed and compressed later, off its thread.
+      case bytes(Data)
+      /// What an earlier version holds.
+      case contents([ContentHash], length: Int)
+      case tombstone
+    }
+    var lineage: SlotLineages.Snapshot
+    var payload: Payload
+    var metadata: SaveMetadata
+    /// Set where it isn't what the lineage says: a delete, a restore, the answer to a conflict.
+    var basis: SaveBasis?
+
+    var slot: String { lineage.slot }
+  }
+
+  /// What a commit made.
+  struct Committed: Sendable {
+    /// In the order of the saves.
+    var versions: [Version] = []
+    /// The cells that it wrote to, as they are now.
+    var cells: [CellUpdate] = []
+  }
+
+  /// The most incidents that are remembered: a game that asks now and then misses none, one that never asks isn't flooded.
+  static let maximumIncidents = 100
+
+  let store: Store
+  let environment: GameEnvironment
+  let lineages = SlotLineages()
+  let changes = Broadcast<GameChange>()
+  private let incidentLog = Mutex<[Incident]>([])
+  /// Called after each commit that the cloud may have to hear of.
+  private let committed = Mutex<@Sendable () -> Void>({})
+
+  init(store: Store, environment: GameEnvironment) {
+    self.store = store
+    self.environment = environment
+  }
+
+  func onCommit(_ body: @escaping @Sendable () -> Void) { committed.withLock { $0 = body } }
+
+  func noteCommit() {
+    let body = committed.withLock { $0 }
+    body()
+  }
+
+  // MARK: Commits
+
+  /// Hands everything to the store as one commit: all of it or nothing. Returns before it is durable.
+  ///
+  /// Throws for what can be seen to be wrong at once. The versions are in the order of `saves`; a save that changes nothing
+  /// gives the version that is there already.
+  func commit(
+    saves: [Save] = [], cells: [CellDraft] = [], wallet: [WalletOperation] = []
+  ) throws -> PendingCommit<Committed> {
+    let now = environment.nowMilliseconds()
+    for save in saves { try check(save, now: now) }
+    var contents: [SubmittedContent] = []
+    for save in saves {
+      if case .bytes(let bytes) = save.payload { contents.append(SubmittedContent(slot: save.slot, bytes: bytes)) }
+    }
+    let undo = Mutexed<[@Sendable () -> Void]>([])
+    let writer = store.writer
+    let pending: PendingCommit<Committed> = try translating {
+      try store.submit(
+        contents,
+        reverted: { for step in undo.value.reversed() { step() } },
+        finished: { [weak self] error in self?.finished(saves, error) }
+      ) { [lineages] transaction, kept in
+        let steps = Mutexed<[@Sendable () -> Void]>([])
+        do {
+          let committed = try Self.apply(
+            saves, kept, cells, wallet, now: now, writer: writer, lineages, steps, in: &transaction)
+          undo.value = steps.value
+          return committed
+        } catch {
+          for step in steps.value.reversed() { step() }
+          throw GameDataError.translated(error)
+        }
+      }
+    }
+    for save in saves { lineages.setPending(pending, in: save.slot) }
+    return pending
+  }
+
+  /// Runs within the store's transaction, in the order of the commits.
+  private static func apply(
+    _ saves: [Save], _ kept: [KeptContent], _ cells: [CellDraft], _ wallet: [WalletOperation], now: Int64,
+    writer: WriterID, _ lineages: SlotLineages, _ undo: Mutexed<[@Sendable () -> Void]>,
+    in transaction: inout StoreTransaction
+  ) throws -> Committed {
+    var random = SystemRandomNumberGenerator()
+    var kept = kept[...]
+    var draft = CommitDraft(cells: cells, wallet: wallet)
+    var ids: [VersionID] = []
+    for save in saves {
+      let contents: [ContentHash]
+      let length: Int
+      switch save.payload {
+      case .bytes:
+        guard let content = kept.popFirst() else { throw StoreError(.io, "a commit lost its bytes") }
+        (contents, length) = ([content.hash], content.length)
+      case .contents(let hashes, let bytes): (contents, length) = (hashes, bytes)
+      case .tombstone: (contents, length) = ([], 0)
+      }
+      let basis = save.basis ?? lineages.basis(of: save.lineage)
+      if case .bytes = save.payload, let same = try unchanged(basis, contents, save, in: transaction) {
+        ids.append(same)
+        continue
+      }
+      let id = VersionID(using: &random)
+      ids.append(id)
+      draft.saves.append(
+        SaveDraft(
+          id: id, slot: save.slot, basis: basis, contents: contents, length: length, metadata: save.metadata,
+          savedAtMilliseconds: now, tombstone: save.payload.isTombstone))
+      let before = lineages.saved(save.lineage, as: id)
+      let slot = save.slot
+      undo.value.append { lineages.restore(slot, to: before) }
+    }
+    if !draft.saves.isEmpty || !draft.cells.isEmpty || !draft.wallet.isEmpty {
+      try DeviceCommit.apply(draft, now: now, writer: writer, in: &transaction, using: &random)
+    }
+    let versions = try ids.map { id in
+      guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is gone") }
+      return Version(version)
+    }
+    let updates = try cells.compactMap { draft in
+      try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) }
+    }
+    return Committed(versions: versions, cells: updates)
+  }
+
+  /// The version that the slot shows already, if the save would only repeat it.
+  private static func unchanged(
+    _ basis: SaveBasis, _ contents: [ContentHash], _ save: Save, in transaction: StoreTransaction
+  ) throws -> VersionID? {
+    guard case .versions(let ids) = basis, ids.count == 1, let id = ids.first,
+      let version = try transaction.version(id), !version.record.tombstone, version.record.contents == contents,
+      version.record.metadata == save.metadata, try transaction.heads(of: save.slot).contains(id)
+    else { return nil }
+    return id
+  }
+
+  private func check(_ save: Save, now: Int64) throws {
+    var record = VersionRecord(
+      id: VersionID(high: 0, low: 0), slot: save.slot, covers: [], contents: [], length: 0, metadata: save.metadata,
+      savedAtMilliseconds: now, writer: store.writer, provisional: false)
+    if case .bytes(let bytes) = save.payload {
+      record.length = bytes.count
+      guard bytes.count <= EncodedContent.maximumContentBytes else {
+        throw GameDataError(
+          .tooLarge,
+          "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
+      }
+    }
+    if let refusal = ExchangeRules.objection(to: record) {
+      throw GameDataError(
+        refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
+    }
+  }
+
+  private func finished(_ saves: [Save], _ error: (any Error)?) {
+    guard let error else { return noteCommit() }
+    report(
+      Incident(
+        kind: .failedCommit, slot: saves.first?.slot, message: "a save could not be kept: \(error)", date: now))
+  }
+
+  // MARK: Incidents and errors
+
+  var now: Date { Date(timeIntervalSince1970: Double(environment.nowMilliseconds()) / 1000) }
+
+  var incidents: [Incident] { incidentLog.withLock { $0 } }
+
+  /// Remembers an incident, and tells of it once: a damaged save is found at each load.
+  func report(_ incident: Incident) {
+    let isNew = incidentLog.withLock { log in
+      let known = log.contains {
+        $0.kind == incident.kind && $0.version == incident.version && $0.slot == incident.slot
+          && $0.message == incident.message
+      }
+      guard !known else { return false }
+      log.append(incident)
+      if log.count > Self.maximumIncidents { log.removeFirst() }
+      return true
+    }
+    if isNew { changes.send(.incident(incident)) }
+  }
+
+  /// Runs `body` and turns what the floors below throw for themselves into errors that a game can see.
+  func translating<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      throw GameDataError.translated(error)
+    }
+  }
+}
+
+extension GameCore.Save.Payload {
+  fileprivate var isTombstone: Bool {
+    if case .tombstone = self { return true }
+    return false
+  }
+}
+
+/// A value behind a lock, for closures that share it.
+final class Mutexed<Value: Sendable>: Sendable {
+  private let mutex: Mutex<Value>
+
+  init(_ value: Value) { mutex = Mutex(value) }
+
+  var value: Value {
+    get { mutex.withLock { $0 } }
+    set { mutex.withLock { $0 = newValue } }
+  }
+}

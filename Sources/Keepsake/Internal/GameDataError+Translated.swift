@@ -1,0 +1,43 @@
+import KeepsakeReplication
+import KeepsakeSync
+
+extension GameDataError {
+  /// The errors of replication as a game sees them; others unchanged.
+  static func translated(_ error: any Error) -> any Error {
+    switch error {
+    case let error as WalletError:
+      if case .insufficientRights(_, let spendable, let balance) = error {
+        return GameDataError(.insufficient(spendable: spendable, balance: balance), error.description)
+      }
+      return GameDataError(.misuse, error.description)
+    case let error as CellError:
+      if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }
+      return GameDataError(.misuse, error.description)
+    case let error as CommitError: return GameDataError(.misuse, error.description)
+    case let error as AccountError:
+      switch error.code {
+      case .codeUnknown, .tooManyGuesses, .unauthorized: return GameDataError(.refused, error.message)
+      case .failed(let failure): return GameDataError(failure)
+      }
+    case let error as SyncError:
+      switch error {
+      case .notRunning: return GameDataError.notConnected
+      case .otherContainer, .refused: return GameDataError(.refused, error.description)
+      case .transport(let failure): return GameDataError(failure)
+      case .store(let cause): return translated(cause)
+      }
+    default: return error
+    }
+  }
+
+  static var notConnected: GameDataError {
+    GameDataError(.notConnected, "there is no cloud to talk to: call `connect` first")
+  }
+
+  private init(_ failure: TransportFailure) {
+    switch failure.kind {
+    case .unreachable, .interrupted, .server: self.init(.unreachable, failure.message)
+    case .unauthorized, .rejected: self.init(.refused, failure.message)
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+
+/// Knows, for each slot, which versions the running game's state came from: what its next save replaces.
+///
+/// That is what the game loaded, or its own newest save since; never what has meanwhile arrived. It belongs to the process,
+/// not to the store: a game that starts again loads again.
+final class SlotLineages: Sendable {
+  /// Where a capture stands, fixed when it is made.
+  struct Snapshot: Sendable {
+    var slot: String
+    /// Counts the loads: a save made before a load is no basis for one made after it.
+    var load: UInt64
+    var loaded: SaveBasis
+  }
+  /// The newest save that a load was followed by.
+  struct Saved: Sendable {
+    var load: UInt64
+    var id: VersionID
+  }
+
+  private struct Lineage {
+    var load: UInt64 = 0
+    var loaded: SaveBasis = .everyHead
+    var saved: Saved?
+    var pending: PendingCommit<GameCore.Committed>?
+  }
+  private let lineages = Mutex<[String: Lineage]>([:])
+
+  /// The game took what these versions made: its next save replaces them.
+  func loaded(_ slot: String, _ basis: SaveBasis) {
+    lineages.withLock { lineages in
+      lineages[slot, default: Lineage()].load += 1
+      lineages[slot, default: Lineage()].loaded = basis
+    }
+  }
+
+  func snapshot(_ slot: String) -> Snapshot {
+    lineages.withLock { lineages in
+      let lineage = lineages[slot] ?? Lineage()
+      return Snapshot(slot: slot, load: lineage.load, loaded: lineage.loaded)
+    }
+  }
+
+  /// What the capture replaces. Called in the order of the commits, when those before it are decided: a capture that failed
+  /// is no basis.
+  func basis(of snapshot: Snapshot) -> SaveBasis {
+    lineages.withLock { lineages in
+      if let saved = lineages[snapshot.slot]?.saved, saved.load == snapshot.load { return .versions([saved.id]) }
+      return snapshot.loaded
+    }
+  }
+
+  /// Remembers a save; gives what was remembered before, for `restore`.
+  func saved(_ snapshot: Snapshot, as id: VersionID) -> Saved? {
+    lineages.withLock { lineages in
+      let before = lineages[snapshot.slot]?.saved
+      lineages[snapshot.slot, default: Lineage()].saved = Saved(load: snapshot.load, id: id)
+      return before
+    }
+  }
+
+  func restore(_ slot: String, to before: Saved?) {
+    lineages.withLock { $0[slot, default: Lineage()].saved = before }
+  }
+
+  /// The capture made last, for a load that has to come after it.
+  func setPending(_ pending: PendingCommit<GameCore.Committed>, in slot: String) {
+    lineages.withLock { $0[slot, default: Lineage()].pending = pending }
+  }
+
+  func takePending(in slot: String) -> PendingCommit<GameCore.Committed>? {
+    lineages.withLock { lineages in
+      defer { lineages[slot]?.pending = nil }
+      return lineages[slot]?.pending
+    }
+  }
+}

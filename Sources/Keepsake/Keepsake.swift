@@ -1,0 +1,4 @@
+// What a game imports: one module, with the archive, the names of versions and contents, and the store's errors in it.
+@_exported public import KeepsakeArchive
+@_exported public import KeepsakeReplication
+@_exported public import KeepsakeStore

@@ -1,0 +1,195 @@
+public import KeepsakeArchive
+import KeepsakeReplication
+import KeepsakeStore
+
+/// The saved games.
+///
+///     var world = try game.saves.load(.main) ?? World()
+///     try game.saves.capture(world, to: .main)              // returns at once
+///     try await game.saves.save(world, to: .main)           // returns when it is durable
+///
+/// Values are encoded and decoded on the caller's thread; only bytes cross to others, so they need not be `Sendable`. What
+/// a save replaces is what the game loaded, or its own newest save since, never what arrived meanwhile: that stays beside it
+/// as a conflict, and the slot's policy says what `load` makes of it.
+public final class SaveSlots: Sendable {
+  let core: GameCore
+
+  init(core: GameCore) { self.core = core }
+
+  // MARK: Saving
+
+  /// Takes the value as it is now and returns; it is durable when the `Pending` says so.
+  ///
+  /// Costs the encoding on this thread. A value equal to the slot's newest version, with equal metadata, writes nothing.
+  /// Throws `ArchiveError` if it can't be encoded and `GameDataError` if it is too large. Blocks only when 64 captures or
+  /// 256 MiB wait for the disk.
+  @discardableResult
+  public func capture<Value: Archivable>(
+    _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
+  ) throws -> Pending<Version> {
+    Pending(try commit(save(value, to: slot, metadata)))
+  }
+
+  /// Saves the value and returns when it is durable. Encodes on the caller's actor.
+  @discardableResult
+  public nonisolated(nonsending) func save<Value: Archivable>(
+    _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
+  ) async throws -> Version {
+    try await capture(value, to: slot, metadata).value
+  }
+
+  /// Empties the slot, on every device, durably. What stood there stays in the history.
+  ///
+  /// A save made elsewhere without knowing of the delete brings the slot back.
+  @discardableResult
+  public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
+    let save = GameCore.Save(
+      lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), basis: .everyHead)
+    return try commit(save).wait()
+  }
+
+  func save<Value: Archivable>(
+    _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
+  ) throws -> GameCore.Save {
+    let bytes = try Archive.encode(value, writer: core.store.writer.value)
+    return GameCore.Save(lineage: core.lineages.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
+  }
+
+  func commit(_ save: GameCore.Save) throws -> PendingCommit<Version> {
+    try core.commit(saves: [save]).map { committed in
+      guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
+      return version
+    }
+  }
+
+  // MARK: Loading
+
+  /// The saved game; nil if the slot is empty or deleted, as on the first run.
+  ///
+  /// Captures made before are waited for. Where devices saved without knowing of each other, the slot's policy makes one
+  /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
+  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program or another type: the next save
+  /// then stands beside them and replaces nothing.
+  public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
+    let reading = try read(slot)
+    do {
+      let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
+      let value = try resolver.value()
+      core.lineages.loaded(slot.name, .versions(resolver.basis))
+      return value
+    } catch {
+      core.lineages.loaded(slot.name, .versions([]))
+      throw error
+    }
+  }
+
+  /// The saves that stand beside each other in the slot; nil if there is no conflict.
+  ///
+  /// With any policy: those that merge or choose by themselves still let the game show what they did.
+  public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
+    let reading = try read(slot)
+    guard reading.sides.count > 1 else { return nil }
+    let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
+    return Conflict(
+      sides: try reading.sides.map { side in
+        Conflict.Side(version: Version(side.version), value: try resolver.decode(side))
+      },
+      ancestor: try resolver.ancestor(), heads: reading.basis, slot: slot.name)
+  }
+
+  /// Ends a conflict with `value`: one of its sides, or what the game made of them. Replaces every side that `conflict`
+  /// showed; what arrived since stands beside it.
+  @discardableResult
+  public func resolve<Value: Archivable>(
+    _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
+  ) throws -> Pending<Version> {
+    let basis = SaveBasis.versions(conflict.heads)
+    core.lineages.loaded(conflict.slot, basis)
+    let bytes = try Archive.encode(value, writer: core.store.writer.value)
+    return Pending(
+      try commit(
+        GameCore.Save(lineage: core.lineages.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata)))
+  }
+
+  private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
+    try waitForCaptures(in: slot.name)
+    let reading = try core.store.read { transaction in
+      try SlotReading.read(slot.name, policy: slot.policy.order, in: transaction)
+    }
+    for damage in reading.damage {
+      core.report(
+        Incident(
+          kind: .damagedVersion, slot: slot.name, version: damage.version, usedInstead: damage.usedInstead,
+          message: damage.message, date: core.now))
+    }
+    if reading.sides.isEmpty, let damage = reading.damage.first {
+      core.lineages.loaded(slot.name, .versions([]))
+      throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
+    }
+    return reading
+  }
+
+  /// What was captured before comes before what is read now. A capture that failed has told so itself.
+  private func waitForCaptures(in slot: String) throws {
+    guard let pending = core.lineages.takePending(in: slot) else { return }
+    do {
+      _ = try pending.wait()
+    } catch {
+      return
+    }
+  }
+
+  // MARK: Lists and history
+
+  /// Every slot that has a save, sorted by name. Costs one small read a slot.
+  public func list() throws -> [SlotSummary] {
+    try core.store.read { transaction in
+      try transaction.slots().compactMap { name in
+        let view = try Resolution.view(of: name, in: transaction)
+        guard let winner = view.winner, let current = try transaction.version(winner.id) else { return nil }
+        return SlotSummary(name: name, current: Version(current), isConflicted: view.isConflict)
+      }
+    }
+  }
+
+  /// The versions that are kept of a slot, the one known last first; deletes included.
+  public func history<Value: Archivable>(of slot: Slot<Value>) throws -> [Version] {
+    try history(of: slot.name)
+  }
+
+  /// The same by name, for tools.
+  public func history(of slot: String) throws -> [Version] {
+    try core.store.read { try $0.history(of: slot).map(Version.init) }
+  }
+
+  /// One version as it was saved, whatever stands in the slot now. Changes nothing.
+  public func value<Value: Archivable>(
+    of version: VersionID, in slot: Slot<Value>, context: Any? = nil
+  ) throws -> Value {
+    let side = try core.store.read { transaction in
+      try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
+    }
+    return try Archive.decode(Value.self, from: side.bytes, context: context)
+  }
+
+  /// Brings a version back as the slot's newest, durably. What it replaces stays in the history. Load the slot afterwards.
+  @discardableResult
+  public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
+    let side = try core.store.read { transaction in
+      // Read whole, so that nothing damaged is brought back.
+      try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
+    }
+    let record = side.version.record
+    let save = GameCore.Save(
+      lineage: core.lineages.snapshot(slot.name), payload: .contents(record.contents, length: record.length),
+      metadata: record.metadata, basis: .everyHead)
+    return try commit(save).wait()
+  }
+
+  private func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
+    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone else {
+      throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")
+    }
+    return version.record
+  }
+}

@@ -1,0 +1,48 @@
+public import Foundation
+public import KeepsakeReplication
+
+/// One version of a saved game, without its bytes.
+public struct Version: Sendable, Hashable, Identifiable {
+  public enum State: String, Sendable, Hashable {
+    /// Durable here, on its way to the cloud or waiting for one.
+    case queued
+    /// The cloud has it too.
+    case stored
+  }
+
+  public let id: VersionID
+  /// The slot's name.
+  public let slot: String
+  /// By the clock of the device that saved it.
+  public let savedAt: Date
+  public let metadata: SaveMetadata
+  /// Bytes of the save.
+  public let length: Int
+  /// Whether it is a delete.
+  public let isDeleted: Bool
+  public let state: State
+
+  package init(_ version: StoredVersion) {
+    let record = version.record
+    id = record.id
+    slot = record.slot
+    savedAt = Date(timeIntervalSince1970: Double(record.savedAtMilliseconds) / 1000)
+    metadata = record.metadata
+    length = record.length
+    isDeleted = record.tombstone
+    // A version that was replaced before anybody else could know it is never sent.
+    state = version.acknowledged && version.offered ? .stored : .queued
+  }
+}
+
+/// A slot as a list shows it.
+public struct SlotSummary: Sendable, Hashable, Identifiable {
+  /// The slot's name.
+  public let name: String
+  /// What `load` would give, where the policy chooses by progress.
+  public let current: Version
+  /// Devices saved without knowing of each other, and it is not resolved yet.
+  public let isConflicted: Bool
+
+  public var id: String { name }
+}

@@ -1,0 +1,30 @@
+/// What an archive may take at most; passing a limit is a typed error, never a crash.
+public struct ArchiveLimits: Sendable, Equatable {
+  /// Bytes of a whole archive. 256 MiB is the largest saved game that the store takes by default.
+  public var archiveBytes = 256 << 20
+  /// Nested collections, enums and hand-written values. Each level takes a few stack frames, in a debug build about
+  /// 2 KiB, and a secondary thread has 512 KiB on some platforms.
+  public var depth = 160
+  /// Objects with an identity. Each costs a table entry before its first field is read.
+  public var objects = 16 << 20
+  /// Bytes of one string or data value.
+  public var stringBytes = 64 << 20
+  /// Types described in one archive; real games have some hundreds.
+  public var types = 16_384
+  /// Fields or cases of one type, and keys of hand-written types.
+  public var fields = 16_384
+
+  public init() {}
+
+  /// The limits used where none are given.
+  public static let standard = ArchiveLimits()
+
+  /// How deeply a type expression such as `[[Int?]]` may nest; Swift source never comes near.
+  static let typeDepth = 64
+  /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
+  /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
+  static let describedLevels = 4
+  /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
+  /// archive can't ask for a large allocation.
+  @usableFromInline static let reservedElements = 1 << 16
+}

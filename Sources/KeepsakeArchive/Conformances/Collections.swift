@@ -1,0 +1,130 @@
+/// A byte 0 or 1 and the value; an optional reference is just its number, 0 for none.
+extension Optional: Archivable where Wrapped: Archivable {
+  public static var archiveName: String { Wrapped.archiveName + "?" }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.optional, Wrapped.self) }
+  @inlinable public static var archiveIsKeyed: Bool { false }
+
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws { try Wrapped.archiveWriteOptional(self, to: &writer) }
+
+  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Wrapped.archiveReadOptional(from: &reader) }
+
+  public static var archiveHasMergeRules: Bool { Wrapped.archiveHasMergeRules }
+
+  /// Two values merge by their fields; one value is better than none.
+  public mutating func mergeFields(from other: Wrapped?, ancestor: Wrapped??) {
+    guard let theirs = other else { return }
+    guard var mine = self else {
+      self = theirs
+      return
+    }
+    mine.mergeFields(from: theirs, ancestor: ancestor ?? nil)
+    self = mine
+  }
+}
+
+/// A count and the elements.
+extension Array: Archivable where Element: Archivable {
+  public static var archiveName: String { "[" + Element.archiveName + "]" }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.array, Element.self) }
+  @inlinable public static var archiveIsKeyed: Bool { false }
+
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+    writer.putVarint(UInt64(count))
+    if Element.archiveBlockCode != 0 {
+      withUnsafeBytes { writer.putBlock($0, code: Element.archiveBlockCode, count: count) }
+      return
+    }
+    try writer.descend()
+    for element in self { try Element.archiveWrite(element, to: &writer) }
+    writer.ascend()
+  }
+
+  @inlinable public init(from reader: inout ArchiveReader) throws {
+    let element = try reader.enterList(.array)
+    let count = try reader.takeCount()
+    if Element.archiveBlockCode != 0 {
+      let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
+      try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
+        // Numbers only: any bytes are a value, and there is nothing to release if a conversion throws.
+        try block.copy(to: UnsafeMutableRawBufferPointer(buffer))
+        initialized = count
+      }
+      return
+    }
+    self.init()
+    reserveCapacity(Swift.min(count, ArchiveLimits.reservedElements))
+    try reader.descend()
+    for _ in 0..<count {
+      reader.current = element
+      append(try Element.archiveRead(from: &reader))
+    }
+    reader.ascend()
+  }
+}
+
+/// A count and the elements in the order of their bytes, so that equal sets give equal bytes in every process.
+extension Set: Archivable where Element: Archivable {
+  public static var archiveName: String { "Set<" + Element.archiveName + ">" }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.set, Element.self) }
+  public static var archiveIsKeyed: Bool { false }
+
+  public func encode(to writer: inout ArchiveWriter) throws {
+    writer.putVarint(UInt64(count))
+    try writer.descend()
+    try writer.writeSorted(Swift.Array(self)) { _, _ in }
+    writer.ascend()
+  }
+
+  public init(from reader: inout ArchiveReader) throws {
+    let element = try reader.enterList(.set)
+    let count = try reader.takeCount()
+    self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
+    try reader.descend()
+    for _ in 0..<count {
+      reader.current = element
+      guard insert(try Element.archiveRead(from: &reader)).inserted else { throw reader.damaged("A set has an element twice") }
+    }
+    reader.ascend()
+  }
+}
+
+/// A count and the pairs in the order of their keys' bytes.
+extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
+  public static var archiveName: String { "[" + Key.archiveName + ": " + Value.archiveName + "]" }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.dictionary(Key.self, Value.self) }
+  public static var archiveIsKeyed: Bool { false }
+
+  public func encode(to writer: inout ArchiveWriter) throws {
+    writer.putVarint(UInt64(count))
+    try writer.descend()
+    let pairs = Swift.Array(self)
+    try writer.writeSorted(pairs.map(\.key)) { writer, index in
+      try Value.archiveWrite(pairs[index].value, to: &writer)
+    }
+    writer.ascend()
+  }
+
+  public init(from reader: inout ArchiveReader) throws {
+    let (key, value) = try reader.enterDictionary()
+    let count = try reader.takeCount()
+    self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
+    try reader.descend()
+    for _ in 0..<count {
+      reader.current = key
+      let newKey = try Key.archiveRead(from: &reader)
+      reader.current = value
+      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil else {
+        throw reader.damaged("A dictionary has a key twice")
+      }
+    }
+    reader.ascend()
+  }
+}
+
+extension ArchiveReader {
+  mutating func enterDictionary() throws -> (Int32, Int32) {
+    if isExact { return (0, 0) }
+    let key = try enterMappedList(.dictionary)
+    return (key, core.file.nodes[Int(current)].second)
+  }
+}

@@ -1,0 +1,33 @@
+/// A string is its length in bytes and its UTF-8.
+extension String: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  @inlinable public static var archiveIsKeyed: Bool { false }
+
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+    var copy = self
+    try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }
+  }
+
+  @inlinable public init(from reader: inout ArchiveReader) throws {
+    if !reader.isExact { try reader.expect(.string) }
+    let bytes = try reader.takeBytes(try reader.takeLength())
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw reader.damaged("A string is not valid UTF-8") }
+    self = text
+  }
+}
+
+/// A character is a string of exactly one.
+extension Character: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  public static var archiveIsKeyed: Bool { false }
+
+  public func encode(to writer: inout ArchiveWriter) throws { try String(self).encode(to: &writer) }
+
+  public init(from reader: inout ArchiveReader) throws {
+    let text = try String(from: &reader)
+    guard let first = text.first, text.count == 1 else {
+      throw ArchiveError(.mismatch, "The saved text is not one character", offset: reader.offset)
+    }
+    self = first
+  }
+}

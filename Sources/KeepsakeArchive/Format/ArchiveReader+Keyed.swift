@@ -1,0 +1,112 @@
+/// The fields of a hand-written value, found before its initialiser runs.
+struct KeyedFields {
+  struct Entry {
+    let key: String
+    let node: Int32
+    let start: UnsafeRawPointer
+  }
+
+  let entries: [Entry]
+  let version: Int
+}
+
+extension ArchiveReader {
+  /// The version of the type that wrote the value: 1 unless its `archiveVersion` says otherwise.
+  public var savedVersion: Int { keyed?.version ?? 1 }
+
+  /// The keys that the value was saved with, in the order in which they were written.
+  public var keys: [String] { keyed?.entries.map(\.key) ?? [] }
+
+  /// Reads the value under a key. Throws `missingField` where there is none.
+  public mutating func decode<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T {
+    guard let value = try decodeIfPresent(type, forKey: key) else {
+      throw ArchiveError(.missingField, "The archive has no value under this key", field: key, offset: offset)
+    }
+    return value
+  }
+
+  /// Reads the value under a key, or gives a default where there is none.
+  public mutating func decode<T: Archivable>(
+    _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
+  ) throws -> T {
+    try decodeIfPresent(type, forKey: key) ?? value()
+  }
+
+  /// Reads the value under a key; nil where there is none.
+  public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
+    guard let keyed else {
+      throw ArchiveError(.unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
+    }
+    guard let entry = keyed.entries.first(where: { $0.key == key }) else { return nil }
+    let outer = (cursor, isExact, current, depth)
+    defer {
+      (cursor, isExact, current, depth) = outer
+      self.keyed = keyed
+    }
+    cursor = entry.start
+    isExact = false
+    current = entry.node
+    self.keyed = nil
+    do {
+      return try T.archiveRead(from: &self)
+    } catch var error as ArchiveError {
+      if error.field == nil { error.field = key }
+      throw error
+    }
+  }
+
+  @usableFromInline mutating func readKeyed<T: Archivable>(_ type: T.Type) throws -> T {
+    try openKeyed(type) { try T(from: &$0) }
+  }
+
+  mutating func openKeyed<T: Archivable, R>(_ type: T.Type, _ body: (inout ArchiveReader) throws -> R) throws -> R {
+    try descend()
+    let outer = (keyed, isExact, current)
+    if isExact {
+      keyed = KeyedFields(entries: try scanKeyed(), version: T.archiveVersion)
+    } else {
+      try unwrapPresentOptional(T.archiveName)
+      let node = core.file.nodes[Int(current)]
+      guard node.code == .named else { throw mismatch(T.archiveName) }
+      let plan = try core.plan(type, node.first)
+      keyed = KeyedFields(entries: plan.isKeyed ? try scanKeyed() : try scanFields(plan), version: plan.savedVersion)
+    }
+    let end = cursor
+    let value = try body(&self)
+    cursor = end
+    (keyed, isExact, current) = outer
+    ascend()
+    return value
+  }
+
+  /// Passes over a hand-written value and notes where its fields are.
+  mutating func scanKeyed() throws -> [KeyedFields.Entry] {
+    var entries: [KeyedFields.Entry] = []
+    while true {
+      let name = try takeVarint()
+      if name == 0 { return entries }
+      guard name <= UInt64(core.names.count) else { throw damaged("A key is out of range") }
+      let wire = try takeVarint()
+      guard wire < UInt64(core.wires.count) else { throw damaged("The type of a value under a key is out of range") }
+      let length = Int(clamping: try takeFixed(UInt32.self))
+      try need(length)
+      guard entries.count < core.limits.fields else {
+        throw ArchiveError(.limit, "A value has more than \(core.limits.fields) keys", offset: offset)
+      }
+      entries.append(.init(key: core.names[Int(name) - 1], node: core.wires[Int(wire)], start: cursor))
+      cursor += length
+    }
+  }
+
+  /// A value that was written by generated code, read by key.
+  private mutating func scanFields(_ plan: FieldPlan) throws -> [KeyedFields.Entry] {
+    guard plan.cases.isEmpty else { throw mismatch(plan.name) }
+    if plan.isEmptyStruct { _ = try takeByte() }
+    var entries: [KeyedFields.Entry] = []
+    for field in plan.fields where field.deferred == isInReferences {
+      entries.append(.init(key: field.key, node: field.node, start: cursor))
+      try skip(field.node)
+    }
+    return entries
+  }
+}

@@ -1,0 +1,187 @@
+/// Reads values from an archive's bytes.
+///
+/// A hand-written type uses `decode(_:forKey:)`. What else is public is called by generated code and must not be mixed with keys.
+/// Every step is checked against the end of the section, so that damaged bytes give an error and nothing worse.
+public struct ArchiveReader: ~Copyable {
+  @usableFromInline let base: UnsafeRawPointer
+  @usableFromInline var cursor: UnsafeRawPointer
+  @usableFromInline var end: UnsafeRawPointer
+  @usableFromInline let core: ReaderCore
+  /// Whether the value was written by the same declaration, so that no field needs to be looked up.
+  @usableFromInline var isExact: Bool
+  /// The saved type of what is read next; has no meaning while `isExact`.
+  @usableFromInline var current: Int32 = 0
+  @usableFromInline var depth = 0
+  @usableFromInline let depthLimit: Int
+  /// Of the class that is being built: which of the program's fields stand in the references section.
+  var deferred: [Bool] = []
+  var fieldBase = 0
+  /// The fields that a subclass left for its superclass.
+  var passedFields: ArchiveFields?
+  /// Reading the references section.
+  var isInReferences = false
+  var keyed: KeyedFields?
+  var skipDepth = 0
+
+  init(core: ReaderCore, base: UnsafeRawPointer, isExact: Bool) {
+    self.core = core
+    self.base = base
+    self.isExact = isExact
+    cursor = base
+    end = base
+    depthLimit = core.limits.depth
+  }
+
+  /// What the caller handed to `decode` for hooks and hand-written initialisers.
+  public var context: Any? { core.context }
+
+  // MARK: Bytes
+
+  @usableFromInline var offset: Int { cursor - base }
+
+  @usableFromInline func damaged(_ message: String) -> ArchiveError {
+    ArchiveError(.damaged, message, offset: offset)
+  }
+
+  @inlinable @inline(__always) func need(_ bytes: Int) throws {
+    if end - cursor < bytes { throw damaged("The archive ends in the middle of a value") }
+  }
+
+  @inlinable @inline(__always) mutating func takeByte() throws -> UInt8 {
+    try need(1)
+    let value = cursor.load(as: UInt8.self)
+    cursor += 1
+    return value
+  }
+
+  @inlinable @inline(__always) mutating func takeVarint() throws -> UInt64 {
+    try need(1)
+    let first = cursor.load(as: UInt8.self)
+    if first & 1 == 1 {
+      cursor += 1
+      return UInt64(first >> 1)
+    }
+    return try takeLongVarint(first)
+  }
+
+  @usableFromInline mutating func takeLongVarint(_ first: UInt8) throws -> UInt64 {
+    let more = first.trailingZeroBitCount
+    try need(1 + more)
+    if more == 8 {
+      defer { cursor += 9 }
+      return UInt64(littleEndian: (cursor + 1).loadUnaligned(as: UInt64.self))
+    }
+    var word: UInt64 = 0
+    for index in 0...more { word |= UInt64((cursor + index).load(as: UInt8.self)) << UInt64(8 * index) }
+    cursor += more + 1
+    return word >> UInt64(more + 1)
+  }
+
+  @inlinable @inline(__always) mutating func takeFixed<T: FixedWidthInteger>(_: T.Type) throws -> T {
+    try need(MemoryLayout<T>.size)
+    let value = T(littleEndian: cursor.loadUnaligned(as: T.self))
+    cursor += MemoryLayout<T>.size
+    return value
+  }
+
+  @inlinable @inline(__always) mutating func takeFlag() throws -> Bool {
+    let value = try takeByte()
+    if value > 1 { throw damaged("A flag is neither 0 nor 1") }
+    return value == 1
+  }
+
+  /// A count of elements, each of which takes at least one byte.
+  @inlinable @inline(__always) mutating func takeCount() throws -> Int {
+    let count = try takeVarint()
+    guard count <= UInt64(end - cursor) else { throw damaged("A count passes the archive's end") }
+    return Int(count)
+  }
+
+  @inlinable mutating func takeBytes(_ count: Int) throws -> UnsafeRawBufferPointer {
+    try need(count)
+    defer { cursor += count }
+    return UnsafeRawBufferPointer(start: cursor, count: count)
+  }
+
+  /// A length of a string or data value.
+  @inlinable mutating func takeLength() throws -> Int {
+    let count = try takeCount()
+    if count > core.stringLimit {
+      throw ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(core.stringLimit)", offset: offset)
+    }
+    return count
+  }
+
+  @inlinable mutating func descend() throws {
+    depth &+= 1
+    if depth > depthLimit {
+      throw ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep", offset: offset)
+    }
+  }
+
+  @inlinable mutating func ascend() { depth &-= 1 }
+
+  // MARK: For generated code
+
+  /// Reads the next field; only where the archive was written by the same declaration.
+  @inlinable @inline(__always) public mutating func readField<T: Archivable>() throws -> T {
+    try T.archiveRead(from: &self)
+  }
+
+  /// Skips the byte of an empty struct.
+  public mutating func readEmpty() throws { if isExact { _ = try takeByte() } }
+
+  /// Whether a class's field, counted among its own, stands in the references section.
+  public func isDeferred(_ field: Int) -> Bool {
+    let index = fieldBase + field
+    return index < deferred.count && deferred[index]
+  }
+
+  // MARK: Objects
+
+  @inlinable mutating func readReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T {
+    if !isExact { try checkReference(T.archiveName) }
+    guard let object = try takeObject(mustExist: true) else { throw damaged("A required reference is empty") }
+    return try cast(object, to: type)
+  }
+
+  @inlinable mutating func readOptionalReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T? {
+    if !isExact { try checkReference(T.archiveName) }
+    guard let object = try takeObject(mustExist: false) else { return nil }
+    return try cast(object, to: type)
+  }
+
+  /// Whatever the archive says, only an object of the wanted class is handed out.
+  @inlinable @inline(__always) func cast<T: AnyObject>(_ object: AnyObject, to type: T.Type) throws -> T {
+    if Swift.type(of: object) == type { return unsafeDowncast(object, to: type) }
+    guard let typed = object as? T else { throw wrongClass(object, "\(type)") }
+    return typed
+  }
+
+  @usableFromInline func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
+    ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
+  }
+
+  /// The object that the next reference leads to. nil for none, and for one that was only referred to weakly.
+  @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
+    let number = try takeVarint()
+    guard number <= UInt64(core.objects.count) else { throw damaged("A reference leads to an object that isn't there") }
+    let object = number == 0 ? nil : core.objects[Int(number) - 1]
+    guard object != nil || !mustExist else {
+      throw number == 0
+        ? ArchiveError(.missingField, "A required reference is empty", offset: offset)
+        : damaged("A reference leads to an object that isn't built yet")
+    }
+    return object
+  }
+
+  @usableFromInline mutating func checkReference(_ wanted: String) throws {
+    var node = core.file.nodes[Int(current)]
+    if node.code == .optional { node = core.file.nodes[Int(node.first)] }
+    guard node.code == .named, core.file.types[Int(node.first)].kind.isObject else { throw mismatch(wanted) }
+  }
+
+  @usableFromInline func mismatch(_ wanted: String) -> ArchiveError {
+    ArchiveError(.mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
+  }
+}

@@ -1,0 +1,229 @@
+/// A place in a schema that describes a value's layout.
+public struct ArchiveWireType: Sendable {
+  @usableFromInline let node: Int32
+}
+
+/// The description of all types that a value leads to: built from the program's types, or read from an archive.
+///
+/// Building is deterministic: types are numbered in the order in which a walk from the root meets them.
+public final class ArchiveSchema {
+  private(set) var nodes: [WireNode] = []
+  private(set) var types: [TypeEntry] = []
+  private var firstTypeNode = 0
+  private var typeIndexes: [ObjectIdentifier: Int32] = [:]
+  private var typeNodes: [ObjectIdentifier: Int32] = [:]
+  /// The first problem met while the program's types were described.
+  private(set) var problem: ArchiveError?
+
+  init() {}
+
+  init(copying other: ArchiveSchema) {
+    nodes = other.nodes
+    types = other.types
+    typeIndexes = other.typeIndexes
+    typeNodes = other.typeNodes
+  }
+
+  /// From an archive, already checked.
+  init(nodes: [WireNode], types: [TypeEntry]) {
+    firstTypeNode = nodes.count
+    self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
+    self.types = types
+  }
+
+  /// Of a schema from an archive: the expression that is just this type.
+  func typeNode(_ index: Int) -> Int32 { Int32(firstTypeNode + index) }
+
+  // MARK: Building
+
+  func node<T: Archivable>(of type: T.Type) -> Int32 {
+    let id = ObjectIdentifier(type)
+    if let known = typeNodes[id] { return known }
+    let node = T.archiveWireType(in: self).node
+    typeNodes[id] = node
+    return node
+  }
+
+  func typeIndex(of id: ObjectIdentifier) -> Int32? { typeIndexes[id] }
+
+  func scalar(_ code: WireCode) -> ArchiveWireType { append(WireNode(code)) }
+
+  func composite<A: Archivable>(_ code: WireCode, _ first: A.Type) -> ArchiveWireType {
+    append(WireNode(code, node(of: first)))
+  }
+
+  func dictionary<K: Archivable, V: Archivable>(_ key: K.Type, _ value: V.Type) -> ArchiveWireType {
+    let first = node(of: key)
+    return append(WireNode(.dictionary, first, node(of: value)))
+  }
+
+  func vector(_ scalar: WireCode, count: Int) -> ArchiveWireType {
+    append(WireNode(.vector, Int32(scalar.rawValue), Int32(count)))
+  }
+
+  private func append(_ node: WireNode) -> ArchiveWireType {
+    nodes.append(node)
+    return ArchiveWireType(node: Int32(nodes.count - 1))
+  }
+
+  func named<T: Archivable>(_ type: T.Type) -> ArchiveWireType {
+    let id = ObjectIdentifier(type)
+    if let known = typeNodes[id] { return ArchiveWireType(node: known) }
+    let index = Int32(types.count)
+    let wire = append(WireNode(.named, index))
+    typeNodes[id] = wire.node
+    typeIndexes[id] = index
+    let isObject = T.self is AnyObject.Type
+    types.append(
+      TypeEntry(
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, type: type))
+    let list = ArchiveFieldList(schema: self, type: id)
+    T.archiveFields(list)
+    complete(Int(index), with: list, isObject: isObject)
+    if isObject, types.contains(where: { $0.type != type && $0.kind.isObject && $0.name == types[Int(index)].name }) {
+      report(.unsupported, "Two classes have the same name in archives: give one of them another, @Archivable(name:)", T.archiveName)
+    }
+    for subclass in T.archiveSubclasses { describe(subclass) }
+    return wire
+  }
+
+  /// Adds a class that no declared type leads to.
+  func describe(_ type: any Archivable.Type) {
+    func open<T: Archivable>(_ type: T.Type) { _ = node(of: type) }
+    open(type)
+  }
+
+  private func complete(_ index: Int, with list: ArchiveFieldList, isObject: Bool) {
+    let name = types[index].name
+    if list.isKeyed {
+      types[index].kind = isObject ? .keyedObject : .keyedValue
+      if !list.fields.isEmpty {
+        report(.unsupported, "A hand-written class and an @Archivable class can't be each other's superclass", name)
+      }
+    } else if !list.cases.isEmpty {
+      types[index].kind = .enumeration
+    }
+    if let described = list.described, described != list.type {
+      report(
+        .unlistedClass, "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
+        name)
+    }
+    types[index].fields = list.fields
+    types[index].cases = list.cases
+    check(list.fields.map(\.key), name)
+    check(list.cases.map(\.key), name)
+    for entry in list.cases { check(entry.fields.map(\.key), name) }
+  }
+
+  private func check(_ keys: [String], _ name: String) {
+    var seen: Set<String> = []
+    for key in keys where !seen.insert(key).inserted {
+      report(.unsupported, "Two fields or cases have the key \"\(key)\": give one of them another with @Key", name)
+    }
+  }
+
+  private func report(_ code: ArchiveError.Code, _ message: String, _ type: String) {
+    if problem == nil { problem = ArchiveError(code, message, type: type) }
+  }
+
+  /// Decides which fields of classes are set after all objects exist, for the types from `start` on.
+  func markDeferred(from start: Int = 0) {
+    for index in start..<types.count where types[index].kind == .object {
+      for field in types[index].fields.indices where types[index].fields[field].deferrable {
+        var visited: Set<Int32> = []
+        types[index].fields[field].deferred = leadsToObjects(types[index].fields[field].node, &visited)
+      }
+    }
+  }
+
+  private func leadsToObjects(_ node: Int32, _ visited: inout Set<Int32>) -> Bool {
+    let wire = nodes[Int(node)]
+    switch wire.code {
+    case .optional, .array, .set: return leadsToObjects(wire.first, &visited)
+    case .dictionary: return leadsToObjects(wire.first, &visited) || leadsToObjects(wire.second, &visited)
+    case .named:
+      guard visited.insert(wire.first).inserted else { return false }
+      let entry = types[Int(wire.first)]
+      // What a hand-written value holds is not known before it is written: it may be an object.
+      if entry.kind.isObject || entry.kind.isKeyed { return true }
+      for field in entry.fields where leadsToObjects(field.node, &visited) { return true }
+      for enumCase in entry.cases {
+        for field in enumCase.fields where leadsToObjects(field.node, &visited) { return true }
+      }
+      return false
+    default: return false
+    }
+  }
+
+  // MARK: Asking
+
+  func isObject(_ node: Int32) -> Bool {
+    let wire = nodes[Int(node)]
+    return wire.code == .named && types[Int(wire.first)].kind.isObject
+  }
+
+  /// A type expression in words, as Swift writes it.
+  func text(_ node: Int32, depth: Int = 0) -> String {
+    guard depth < ArchiveLimits.typeDepth else { return "..." }
+    let wire = nodes[Int(node)]
+    switch wire.code {
+    case .optional: return text(wire.first, depth: depth + 1) + "?"
+    case .array: return "[" + text(wire.first, depth: depth + 1) + "]"
+    case .set: return "Set<" + text(wire.first, depth: depth + 1) + ">"
+    case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
+    case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
+    case .named: return types[Int(wire.first)].name
+    default: return "\(wire.code)"
+    }
+  }
+}
+
+/// Receives the fields or cases of a type, in the order in which they are written.
+public final class ArchiveFieldList {
+  private let schema: ArchiveSchema
+  let type: ObjectIdentifier
+  fileprivate(set) var fields: [FieldEntry] = []
+  fileprivate(set) var cases: [CaseEntry] = []
+  fileprivate(set) var isKeyed = false
+  fileprivate(set) var described: ObjectIdentifier?
+
+  init(schema: ArchiveSchema, type: ObjectIdentifier) {
+    self.schema = schema
+    self.type = type
+  }
+
+  func markKeyed() { isKeyed = true }
+
+  /// Says whose fields follow; a class that only inherits its superclass's description is found out by it.
+  public func describe(_ type: any Any.Type) {
+    if described == nil { described = ObjectIdentifier(type) }
+  }
+
+  public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
+    fields.append(FieldEntry(key: key, node: schema.node(of: type), deferrable: deferrable))
+  }
+
+  /// For a property whose type is inferred; the closure is not called.
+  public func field<Root, T: Archivable>(_ key: String, deferrable: Bool = false, _ get: (Root) -> T) {
+    field(key, T.self, deferrable: deferrable)
+  }
+
+  public func enumCase(_ key: String) {
+    cases.append(CaseEntry(key: key, fields: []))
+  }
+
+  /// For a case without payload: its raw value is its key, where it has one, so that the case may be renamed.
+  public func enumCase<T>(_ key: String, _ value: T) {
+    enumCase(key)
+  }
+
+  public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
+    enumCase("\(value.rawValue)")
+  }
+
+  /// A field of the case that was added last.
+  public func payload<T: Archivable>(_ key: String, _ type: T.Type) {
+    guard !cases.isEmpty else { return }
+    cases[cases.count - 1].fields.append(FieldEntry(key: key, node: schema.node(of: type)))
+  }
+}

@@ -1,0 +1,342 @@
+import Foundation
+
+/// Writes values into an archive's bytes.
+///
+/// A hand-written type uses `encode(_:forKey:)`. What else is public is called by generated code and must not be mixed with keys.
+public struct ArchiveWriter: ~Copyable {
+  @usableFromInline var base: UnsafeMutableRawPointer
+  @usableFromInline var cursor: UnsafeMutableRawPointer
+  @usableFromInline var limit: UnsafeMutableRawPointer
+  private var otherBase: UnsafeMutableRawPointer
+  private var otherCursor: UnsafeMutableRawPointer
+  private var otherLimit: UnsafeMutableRawPointer
+  @usableFromInline let core: WriterCore
+  /// Of the class that is being written: which fields stand in the references section.
+  var deferred: [Bool] = []
+  /// Where the fields of the class that is writing begin among those of the object.
+  var fieldBase = 0
+  @usableFromInline var depth = 0
+  @usableFromInline let depthLimit: Int
+  @usableFromInline let stringLimit: Int
+  /// Above zero while a set element or key is written only to be compared: objects get no numbers then.
+  private var fingerprints = 0
+  private var referencesInFingerprint = 0
+  private var isInKeyed = false
+
+  /// Who writes; counters fold their pending change into this writer's entry.
+  public let writer: UInt64
+
+  init(core: WriterCore, writer: UInt64) {
+    self.core = core
+    self.writer = writer
+    depthLimit = core.limits.depth
+    stringLimit = core.limits.stringBytes
+    let capacity = 1024
+    base = Self.allocate(capacity)
+    cursor = base + ArchiveLayout.headerBytes
+    limit = base + capacity
+    otherBase = Self.allocate(64)
+    otherCursor = otherBase
+    otherLimit = otherBase + 64
+  }
+
+  deinit {
+    free(base)
+    free(otherBase)
+  }
+
+  private static func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
+    guard let memory = malloc(bytes) else { preconditionFailure("Out of memory") }
+    return memory
+  }
+
+  // MARK: Bytes
+
+  var offset: Int { cursor - base }
+  var otherOffset: Int { otherCursor - otherBase }
+
+  @inlinable @inline(__always) mutating func reserve(_ bytes: Int) {
+    if limit - cursor < bytes { grow(bytes) }
+  }
+
+  @usableFromInline @inline(never) mutating func grow(_ bytes: Int) {
+    let used = offset
+    let capacity = max((limit - base) * 2, used + bytes)
+    guard let memory = realloc(base, capacity) else { preconditionFailure("Out of memory") }
+    base = memory
+    cursor = memory + used
+    limit = memory + capacity
+  }
+
+  @inlinable @inline(__always) mutating func putByte(_ value: UInt8) {
+    reserve(1)
+    cursor.storeBytes(of: value, as: UInt8.self)
+    cursor += 1
+  }
+
+  @inlinable @inline(__always) mutating func putVarint(_ value: UInt64) {
+    reserve(9)
+    if value < 128 {
+      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value << 1 | 1), as: UInt8.self)
+      cursor += 1
+    } else {
+      putLongVarint(value)
+    }
+  }
+
+  @usableFromInline mutating func putLongVarint(_ value: UInt64) {
+    reserve(9)
+    let bits = 64 - value.leadingZeroBitCount
+    if bits > 56 {
+      cursor.storeBytes(of: 0, as: UInt8.self)
+      (cursor + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
+      cursor += 9
+      return
+    }
+    // A whole word is stored and the cursor moved by what counts of it.
+    let length = max(1, (bits + 6) / 7)
+    let word = ((value << 1) | 1) << UInt64(length - 1)
+    cursor.storeBytes(of: word.littleEndian, as: UInt64.self)
+    cursor += length
+  }
+
+  @inlinable @inline(__always) mutating func putFixed<T: FixedWidthInteger>(_ value: T) {
+    reserve(MemoryLayout<T>.size)
+    cursor.storeBytes(of: value.littleEndian, as: T.self)
+    cursor += MemoryLayout<T>.size
+  }
+
+  /// The length and the bytes of a string or data value.
+  @inlinable mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
+    if bytes.count > stringLimit { throw tooLong(bytes.count) }
+    putVarint(UInt64(bytes.count))
+    putBytes(bytes)
+  }
+
+  @usableFromInline func tooLong(_ count: Int) -> ArchiveError {
+    ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(stringLimit)")
+  }
+
+  @inlinable mutating func putBytes(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress, bytes.count > 0 else { return }
+    reserve(bytes.count)
+    cursor.copyMemory(from: start, byteCount: bytes.count)
+    cursor += bytes.count
+  }
+
+  mutating func swapSections() {
+    swap(&base, &otherBase)
+    swap(&cursor, &otherCursor)
+    swap(&limit, &otherLimit)
+  }
+
+  @inlinable mutating func descend() throws {
+    depth &+= 1
+    if depth > depthLimit { throw tooDeep() }
+  }
+
+  @inlinable mutating func ascend() { depth &-= 1 }
+
+  @usableFromInline func tooDeep() -> ArchiveError {
+    ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep: use references to objects instead")
+  }
+
+  // MARK: For generated code
+
+  /// Writes the next field of the type that is being written.
+  @inlinable @inline(__always) public mutating func writeField<T: Archivable>(_ value: T) throws {
+    try T.archiveWrite(value, to: &self)
+  }
+
+  /// Writes a weak reference: kept if the object gets into the archive by another way.
+  @inlinable public mutating func writeWeakField<T: Archivable & AnyObject>(_ object: T?) throws {
+    if let object { try putWeak(object) } else { putVarint(0) }
+  }
+
+  /// Writes an unowned reference: the object must get into the archive by another way.
+  @inlinable public mutating func writeUnownedField<T: Archivable & AnyObject>(_ object: T) throws {
+    try putUnowned(object)
+  }
+
+  @usableFromInline mutating func putWeak(_ object: AnyObject) throws {
+    putVarint(fingerprints > 0 ? 0 : UInt64(try core.number(for: object)) + 1)
+  }
+
+  @usableFromInline mutating func putUnowned(_ object: AnyObject) throws {
+    guard fingerprints == 0 else { return putVarint(0) }
+    let id = try core.number(for: object)
+    core.noteUnowned(id)
+    putVarint(UInt64(id) + 1)
+  }
+
+  /// Begins an enum value.
+  public mutating func writeCase(_ index: Int) throws {
+    try descend()
+    putVarint(UInt64(index))
+  }
+
+  public mutating func endCase() { ascend() }
+
+  /// An empty struct takes a byte, so that every element of an array takes one.
+  public mutating func writeEmpty() { putByte(0) }
+
+  /// Whether a class's field, counted among its own, stands in the references section.
+  public func isDeferred(_ field: Int) -> Bool {
+    let index = fieldBase + field
+    return index < deferred.count && deferred[index]
+  }
+
+  /// Called by each class of an object after its own fields.
+  public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
+
+  // MARK: Objects
+
+  @usableFromInline mutating func writeReference(_ object: AnyObject) throws {
+    guard fingerprints == 0 else { return try writeFingerprint(of: object) }
+    putVarint(UInt64(try core.enqueue(object)) + 1)
+  }
+
+  private mutating func writeFingerprint(of object: AnyObject) throws {
+    referencesInFingerprint += 1
+    guard fingerprints == 1 else { return putVarint(0) }
+    fingerprints += 1
+    defer { fingerprints -= 1 }
+    let queue = try core.queue(for: object)
+    putVarint(UInt64(queue.typeIndex))
+    try queue.writeFingerprint(of: object, to: &self)
+  }
+
+  /// Writes set elements or dictionary keys in the order of their bytes; `after` writes what follows each.
+  mutating func writeSorted<T: Archivable>(_ values: [T], after: (inout ArchiveWriter, Int) throws -> Void) throws {
+    let start = offset
+    let outer = referencesInFingerprint
+    referencesInFingerprint = 0
+    fingerprints += 1
+    var ranges: [Range<Int>] = []
+    ranges.reserveCapacity(values.count)
+    for value in values {
+      let begin = offset
+      try T.archiveWrite(value, to: &self)
+      ranges.append(begin - start..<offset - start)
+    }
+    fingerprints -= 1
+    let isPlain = referencesInFingerprint == 0
+    referencesInFingerprint += outer
+    let scratch = [UInt8](UnsafeRawBufferPointer(start: base + start, count: offset - start))
+    cursor = base + start
+    let order = ranges.indices.sorted { a, b in
+      scratch[ranges[a]].lexicographicallyPrecedes(scratch[ranges[b]])
+    }
+    for index in order {
+      if isPlain || fingerprints > 0 {
+        scratch[ranges[index]].withUnsafeBytes { putBytes($0) }
+      } else {
+        try T.archiveWrite(values[index], to: &self)
+      }
+      try after(&self, index)
+    }
+  }
+
+  // MARK: Keys
+
+  /// Writes a value under a key, for hand-written types. Each key once; the reader may ask in any order.
+  public mutating func encode<T: Archivable>(_ value: T, forKey key: String) throws {
+    guard isInKeyed else { throw misuse() }
+    putVarint(UInt64(try core.nameIndex(key)) + 1)
+    putVarint(UInt64(try core.wireIndex(T.self)))
+    try writeMeasured { try T.archiveWrite(value, to: &$0) }
+  }
+
+  /// Writes a reference under a key that is kept only if the object gets into the archive by another way.
+  public mutating func encodeConditional<T: Archivable & AnyObject>(_ object: T?, forKey key: String) throws {
+    guard isInKeyed else { throw misuse() }
+    putVarint(UInt64(try core.nameIndex(key)) + 1)
+    putVarint(UInt64(try core.wireIndex(T?.self)))
+    try writeMeasured { try $0.writeWeakField(object) }
+  }
+
+  private func misuse() -> ArchiveError {
+    ArchiveError(.unsupported, "encode(_:forKey:) is for hand-written conformances; this type's fields were generated")
+  }
+
+  private mutating func writeMeasured(_ body: (inout ArchiveWriter) throws -> Void) throws {
+    putFixed(UInt32(0))
+    let start = offset
+    let outer = isInKeyed
+    isInKeyed = false
+    try body(&self)
+    isInKeyed = outer
+    guard let length = UInt32(exactly: offset - start) else {
+      throw ArchiveError(.limit, "A value under a key takes more than 4 GiB")
+    }
+    (base + start - 4).storeBytes(of: length.littleEndian, as: UInt32.self)
+  }
+
+  /// Key, type, length and value of each field, then a zero.
+  mutating func writeKeyedBody(_ body: (inout ArchiveWriter) throws -> Void) throws {
+    let outer = isInKeyed
+    isInKeyed = true
+    try descend()
+    try body(&self)
+    ascend()
+    isInKeyed = outer
+    putVarint(0)
+  }
+
+  @usableFromInline mutating func writeKeyed<T: Archivable>(_ value: T) throws {
+    try writeKeyedBody { try value.encode(to: &$0) }
+  }
+
+  // MARK: End
+
+  mutating func appendOther() {
+    let bytes = UnsafeRawBufferPointer(start: otherBase, count: otherOffset)
+    putBytes(bytes)
+  }
+
+  /// Fills in the header, appends the checksum and hands the bytes over.
+  mutating func sealed() -> Data {
+    base.copyMemory(from: ArchiveLayout.magic, byteCount: ArchiveLayout.magic.count)
+    (base + 8).storeBytes(of: ArchiveLayout.version.littleEndian, as: UInt16.self)
+    (base + 10).storeBytes(of: 0, as: UInt16.self)
+    (base + 12).storeBytes(of: 0, as: UInt32.self)
+    putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
+    let length = offset
+    // Growth by doubling left up to half of the memory unused, and the bytes may be kept for long.
+    if let exact = realloc(base, length) { base = exact }
+    cursor = base + length
+    let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
+    // The small allocation is what `deinit` frees.
+    base = Self.allocate(1)
+    cursor = base
+    limit = base + 1
+    return data
+  }
+
+  /// Puts pieces of both sections into a new order.
+  mutating func reorder(root: Int, values: [Range<Int>], references: [Range<Int>]) {
+    let newValues = Self.allocate(max(limit - base, 1))
+    newValues.copyMemory(from: base, byteCount: root)
+    var end = root
+    for piece in values {
+      (newValues + end).copyMemory(from: base + piece.lowerBound, byteCount: piece.count)
+      end += piece.count
+    }
+    let newReferences = Self.allocate(max(otherLimit - otherBase, 1))
+    var otherEnd = 0
+    for piece in references {
+      (newReferences + otherEnd).copyMemory(from: otherBase + piece.lowerBound, byteCount: piece.count)
+      otherEnd += piece.count
+    }
+    let capacity = limit - base
+    free(base)
+    base = newValues
+    cursor = base + end
+    limit = base + capacity
+    let otherCapacity = otherLimit - otherBase
+    free(otherBase)
+    otherBase = newReferences
+    otherCursor = otherBase + otherEnd
+    otherLimit = otherBase + otherCapacity
+  }
+}

@@ -1,0 +1,177 @@
+/// How one of the program's types reads one of the archive's types: made once for each pair.
+@usableFromInline final class FieldPlan {
+  /// What becomes of a field of the program.
+  struct Step {
+    /// The archive's field, or -1 if it has none of that key.
+    var source: Int32
+    /// Both declarations are the same all the way down.
+    var isSame: Bool
+  }
+
+  let name: String
+  let savedVersion: Int
+  /// Same declaration: read without looking anything up.
+  let isSame: Bool
+  let isKeyed: Bool
+  /// A struct without fields was saved: it took a byte.
+  let isEmptyStruct: Bool
+  let fields: [FieldEntry]
+  let keys: [String]
+  let steps: [Step]
+  /// By the program's fields: stands in the references section.
+  let deferred: [Bool]
+  /// The archive's fields come in the program's order, so that no positions need to be looked up first.
+  let isOrdered: Bool
+  /// By the archive's cases.
+  let cases: [(index: Int, plan: FieldPlan)?]
+  let caseKeys: [String]
+  let program: ArchiveSchema
+
+  init(file: ArchiveSchema, index: Int, program: ArchiveSchema, own: Int) throws {
+    let saved = file.types[index]
+    let mine = program.types[own]
+    guard saved.version <= mine.version else {
+      throw ArchiveError(
+        .tooNew, "The save has version \(saved.version) of this type, the program knows \(mine.version): update the game",
+        type: mine.name)
+    }
+    let kindsFit = saved.kind.isObject == mine.kind.isObject && (saved.kind == .enumeration) == (mine.kind == .enumeration)
+    // A hand-written value carries any content; whether an enum is among it shows when it is read.
+    guard kindsFit || saved.kind == .keyedValue || mine.kind == .keyedValue, saved.kind.isObject == mine.kind.isObject else {
+      throw ArchiveError(.mismatch, "The archive has another kind of type under this name (\(saved.name))", type: mine.name)
+    }
+    name = mine.name
+    savedVersion = saved.version
+    isKeyed = saved.kind.isKeyed
+    isEmptyStruct = saved.kind == .structure && saved.fields.isEmpty
+    guard saved.kind != .keyedObject || mine.kind == .keyedObject else {
+      throw ArchiveError(
+        .unsupported, "A hand-written class was saved: its conformance must stay hand-written to read it", type: mine.name)
+    }
+    var comparison = SchemaComparison(file: file, program: program)
+    isSame = comparison.sameType(Int32(index), Int32(own))
+    var cases: [(index: Int, plan: FieldPlan)?] = []
+    for savedCase in saved.cases {
+      guard let target = mine.cases.firstIndex(where: { $0.key == savedCase.key }) else {
+        cases.append(nil)
+        continue
+      }
+      let plan = FieldPlan(
+        name: mine.name, version: saved.version, saved: savedCase.fields, own: mine.cases[target].fields, program: program,
+        comparison: &comparison)
+      cases.append((target, plan))
+    }
+    self.cases = cases
+    caseKeys = saved.cases.map(\.key)
+    self.program = program
+    fields = saved.fields
+    keys = mine.fields.map(\.key)
+    steps = Self.steps(saved: saved.fields, own: mine.fields, &comparison)
+    isOrdered = Self.ordered(steps)
+    deferred = steps.map { $0.source >= 0 && saved.fields[Int($0.source)].deferred }
+    for (field, isDeferred) in zip(mine.fields, deferred) where isDeferred && !field.deferrable {
+      throw ArchiveError(
+        .mismatch, "This reference was saved from a variable and is set after all objects exist: it must stay an optional variable",
+        type: mine.name, field: field.key)
+    }
+  }
+
+  private init(
+    name: String, version: Int, saved: [FieldEntry], own: [FieldEntry], program: ArchiveSchema, comparison: inout SchemaComparison
+  ) {
+    self.name = name
+    savedVersion = version
+    self.program = program
+    isKeyed = false
+    isEmptyStruct = false
+    cases = []
+    caseKeys = []
+    fields = saved
+    keys = own.map(\.key)
+    steps = Self.steps(saved: saved, own: own, &comparison)
+    isOrdered = Self.ordered(steps)
+    isSame = saved.count == own.count && isOrdered && steps.allSatisfy(\.isSame)
+    deferred = []
+  }
+
+  private static func steps(saved: [FieldEntry], own: [FieldEntry], _ comparison: inout SchemaComparison) -> [Step] {
+    var sources: [String: Int32] = [:]
+    for (index, field) in saved.enumerated() where sources[field.key] == nil { sources[field.key] = Int32(index) }
+    return own.map { field in
+      guard let source = sources[field.key] else { return Step(source: -1, isSame: false) }
+      return Step(source: source, isSame: comparison.same(saved[Int(source)].node, field.node))
+    }
+  }
+
+  private static func ordered(_ steps: [Step]) -> Bool {
+    var last: Int32 = -1
+    for step in steps where step.source >= 0 {
+      guard step.source > last else { return false }
+      last = step.source
+    }
+    return true
+  }
+}
+
+/// Compares the archive's types with the program's, all the way down to references, which carry no layout.
+struct SchemaComparison {
+  private struct Pair: Hashable {
+    let file: Int32
+    let program: Int32
+  }
+
+  let file: ArchiveSchema
+  let program: ArchiveSchema
+  /// Pairs taken to be the same while their fields are compared; wrong ones spoil the whole answer, so they may stay.
+  private var assumed: Set<Pair> = []
+
+  init(file: ArchiveSchema, program: ArchiveSchema) {
+    self.file = file
+    self.program = program
+  }
+
+  /// Compares two type expressions, starting afresh.
+  mutating func same(_ a: Int32, _ b: Int32) -> Bool {
+    assumed = []
+    return nodes(a, b)
+  }
+
+  mutating func sameType(_ a: Int32, _ b: Int32) -> Bool {
+    assumed = []
+    return types(a, b)
+  }
+
+  private mutating func nodes(_ a: Int32, _ b: Int32) -> Bool {
+    let left = file.nodes[Int(a)]
+    let right = program.nodes[Int(b)]
+    guard left.code == right.code else { return false }
+    switch left.code {
+    case .optional, .array, .set: return nodes(left.first, right.first)
+    case .dictionary: return nodes(left.first, right.first) && nodes(left.second, right.second)
+    case .vector: return left.first == right.first && left.second == right.second
+    case .named:
+      let (x, y) = (file.types[Int(left.first)].kind, program.types[Int(right.first)].kind)
+      // An object's fields are compared where its run is read.
+      if x.isObject && y.isObject { return true }
+      return types(left.first, right.first)
+    default: return true
+    }
+  }
+
+  private mutating func types(_ a: Int32, _ b: Int32) -> Bool {
+    guard assumed.insert(Pair(file: a, program: b)).inserted else { return true }
+    let left = file.types[Int(a)]
+    let right = program.types[Int(b)]
+    // Versions must agree, too: a newer one is refused where it is met.
+    guard left.kind == right.kind, left.version == right.version, left.cases.count == right.cases.count else { return false }
+    guard fields(left.fields, right.fields) else { return false }
+    for (x, y) in zip(left.cases, right.cases) where x.key != y.key || !fields(x.fields, y.fields) { return false }
+    return true
+  }
+
+  private mutating func fields(_ a: [FieldEntry], _ b: [FieldEntry]) -> Bool {
+    guard a.count == b.count else { return false }
+    for (x, y) in zip(a, b) where x.key != y.key || x.deferred != y.deferred || !nodes(x.node, y.node) { return false }
+    return true
+  }
+}

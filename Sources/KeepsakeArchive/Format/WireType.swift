@@ -1,0 +1,90 @@
+/// The code of a saved value's layout: one byte of the schema.
+@usableFromInline enum WireCode: UInt8, Sendable {
+  case bool = 1
+  case int8 = 2
+  case int16 = 3
+  case int32 = 4
+  case int64 = 5
+  case uint8 = 6
+  case uint16 = 7
+  case uint32 = 8
+  case uint64 = 9
+  case float = 10
+  case double = 11
+  case string = 12
+  case data = 13
+  case date = 14
+  case uuid = 15
+  case url = 16
+  case optional = 32
+  case array = 33
+  case set = 34
+  case dictionary = 35
+  case vector = 36
+  case named = 48
+
+  var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }
+  var isInteger: Bool { rawValue >= 2 && rawValue <= 9 }
+  /// Bytes of one scalar in a block or vector; 0 for what is no scalar.
+  @usableFromInline var scalarBytes: Int {
+    switch self {
+    case .bool, .int8, .uint8: 1
+    case .int16, .uint16: 2
+    case .int32, .uint32, .float: 4
+    case .int64, .uint64, .double: 8
+    default: 0
+    }
+  }
+}
+
+/// One node of a type expression: `first` and `second` are nodes (optional, array, set, dictionary), a type's index
+/// (named), or a scalar's code and a count (vector).
+@usableFromInline struct WireNode: Equatable, Sendable {
+  @usableFromInline var code: WireCode
+  @usableFromInline var first: Int32
+  @usableFromInline var second: Int32
+
+  @usableFromInline init(_ code: WireCode, _ first: Int32 = 0, _ second: Int32 = 0) {
+    self.code = code
+    self.first = first
+    self.second = second
+  }
+}
+
+/// What a described type is.
+enum TypeKind: UInt8, Sendable {
+  case structure = 1
+  case enumeration = 2
+  case object = 3
+  /// A hand-written value: each field carries its key.
+  case keyedValue = 4
+  /// A hand-written class.
+  case keyedObject = 5
+
+  var isObject: Bool { self == .object || self == .keyedObject }
+  var isKeyed: Bool { self == .keyedValue || self == .keyedObject }
+}
+
+struct FieldEntry: Equatable {
+  var key: String
+  var node: Int32
+  /// May be set after all objects exist.
+  var deferrable = false
+  /// Stands in the references section, because it is deferrable and leads to objects.
+  var deferred = false
+}
+
+struct CaseEntry: Equatable {
+  var key: String
+  var fields: [FieldEntry]
+}
+
+struct TypeEntry {
+  var kind: TypeKind
+  var name: String
+  var version: Int
+  var fields: [FieldEntry] = []
+  var cases: [CaseEntry] = []
+  /// The program's type; nil in a schema that was read from an archive.
+  var type: (any Archivable.Type)?
+}

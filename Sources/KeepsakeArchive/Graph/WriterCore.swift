@@ -1,0 +1,197 @@
+/// What a writer keeps beside its bytes: the schema, the objects met, and the order in which they were written.
+///
+/// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
+/// is handed out while it is changed.
+@usableFromInline final class WriterCore {
+  private(set) var schema: ArchiveSchema
+  private let staticTypes: Int
+  private let compiled: CompiledSchema
+  private let extraClasses: [any Archivable.Type]
+  let limits: ArchiveLimits
+
+  /// By number. Holding them keeps their addresses from being reused by temporary objects.
+  @exclusivity(unchecked) private(set) var objects: ContiguousArray<AnyObject> = []
+  @exclusivity(unchecked) private var identity = IdentityTable()
+  /// By number: the position at which the object was written, or one of the marks below.
+  @exclusivity(unchecked) private var positions: [Int32] = []
+  private static let onlySeen: Int32 = -1
+  private static let queued: Int32 = -2
+
+  private var queues: [ObjectIdentifier: ObjectQueue] = [:]
+  @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
+  @exclusivity(unchecked) private var lastQueue: ObjectQueue?
+  private var pending: [ObjectQueue] = []
+  private var nextPending = 0
+
+  /// Of written objects, by position.
+  @exclusivity(unchecked) private(set) var written: [(id: Int32, type: Int32, values: Int, references: Int)] = []
+  @exclusivity(unchecked) private var needs: [(Int32, Int32)] = []
+  private var unowned: [Int32] = []
+  /// While an object's initialiser part is written: references in it must be built before it.
+  @exclusivity(unchecked) var buildsObject = false
+
+  private(set) var names: [String] = []
+  private var nameIndexes: [String: Int] = [:]
+  private(set) var wires: [Int32] = []
+  private var wireIndexes: [Int32: Int] = [:]
+
+  init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
+    self.compiled = compiled
+    schema = compiled.schema
+    staticTypes = compiled.schema.types.count
+    extraClasses = classes
+    self.limits = limits
+  }
+
+  var dynamicSchema: (count: Int, bytes: [UInt8]) {
+    (schema.types.count - staticTypes, schema.encoded(from: staticTypes))
+  }
+  var staticSchema: (count: Int, bytes: [UInt8], root: Int32) { (staticTypes, compiled.bytes, compiled.root) }
+
+  // MARK: Objects
+
+  func number(for object: AnyObject) throws -> Int32 {
+    let next = Int32(truncatingIfNeeded: objects.count)
+    let id = identity.number(for: object, next: next)
+    if id == next {
+      guard objects.count < min(limits.objects, Int(Int32.max) - 1) else {
+        throw ArchiveError(.limit, "There are more than \(limits.objects) objects to save")
+      }
+      objects.append(object)
+      positions.append(Self.onlySeen)
+    }
+    return id
+  }
+
+  func enqueue(_ object: AnyObject) throws -> Int32 {
+    let id = try number(for: object)
+    if positions[Int(id)] == Self.onlySeen {
+      let queue = try queue(for: object)
+      positions[Int(id)] = Self.queued
+      queue.ids.append(id)
+      if !queue.isListed {
+        queue.isListed = true
+        pending.append(queue)
+      }
+    }
+    noteNeed(id)
+    return id
+  }
+
+  func noteUnowned(_ id: Int32) {
+    unowned.append(id)
+    noteNeed(id)
+  }
+
+  private func noteNeed(_ id: Int32) {
+    if buildsObject { needs.append((Int32(written.count - 1), id)) }
+  }
+
+  func queue(for object: AnyObject) throws -> ObjectQueue {
+    let key = ObjectIdentifier(type(of: object))
+    if key == lastClass, let lastQueue { return lastQueue }
+    let queue = try queues[key] ?? makeQueue(key, name: "\(type(of: object))")
+    queues[key] = queue
+    lastClass = key
+    lastQueue = queue
+    return queue
+  }
+
+  private func makeQueue(_ key: ObjectIdentifier, name: String) throws -> ObjectQueue {
+    if schema.typeIndex(of: key) == nil, let type = extraClasses.first(where: { ObjectIdentifier($0) == key }) {
+      try extendSchema { $0.describe(type) }
+    }
+    // A class that only a hand-written value led to would not be found again when loading.
+    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type,
+      index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
+    else {
+      throw ArchiveError(
+        .unlistedClass,
+        "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
+        type: name)
+    }
+    return ObjectQueue.make(type, typeIndex: Int(index))
+  }
+
+  func begin(_ id: Int32, values: Int, references: Int) {
+    positions[Int(id)] = Int32(truncatingIfNeeded: written.count)
+    let type = lastDrained.map { Int32(truncatingIfNeeded: $0.typeIndex) } ?? 0
+    written.append((id, type, values, references))
+    buildsObject = true
+  }
+
+  private var lastDrained: ObjectQueue?
+
+  /// Writes queued objects, class by class, until none is left.
+  func drainQueues(_ writer: inout ArchiveWriter) throws {
+    while nextPending < pending.count {
+      let queue = pending[nextPending]
+      nextPending += 1
+      lastDrained = queue
+      // What comes while it is draining is drained with it, so it stays listed until the end.
+      try queue.drain(&writer)
+      queue.isListed = false
+    }
+  }
+
+  /// The order in which the decoder must build: positions, or nil where the written order serves.
+  func buildOrder() throws -> [Int32]? {
+    for id in unowned where positions[Int(id)] < 0 {
+      throw ArchiveError(
+        .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
+        type: "\(type(of: objects[Int(id)]))")
+    }
+    let edges = needs.map { ($0.0, positions[Int($0.1)]) }
+    guard edges.contains(where: { $0.1 >= $0.0 }) else { return nil }
+    let order = BuildOrder(count: written.count, edges: edges)
+    guard order.blocked.isEmpty else { throw cycle(edges, order.blocked) }
+    return (0..<Int32(written.count)).sorted {
+      let (a, b) = (Int($0), Int($1))
+      return (order.levels[a], written[a].type, $0) < (order.levels[b], written[b].type, $1)
+    }
+  }
+
+  /// Each blocked object needs another blocked one, so that walking on ends inside a cycle.
+  private func cycle(_ edges: [(Int32, Int32)], _ blocked: Set<Int32>) -> ArchiveError {
+    var next: [Int32: Int32] = [:]
+    for (from, to) in edges where blocked.contains(from) && blocked.contains(to) { next[from] = to }
+    var position = blocked.min() ?? 0
+    for _ in 0..<blocked.count { position = next[position] ?? position }
+    var path: [String] = []
+    var seen: Set<Int32> = []
+    while seen.insert(position).inserted, let following = next[position], path.count < 8 {
+      path.append(schema.types[Int(written[Int(position)].type)].name)
+      position = following
+    }
+    let names = (path + [path.first ?? "?"]).joined(separator: " -> ")
+    return ArchiveError(
+      .unbuildable, "Objects need each other to be built (\(names)): make one reference an optional variable", type: path.first)
+  }
+
+  // MARK: Hand-written values
+
+  func extendSchema(_ body: (ArchiveSchema) -> Void) throws {
+    if schema === compiled.schema { schema = ArchiveSchema(copying: schema) }
+    let start = schema.types.count
+    body(schema)
+    schema.markDeferred(from: start)
+    if let problem = schema.problem { throw problem }
+  }
+
+  func nameIndex(_ name: String) throws -> Int {
+    if let known = nameIndexes[name] { return known }
+    guard names.count < limits.fields else { throw ArchiveError(.limit, "There are more than \(limits.fields) different keys") }
+    names.append(name)
+    nameIndexes[name] = names.count - 1
+    return names.count - 1
+  }
+
+  func wireIndex<T: Archivable>(_ type: T.Type) throws -> Int {
+    var node: Int32 = 0
+    try extendSchema { node = $0.node(of: type) }
+    if let known = wireIndexes[node] { return known }
+    wires.append(node)
+    wireIndexes[node] = wires.count - 1
+    return wires.count - 1
+  }
+}

@@ -1,0 +1,103 @@
+/// A number that several devices raise and lower at the same time, so that no change is lost.
+///
+/// Each writer has its own entry, which only it changes; the value is the sum. A change stays pending until the value is
+/// encoded, and is then folded into the entry of the writer that `Archive.encode(_:writer:)` names.
+///
+///     @Archivable struct World { @Merge(.counter) var kills = Counter() }
+///     world.kills += 1
+///
+/// Two devices must not write under one writer's number: merging then keeps only the greater change.
+public struct Counter: Equatable, Hashable, Sendable {
+  struct Entry: Equatable, Hashable {
+    var plus: UInt64
+    var minus: UInt64
+  }
+
+  private(set) var entries: [UInt64: Entry] = [:]
+  /// What was added since decoding.
+  private(set) var pending = Entry(plus: 0, minus: 0)
+
+  public init() {}
+
+  /// A counter that begins with a value, as a change still to be saved.
+  public init(_ value: Int) { add(value) }
+
+  /// The sum over all writers. Stays at the ends of Int's range instead of overflowing.
+  public var value: Int {
+    var up = pending.plus
+    var down = pending.minus
+    for entry in entries.values {
+      up = Self.sum(up, entry.plus)
+      down = Self.sum(down, entry.minus)
+    }
+    return up >= down ? Int(clamping: up - down) : -Int(clamping: down - up)
+  }
+
+  /// Whether there is a change that no archive has yet.
+  public var hasPendingChange: Bool { pending != Entry(plus: 0, minus: 0) }
+
+  public mutating func add(_ amount: Int) {
+    if amount >= 0 {
+      pending.plus = Self.sum(pending.plus, UInt64(amount))
+    } else {
+      pending.minus = Self.sum(pending.minus, UInt64(amount.magnitude))
+    }
+  }
+
+  public static func += (counter: inout Counter, amount: Int) { counter.add(amount) }
+
+  public static func -= (counter: inout Counter, amount: Int) {
+    if amount >= 0 {
+      counter.pending.minus = sum(counter.pending.minus, UInt64(amount))
+    } else {
+      counter.pending.plus = sum(counter.pending.plus, UInt64(amount.magnitude))
+    }
+  }
+
+  /// Takes over the other side's saved entries. Of each entry the changed side counts; if both sides changed it, the greater numbers.
+  /// The other side's pending change is its own to save and is left out; this side's stays pending.
+  public mutating func merge(_ other: Counter, ancestor: Counter? = nil) {
+    for (writer, theirs) in other.entries {
+      guard let mine = entries[writer] else {
+        entries[writer] = theirs
+        continue
+      }
+      let old = ancestor?.entries[writer]
+      if mine == theirs || theirs == old { continue }
+      entries[writer] =
+        mine == old ? theirs : Entry(plus: max(mine.plus, theirs.plus), minus: max(mine.minus, theirs.minus))
+    }
+  }
+
+  private static func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
+    let (result, overflow) = a.addingReportingOverflow(b)
+    return overflow ? .max : result
+  }
+
+  private func folded(into writer: UInt64) -> [UInt64: Entry] {
+    guard hasPendingChange else { return entries }
+    var result = entries
+    let old = result[writer] ?? Entry(plus: 0, minus: 0)
+    result[writer] = Entry(plus: Self.sum(old.plus, pending.plus), minus: Self.sum(old.minus, pending.minus))
+    return result
+  }
+}
+
+extension Counter: Archivable {
+  public static var archiveName: String { "Counter" }
+  public static var archiveIsKeyed: Bool { false }
+  public static var archiveHasMergeRules: Bool { true }
+  public mutating func mergeFields(from other: Counter, ancestor: Counter?) { merge(other, ancestor: ancestor) }
+  public static func archiveFields(_ fields: ArchiveFieldList) { fields.field("entries", [UInt64: SIMD2<UInt64>].self) }
+
+  public func encode(to writer: inout ArchiveWriter) throws {
+    try writer.writeField(folded(into: writer.writer).mapValues { SIMD2($0.plus, $0.minus) })
+  }
+
+  public init(from reader: inout ArchiveReader) throws {
+    var fields = try reader.enter(Counter.self)
+    let saved: [UInt64: SIMD2<UInt64>] = try reader.field(0, &fields)
+    try reader.leave(&fields)
+    entries = saved.mapValues { Entry(plus: $0.x, minus: $0.y) }
+  }
+}

@@ -1,0 +1,82 @@
+public import Foundation
+
+/// An archive taken apart without the types that wrote it.
+///
+/// Costs a few hundred bytes of memory for each saved value; limits apply as in decoding. Throws the same errors as `Archive.decode` for
+/// what is no archive, damaged or too new.
+public struct ArchiveInspection: Sendable {
+  public struct Header: Sendable, Equatable, Codable {
+    public var formatVersion: Int
+    public var byteCount: Int
+    public var objectCount: Int
+    /// The root's type as Swift would write it.
+    public var rootType: String
+  }
+
+  public enum Kind: String, Sendable, Codable { case structure, enumeration, object, keyedValue, keyedObject }
+
+  public struct Field: Sendable, Equatable, Codable {
+    public var key: String
+    /// As Swift would write it.
+    public var type: String
+  }
+
+  public struct TypeDescription: Sendable, Equatable, Codable {
+    public var name: String
+    public var version: Int
+    public var kind: Kind
+    public var fields: [Field]
+    public var cases: [Case]
+    /// Values or objects of this type, and the bytes they take, with everything inside them but objects.
+    public var count: Int
+    public var byteCount: Int
+  }
+
+  public struct Case: Sendable, Equatable, Codable {
+    public var name: String
+    public var fields: [Field]
+  }
+
+  public struct Object: Sendable, Equatable {
+    /// An index into `types`.
+    public var type: Int
+    public var fields: [ArchiveValue.Field]
+  }
+
+  public let header: Header
+  public private(set) var types: [TypeDescription]
+  public let root: ArchiveValue
+  /// By number; nil for one that was only referred to weakly.
+  public let objects: [Object?]
+
+  public init(of data: Data, limits: ArchiveLimits = .standard) throws {
+    self = try data.withUnsafeBytes { bytes in
+      let file = try ArchiveFile(bytes, limits: limits)
+      var parser = try ValueParser(file, limits: limits)
+      return try ArchiveInspection(file, byteCount: bytes.count, &parser)
+    }
+  }
+
+  private init(_ file: ArchiveFile, byteCount: Int, _ parser: inout ValueParser) throws {
+    objects = try parser.objects()
+    root = try parser.root()
+    header = Header(
+      formatVersion: Int(file.version), byteCount: byteCount, objectCount: file.objectCount, rootType: file.schema.text(file.root))
+    let schema = file.schema
+    func fields(_ entries: [FieldEntry]) -> [Field] { entries.map { Field(key: $0.key, type: schema.text($0.node)) } }
+    types = schema.types.enumerated().map { index, entry in
+      let kind: Kind =
+        switch entry.kind {
+        case .structure: .structure
+        case .enumeration: .enumeration
+        case .object: .object
+        case .keyedValue: .keyedValue
+        case .keyedObject: .keyedObject
+        }
+      return TypeDescription(
+        name: entry.name, version: entry.version, kind: kind, fields: fields(entry.fields),
+        cases: entry.cases.map { Case(name: $0.key, fields: fields($0.fields)) }, count: parser.counts[index],
+        byteCount: parser.bytes[index])
+    }
+  }
+}

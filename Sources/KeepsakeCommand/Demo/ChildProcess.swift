@@ -1,0 +1,103 @@
+#if Cloud
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A process of the demo: started from this very executable, spoken to by lines, and certain to end with the demo.
+final class ChildProcess {
+  enum Failure: Error, CustomStringConvertible {
+    case noExecutable
+    case ended(String)
+    case silent(String, seconds: Int)
+
+    var description: String {
+      switch self {
+      case .noExecutable: "The demo can't find its own executable."
+      case .ended(let name): "The process of \(name) ended before it answered; see what it printed above."
+      case .silent(let name, let seconds): "\(name) did not answer within \(seconds) seconds."
+      }
+    }
+  }
+
+  let name: String
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+  private var received = Data()
+  private var endsWithDemo = true
+
+  init(name: String, arguments: [String]) throws {
+    guard let executable = Bundle.main.executableURL else { throw Failure.noExecutable }
+    self.name = name
+    process.executableURL = executable
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    // This side's copy of the child's end: without closing it the end of the child's output would never be seen.
+    try output.fileHandleForWriting.close()
+  }
+
+  deinit { if endsWithDemo { kill() } }
+
+  var processIdentifier: Int32 { process.processIdentifier }
+
+  /// The process goes on after the demo.
+  func leaveRunning() { endsWithDemo = false }
+
+  func write(line: Data) throws {
+    try input.fileHandleForWriting.write(contentsOf: line + Data([UInt8(ascii: "\n")]))
+  }
+
+  /// The next line that the child prints; nil at its end.
+  func readLine(withinSeconds seconds: Int) throws -> Data? {
+    let descriptor = output.fileHandleForReading.fileDescriptor
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    while true {
+      if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+        let line = Data(received[received.startIndex..<end])
+        received = Data(received[(end + 1)...])
+        return line
+      }
+      var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let ready = poll(&state, 1, 100)
+      if ready > 0 {
+        let more = output.fileHandleForReading.availableData
+        if more.isEmpty { return nil }
+        received.append(more)
+      } else if ContinuousClock.now > deadline {
+        throw Failure.silent(name, seconds: seconds)
+      }
+    }
+  }
+
+  /// SIGKILL: no chance to tidy up, as with a dead battery.
+  func kill() {
+    guard process.isRunning else { return }
+    signal(SIGKILL)
+  }
+
+  /// SIGTERM, and the exit status.
+  func terminate() -> Int32 {
+    if process.isRunning { signal(SIGTERM) }
+    return process.terminationStatus
+  }
+
+  private func signal(_ number: Int32) {
+    #if canImport(Glibc)
+    Glibc.kill(process.processIdentifier, number)
+    #elseif canImport(Musl)
+    Musl.kill(process.processIdentifier, number)
+    #else
+    Darwin.kill(process.processIdentifier, number)
+    #endif
+    process.waitUntilExit()
+  }
+}
+#endif

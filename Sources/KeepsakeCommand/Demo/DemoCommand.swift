@@ -1,0 +1,87 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+
+/// Plays the Flower Garden story with a real server process and devices that are processes of their own.
+struct DemoCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo",
+    abstract: "Two devices, a cloud, and what they promise, played on this machine.",
+    discussion: """
+      Starts a server on the loopback interface with a fresh database, and devices as processes with stores of their own; \
+      plays the story, reads everything back, and ends with a table of what was promised and what was seen. \
+      Exit status 1 if any promise was not kept.
+      """)
+
+  @Flag(help: "Leave the server running and the data in place for a look.") var keep = false
+  @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
+
+  func run() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-demo-\(UUID().uuidString.prefix(8))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let server = try DemoServer(data: folder.appending(path: "server"))
+    tell("The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false)).")
+
+    var story = Story(folder: folder, server: server.url, appKey: server.appKey, tell: tell)
+    let failure = Result { try story.play() }
+    var promises = story.promises
+    if case .failure(let error) = failure {
+      promises.append(Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
+    }
+    if keep {
+      tell("\nLeft for a look: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))")
+      tell("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
+      server.process.leaveRunning()
+    } else {
+      let status = server.process.terminate()
+      promises.append(
+        Story.Promise(promise: "the server stops cleanly on SIGTERM", seen: "exit status \(status)", kept: status == 0))
+      try FileManager.default.removeItem(at: folder)
+    }
+    try show(promises)
+    guard promises.allSatisfy(\.kept) else { throw ExitCode(1) }
+  }
+
+  private func tell(_ line: String) {
+    let target = json ? FileHandle.standardError : FileHandle.standardOutput
+    // A closed pipe is the reader's wish to hear no more; the story goes on and its exit status still tells.
+    try? target.write(contentsOf: Data((line + "\n").utf8))
+  }
+
+  private func show(_ promises: [Story.Promise]) throws {
+    if json {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+      print(String(decoding: try encoder.encode(promises), as: UTF8.self))
+      return
+    }
+    let width = promises.map(\.promise.count).max() ?? 0
+    print("\n\("promised".padding(toLength: width, withPad: " ", startingAt: 0))      seen")
+    for promise in promises {
+      let name = promise.promise.padding(toLength: width, withPad: " ", startingAt: 0)
+      print("\(name)  \(promise.kept ? "yes" : "NO ")  \(promise.seen)")
+    }
+    let kept = promises.filter(\.kept).count
+    print("\n\(kept) of \(promises.count) promises seen\(kept == promises.count ? "." : ": something is wrong.")")
+  }
+}
+
+/// The demo's server: `keepsake serve` as a process of its own.
+private struct DemoServer {
+  let data: URL
+  let process: ChildProcess
+  let url: URL
+  let appKey: String
+
+  init(data: URL) throws {
+    self.data = data
+    process = try ChildProcess(
+      name: "the server", arguments: ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"])
+    guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended("the server") }
+    let hello = try JSONDecoder().decode(ServeCommand.Hello.self, from: line)
+    guard let url = URL(string: hello.url), let appKey = hello.appKeys.first else { throw ChildProcess.Failure.ended("the server") }
+    self.url = url
+    self.appKey = appKey
+  }
+}
+#endif

@@ -1,0 +1,84 @@
+#if Cloud
+import Foundation
+
+/// The story's hold on one device: a process of its own with a store of its own.
+final class DemoDevice {
+  struct Refused: Error, CustomStringConvertible {
+    var device: String
+    var why: String
+    var description: String { "\(device): \(why)" }
+  }
+
+  let name: String
+  let store: URL
+  private var process: ChildProcess
+
+  init(name: String, store: URL) throws {
+    self.name = name
+    self.store = store
+    process = try Self.start(name: name, store: store)
+  }
+
+  private static func start(name: String, store: URL) throws -> ChildProcess {
+    try ChildProcess(name: name, arguments: ["demo-device", "--name", name, "--store", store.path(percentEncoded: false)])
+  }
+
+  /// Asks and waits for the answer, refusals included.
+  func ask(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
+    try process.write(line: JSONEncoder().encode(request))
+    guard let line = try process.readLine(withinSeconds: seconds) else { throw ChildProcess.Failure.ended(name) }
+    return try JSONDecoder().decode(DemoReply.self, from: line)
+  }
+
+  /// Asks for what must not be refused.
+  @discardableResult
+  func tell(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
+    let reply = try ask(request, withinSeconds: seconds)
+    if let why = reply.refused { throw Refused(device: name, why: why) }
+    return reply
+  }
+
+  func readBack() throws -> GardenView {
+    guard let view = try tell(.readBack).view else { throw Refused(device: name, why: "no view came back") }
+    return view
+  }
+
+  /// Waits for the wish; nil where the time was over before it came true.
+  func wait(for wish: DemoWish, seconds: Double = 20) throws -> Double? {
+    try tell(.waitFor(wish, seconds: seconds), withinSeconds: Int(seconds) + 30).milliseconds
+  }
+
+  /// Lets the device save without pause, kills it in the middle after about this time, and says what it last acknowledged.
+  func killWhileSaving(afterMilliseconds delay: Int) throws -> Int {
+    try process.write(line: JSONEncoder().encode(DemoRequest.saveWithoutPause))
+    var last = 0
+    let end = ContinuousClock.now + .milliseconds(delay)
+    // At least one acknowledgement, so that there is a promise to hold it to.
+    while last == 0 || ContinuousClock.now < end {
+      guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended(name) }
+      let reply = try JSONDecoder().decode(DemoReply.self, from: line)
+      if let why = reply.refused { throw Refused(device: name, why: why) }
+      last = reply.acknowledged ?? last
+    }
+    process.kill()
+    // What was printed before the kill was acknowledged, too. The last line may be cut off: then it was not.
+    while let line = try process.readLine(withinSeconds: 5) {
+      guard let reply = try? JSONDecoder().decode(DemoReply.self, from: line) else { break }
+      last = reply.acknowledged ?? last
+    }
+    return last
+  }
+
+  func restart() throws {
+    process.kill()
+    process = try Self.start(name: name, store: store)
+  }
+
+  /// Closes the store properly and ends the process.
+  func quit() throws {
+    try tell(.quit)
+    _ = try process.readLine(withinSeconds: 30)
+    process.kill()
+  }
+}
+#endif

@@ -1,0 +1,95 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+
+/// One device of the demo, as a process of its own: takes requests by line, answers by line.
+struct DemoDeviceCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo-device", abstract: "One device of the demo; started by `keepsake demo`.", shouldDisplay: false)
+
+  @Option(help: "What the device is called in the story.") var name: String
+  @Option(help: "Where its store is.") var store: String
+
+  func run() async throws {
+    let garden = try FlowerGarden(store: URL(filePath: store))
+    for await line in Self.requests() {
+      let request = try JSONDecoder().decode(DemoRequest.self, from: Data(line.utf8))
+      if case .saveWithoutPause = request { try await saveWithoutPause(garden) }
+      var reply = DemoReply()
+      do {
+        reply = try await answer(request, garden)
+      } catch {
+        reply.refused = (error as? GameDataError)?.message ?? String(describing: error)
+      }
+      try Self.send(reply)
+      if case .quit = request { return }
+    }
+  }
+
+  private func answer(_ request: DemoRequest, _ garden: FlowerGarden) async throws -> DemoReply {
+    let game = garden.game
+    var reply = DemoReply()
+    switch request {
+    case .connect(let url, let appKey): game.cloud.connect(.server(url, appKey: appKey))
+    case .pairingCode: reply.code = try await game.cloud.pairingCode()
+    case .join(let code): try await game.cloud.join(code)
+    case .airplaneMode(let on): game.cloud.isEnabled = !on
+    case .plant(let pot, let flower): try await garden.change(pot: pot) { $0.flowers.insert(flower) }
+    case .water(let pot, let times):
+      try await garden.change(pot: pot) {
+        $0.waterings += times
+        $0.height += times
+      }
+    case .reachLevel(let level): try game.progress.record(level, for: .level)
+    case .unlock(let seed): try game.progress.insert(seed, into: .seeds)
+    case .claimStarterGift(let gems): try game.wallet.claim(gems, .gems, key: "starter gift", for: "starter gift")
+    case .earn(let gems): try game.wallet.earn(gems, .gems, for: "a quest")
+    case .spend(let gems, let thing): try game.wallet.spend(gems, .gems, for: thing)
+    case .sendNow: try await game.cloud.sendNow()
+    case .waitFor(let wish, let seconds): reply.milliseconds = try await wait(for: wish, seconds: seconds, garden)
+    case .readBack: reply.view = try garden.view()
+    case .saveWithoutPause: break
+    case .quit: try game.close(within: .seconds(5))
+    }
+    return reply
+  }
+
+  /// Looks every few milliseconds; nil where the time is over first.
+  private func wait(for wish: DemoWish, seconds: Double, _ garden: FlowerGarden) async throws -> Double? {
+    let clock = ContinuousClock()
+    let start = clock.now
+    while start.duration(to: clock.now) < .seconds(seconds) {
+      if try garden.sees(wish) { return start.duration(to: clock.now) / .milliseconds(1) }
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    return nil
+  }
+
+  private func saveWithoutPause(_ garden: FlowerGarden) async throws -> Never {
+    var journal = try garden.game.saves.load(.journal) ?? Journal()
+    while true {
+      journal.entry += 1
+      try await garden.game.saves.save(journal, to: .journal)
+      var reply = DemoReply()
+      reply.acknowledged = journal.entry
+      try Self.send(reply)
+    }
+  }
+
+  /// Lines from standard input, read by a thread of their own so that no task waits for them.
+  private static func requests() -> AsyncStream<String> {
+    AsyncStream { lines in
+      let reader = Thread {
+        while let line = readLine() { lines.yield(line) }
+        lines.finish()
+      }
+      reader.start()
+    }
+  }
+
+  private static func send(_ reply: DemoReply) throws {
+    try FileHandle.standardOutput.write(contentsOf: JSONEncoder().encode(reply) + Data("\n".utf8))
+  }
+}
+#endif

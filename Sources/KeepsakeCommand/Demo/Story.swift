@@ -1,0 +1,242 @@
+#if Cloud
+import Foundation
+
+/// The Flower Garden story: what two devices, a copy and a third one go through, told as it happens, with every promise
+/// checked by reading back.
+struct Story {
+  /// A promise, and what was seen of it.
+  struct Promise: Codable {
+    var promise: String
+    var seen: String
+    var kept: Bool
+  }
+
+  let folder: URL
+  let server: URL
+  let appKey: String
+  /// Tells a line to whoever watches.
+  let tell: (String) -> Void
+  private(set) var promises: [Promise] = []
+
+  init(folder: URL, server: URL, appKey: String, tell: @escaping (String) -> Void) {
+    self.folder = folder
+    self.server = server
+    self.appKey = appKey
+    self.tell = tell
+  }
+
+  mutating func play() throws {
+    let phone = try device("phone")
+    let tablet = try device("tablet")
+    try plantAndSee(phone, tablet)
+    try playOffline(phone, tablet)
+    try samePot(phone, tablet)
+    try killWhileSaving(phone)
+    let twin = try copyThePhone(phone, tablet)
+    try thirdDevice([phone, tablet, twin])
+    for device in [phone, tablet, twin] { try device.quit() }
+  }
+
+  private func device(_ name: String) throws -> DemoDevice {
+    try DemoDevice(name: name, store: folder.appending(path: name))
+  }
+
+  private mutating func promise(_ text: String, seen: String, kept: Bool) {
+    promises.append(Promise(promise: text, seen: seen, kept: kept))
+    tell("  \(kept ? "✓" : "✗") \(text): \(seen)")
+  }
+
+  // MARK: Chapters
+
+  private mutating func plantAndSee(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
+    tell("\n1. A phone and a tablet")
+    try phone.tell(.connect(url: server, appKey: appKey))
+    try phone.tell(.claimStarterGift(gems: 100))
+    try phone.tell(.plant(pot: "windowsill", flower: "tulip"))
+    try phone.tell(.sendNow)
+    tell("  The phone registers, claims its 100 starter gems and plants a tulip on the windowsill.")
+
+    guard let code = try phone.tell(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
+    try tablet.tell(.connect(url: server, appKey: appKey))
+    try tablet.tell(.join(code: code))
+    let joined = try tablet.wait(for: .flower("tulip", inPot: "windowsill"))
+    tell("  The tablet joins with the code \(code)\(joined.map { " and has the tulip after \(Self.milliseconds($0))" } ?? "").")
+
+    try phone.tell(.plant(pot: "windowsill", flower: "rose"))
+    let took = try tablet.wait(for: .flower("rose", inPot: "windowsill"))
+    promise(
+      "what is planted on one device is seen on the other",
+      seen: took.map { "a rose from the phone on the tablet after \(Self.milliseconds($0))" } ?? "no rose within 20 s",
+      kept: joined != nil && took != nil)
+  }
+
+  private mutating func playOffline(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
+    tell("\n2. Airplane mode on both")
+    // Rights to spend are handed out beforehand: both devices need some while they can still ask for them.
+    let handedOut = try [phone, tablet].allSatisfy { try $0.wait(for: .spendableGems(atLeast: 40)) != nil }
+    try phone.tell(.airplaneMode(true))
+    try tablet.tell(.airplaneMode(true))
+    try phone.tell(.reachLevel(6))
+    for seed in ["orchid", "lily"] { try phone.tell(.unlock(seed: seed)) }
+    try tablet.tell(.reachLevel(2))
+    try tablet.tell(.unlock(seed: "cactus"))
+    tell("  The phone reaches level 6 and unlocks orchid and lily; the tablet, later, level 2 and cactus.")
+
+    let before = try phone.readBack().gems
+    var spent: Int64 = 0
+    var refusals: [String] = []
+    for device in [phone, tablet] {
+      for thing in ["a sunshade", "a fountain"] {
+        let reply = try device.ask(.spend(gems: 40, on: thing))
+        if let why = reply.refused {
+          refusals.append(why)
+          tell("  The \(device.name) wants \(thing) for 40 gems and is told: \(why)")
+        } else {
+          spent += 40
+          tell("  The \(device.name) buys \(thing) for 40 gems.")
+        }
+      }
+    }
+
+    try phone.tell(.airplaneMode(false))
+    try phone.tell(.sendNow)
+    try tablet.tell(.airplaneMode(false))
+    try tablet.tell(.sendNow)
+    tell("  Both are online again, the phone first.")
+    let level = try [phone, tablet].map { try $0.wait(for: .level(atLeast: 6)) != nil }
+    let gems = try [phone, tablet].map { try $0.wait(for: .gems(total: before - spent)) != nil }
+    let views = try [phone, tablet].map { try $0.readBack() }
+
+    promise(
+      "level 6 is never overwritten by a later level 2",
+      seen: "level " + views.map { String($0.level) }.joined(separator: " and "),
+      kept: level.allSatisfy(\.self) && views.allSatisfy { $0.level == 6 })
+    promise(
+      "seeds unlocked on either device are unlocked on both",
+      seen: views.map { $0.seeds.joined(separator: ", ") }.joined(separator: " | "),
+      kept: views.allSatisfy { $0.seeds == ["cactus", "lily", "orchid"] })
+    promise(
+      "offline spends never overdraw",
+      seen: "\(before) gems, 160 wanted, \(spent) spent, \(views.map { String($0.gems) }.joined(separator: " and ")) left",
+      kept: handedOut && gems.allSatisfy(\.self) && spent > 0 && spent <= before && views.allSatisfy { $0.gems == before - spent })
+    promise(
+      "who can't spend is told why not",
+      seen: refusals.first ?? "nobody was refused",
+      kept: !refusals.isEmpty && refusals.allSatisfy { $0.contains("gems") })
+  }
+
+  private mutating func samePot(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
+    tell("\n3. The same pot changed on both")
+    let before = try phone.readBack().pots["windowsill"]
+    try phone.tell(.airplaneMode(true))
+    try tablet.tell(.airplaneMode(true))
+    try phone.tell(.plant(pot: "windowsill", flower: "violet"))
+    try phone.tell(.water(pot: "windowsill", times: 3))
+    try tablet.tell(.plant(pot: "windowsill", flower: "daisy"))
+    try tablet.tell(.water(pot: "windowsill", times: 2))
+    for device in [phone, tablet] {
+      try device.tell(.airplaneMode(false))
+      try device.tell(.sendNow)
+    }
+    let expected = (before?.waterings ?? 0) + 5
+    let merged = try [phone, tablet].map { try $0.wait(for: .waterings(expected, ofPot: "windowsill")) != nil }
+    let pots = try [phone, tablet].map { try $0.readBack().pots["windowsill"] }
+    promise(
+      "both versions are kept",
+      seen: pots.map { "\($0?.heads ?? 0) heads of \($0?.versions ?? 0) versions" }.joined(separator: " | "),
+      kept: pots.allSatisfy { $0?.heads == 2 })
+    promise(
+      "they are merged field by field",
+      seen: pots.map { "\(($0?.flowers ?? []).joined(separator: ", ")), watered \($0?.waterings ?? 0) times" }.joined(separator: " | "),
+      kept: merged.allSatisfy(\.self)
+        && pots.allSatisfy { Set($0?.flowers ?? []).isSuperset(of: ["violet", "daisy", "rose", "tulip"]) && $0?.waterings == expected })
+
+    try tablet.tell(.water(pot: "windowsill", times: 1))
+    try tablet.tell(.sendNow)
+    let settled = try [phone, tablet].map { try $0.wait(for: .waterings(expected + 1, ofPot: "windowsill")) != nil }
+    let heads = try [phone, tablet].map { try $0.readBack().pots["windowsill"]?.heads ?? 0 }
+    promise(
+      "the next save settles the conflict",
+      seen: "\(heads.map(String.init).joined(separator: " and ")) head",
+      kept: settled.allSatisfy(\.self) && heads == [1, 1])
+  }
+
+  private mutating func killWhileSaving(_ phone: DemoDevice) throws {
+    tell("\n4. The battery dies in the middle of saving")
+    var worst: String?
+    var last = 0
+    let kills = 10
+    for number in 1...kills {
+      last = try phone.killWhileSaving(afterMilliseconds: 20 + number * 37 % 200)
+      try phone.restart()
+      let found = try phone.readBack().journal
+      if found < last { worst = "acknowledged \(last), found \(found)" }
+    }
+    tell("  The phone was killed with SIGKILL \(kills) times while it saved without pause, \(last) saves in all.")
+    promise(
+      "what was acknowledged survives SIGKILL",
+      seen: worst ?? "after each of \(kills) kills the last acknowledged save was there",
+      kept: worst == nil && last > 0)
+    try phone.tell(.connect(url: server, appKey: appKey))
+    try phone.tell(.sendNow)
+  }
+
+  private mutating func copyThePhone(_ phone: DemoDevice, _ tablet: DemoDevice) throws -> DemoDevice {
+    tell("\n5. The phone's store copied to a second phone")
+    try phone.tell(.sendNow)
+    let before = try phone.readBack()
+    try phone.quit()
+    let copy = folder.appending(path: "second phone")
+    try FileManager.default.copyItem(at: phone.store, to: copy)
+    try phone.restart()
+    let twin = try device("second phone")
+    for device in [phone, twin] {
+      try device.tell(.connect(url: server, appKey: appKey))
+      try device.tell(.airplaneMode(true))
+      try device.tell(.earn(gems: 10))
+      try device.tell(.spend(gems: 5, on: "seeds"))
+      try device.tell(.water(pot: "windowsill", times: 1))
+    }
+    for device in [phone, twin] {
+      try device.tell(.airplaneMode(false))
+      try device.tell(.sendNow)
+    }
+    let gems = before.gems + 2 * 10 - 2 * 5
+    let waterings = (before.pots["windowsill"]?.waterings ?? 0) + 2
+    let all = [phone, twin, tablet]
+    let arrived = try all.map {
+      try $0.wait(for: .gems(total: gems)) != nil && $0.wait(for: .waterings(waterings, ofPot: "windowsill")) != nil
+    }
+    let views = try all.map { try $0.readBack() }
+    promise(
+      "a copied store counts nothing twice and loses nothing",
+      seen: "\(views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }.joined(separator: " | ")) (expected \(gems), \(waterings))",
+      kept: arrived.allSatisfy(\.self) && views.allSatisfy { $0.gems == gems && $0.pots["windowsill"]?.waterings == waterings })
+    return twin
+  }
+
+  private mutating func thirdDevice(_ others: [DemoDevice]) throws {
+    tell("\n6. A fresh device pairs")
+    guard let first = others.first, let code = try first.tell(.pairingCode).code else {
+      throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
+    }
+    let expected = try first.readBack().shared
+    let fresh = try device("laptop")
+    try fresh.tell(.connect(url: server, appKey: appKey))
+    try fresh.tell(.join(code: code))
+    let took = try fresh.wait(for: .everything(expected))
+    promise(
+      "a fresh device pairs and has everything",
+      seen: took.map { "all of it after \(Self.milliseconds($0))" } ?? "not all of it within 20 s",
+      kept: took != nil)
+    let views = try (others + [fresh]).map { try $0.readBack().shared }
+    promise(
+      "all devices show the same",
+      seen: views.allSatisfy { $0 == expected } ? "\(views.count) devices, one garden" : "the devices differ",
+      kept: views.allSatisfy { $0 == expected })
+    try fresh.quit()
+  }
+
+  private static func milliseconds(_ value: Double) -> String { "\(Int(value.rounded())) ms" }
+}
+#endif

@@ -1,0 +1,65 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeStore
+
+/// `keepsake history`: every version that is kept.
+struct HistoryCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "history",
+    abstract: "List the versions of a save, or of all.",
+    discussion: "The newest known first; with several that stand, the winner is the first of \"heads\". The store is only looked at.")
+
+  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  var store: String
+
+  @Argument(help: "The slot; a synced file's is file:<path>. All slots without it.")
+  var slot: String?
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let url = try StoreInput.url(of: store)
+      let reports = try StoreReader.open(at: url).read { transaction in
+        let slots = try transaction.slots()
+        if let slot {
+          guard try !transaction.history(of: slot).isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
+          return [try SlotReport(slot, in: transaction)]
+        }
+        return try slots.map { try SlotReport($0, in: transaction) }
+      }
+      if json {
+        Output.document(Answer(slots: reports))
+      } else {
+        Output.text(reports.isEmpty ? "no versions yet" : reports.flatMap(\.lines).joined(separator: "\n"))
+      }
+    }
+  }
+
+  private struct Answer: Encodable {
+    var slots: [SlotReport]
+  }
+}
+
+/// A store as the commands take it.
+enum StoreInput {
+  /// How many slots are named when the one asked for isn't there.
+  private static let namesShown = 5
+
+  static func url(of path: String) throws -> URL {
+    guard case .store(let url) = try InputKind(of: path) else {
+      throw CommandFailure(.data, "\(path) is an archive, not a store", next: "keepsake inspect shows what is in it")
+    }
+    return url
+  }
+
+  static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {
+    let names = slots.prefix(namesShown).joined(separator: ", ")
+    return CommandFailure(
+      .noInput, "there is no slot \"\(slot)\"",
+      next: slots.isEmpty ? "the store is empty" : "it has \(slots.count), among them \(Printable.text(names))")
+  }
+}
+#endif

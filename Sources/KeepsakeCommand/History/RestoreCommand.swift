@@ -1,0 +1,98 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// `keepsake restore`: an earlier version becomes the newest.
+struct RestoreCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore",
+    abstract: "Bring an earlier version back.",
+    discussion: """
+      Makes a new version with the bytes of the earlier one, which replaces all that stand. Nothing is lost by it: what \
+      stood before is in the history and can be restored in turn. A synced file changes at the next keepsake sync.
+      """)
+
+  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  var store: String
+
+  @Argument(help: "The slot; a synced file's is file:<path>.")
+  var slot: String
+
+  @Argument(help: "The version's id, as keepsake history shows it; enough of its beginning will do.")
+  var version: String
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let url = try StoreInput.url(of: store)
+      let opened = try Store.open(at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url)
+      let answer = try Self.restore(version, of: slot, in: opened)
+      try opened.close()
+      if json {
+        Output.document(answer)
+      } else {
+        Output.text("restored \(Printable.text(slot)) from \(answer.from) as \(answer.version)")
+        if let stood = answer.stood.first {
+          Output.text("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(stood)")
+        }
+      }
+    }
+  }
+
+  /// Commits a version with the bytes of the one whose id begins like `version`, over all that stand.
+  static func restore(_ version: String, of slot: String, in store: Store) throws -> Answer {
+    var random = SystemRandomNumberGenerator()
+    return try store.write { transaction in
+      let history = try transaction.history(of: slot)
+      guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
+      let chosen = try choose(version, among: history.map(\.record))
+      for hash in chosen.contents { _ = try transaction.plainContent(hash) }
+      let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+      let id = VersionID(using: &random)
+      let now = Int64(Date().timeIntervalSince1970 * 1_000)
+      let draft = SaveDraft(
+        id: id, slot: slot, basis: .everyHead, contents: chosen.contents, length: chosen.length,
+        metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
+      _ = try DeviceCommit.apply(
+        CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)
+      let shown = view.heads.map(\.id)
+      return Answer(
+        slot: slot, from: chosen.id.description, version: id.description,
+        stood: (shown + view.basis.filter { !shown.contains($0) }).map(\.description))
+    }
+  }
+
+  private static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
+    let wanted = text.lowercased()
+    let found = records.filter { $0.id.description.hasPrefix(wanted) }
+    guard !wanted.isEmpty, let first = found.first else {
+      throw CommandFailure(.noInput, "there is no version \"\(text)\" of it", next: "keepsake history lists those that are kept")
+    }
+    guard found.count == 1 else {
+      throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more of the id")
+    }
+    return first
+  }
+
+  struct Answer: Encodable {
+    var slot: String
+    /// The version whose bytes came back.
+    var from: String
+    /// The new version.
+    var version: String
+    /// What stood before, the winner first.
+    var stood: [String]
+  }
+}
+
+/// Text that a shell takes as one word.
+enum Quoted {
+  static func shell(_ text: String) -> String {
+    "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"
+  }
+}
+#endif

@@ -1,0 +1,112 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeArchive
+import KeepsakeStore
+
+/// `keepsake inspect`: what is in a file of Keepsake's.
+struct InspectCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect",
+    abstract: "Show what is in an archive or a store.",
+    discussion: """
+      Takes an archive, a store's folder, its database, or a synced folder. What it is shows in its first bytes, not in its \
+      name. A store is only looked at: a game or a sync may have it open.
+      """)
+
+  @Argument(help: "The archive, store or synced folder.", completion: .file())
+  var file: String
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  /// What a look found.
+  enum Finding {
+    case store(StoreReport)
+    case archive(ArchiveInspection)
+  }
+
+  static func look(at path: String) throws -> Finding {
+    switch try InputKind(of: path) {
+    case .store(let url): .store(try StoreReader.open(at: url).read { try StoreReport($0, path: url.path) })
+    case .archive(let data): .archive(try inspection(of: data, at: path))
+    }
+  }
+
+  private static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
+    do {
+      return try ArchiveInspection(of: data)
+    } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
+      let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
+      throw CommandFailure(
+        .data, "\(file) is neither an archive nor a store of Keepsake's",
+        next: data.isEmpty ? "the file is empty" : "it begins with the bytes \(start)")
+    }
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      switch try Self.look(at: file) {
+      case .store(let report):
+        if json { Output.document(report) } else { Output.text(report.text) }
+      case .archive(let inspection):
+        if json { Output.document(inspection) } else { Output.text(inspection.text()) }
+      }
+    }
+  }
+}
+
+/// What a path names, told by its first bytes.
+enum InputKind {
+  case store(URL)
+  /// Bytes that are no store; whether they are an archive shows when they are looked into.
+  case archive(Data)
+
+  /// The most bytes of an archive that are read into memory at once.
+  static let maximumArchiveBytes: UInt64 = 1 << 30
+
+  /// - Throws: `CommandFailure` if nothing is there or it is of no kind that is known.
+  init(of path: String) throws {
+    if let store = try Self.store(at: path) {
+      self = .store(store)
+      return
+    }
+    let url = URL(fileURLWithPath: path)
+    let file: FileHandle
+    do {
+      file = try FileHandle(forReadingFrom: url)
+    } catch {
+      throw CommandFailure(.noInput, "\(path) can't be opened: \(error.localizedDescription)")
+    }
+    let start = try file.read(upToCount: Self.databaseMagic.count) ?? Data()
+    if start == Self.databaseMagic {
+      self = .store(url)
+      return
+    }
+    let size = try file.seekToEnd()
+    guard size <= Self.maximumArchiveBytes else {
+      throw CommandFailure(.data, "\(path) has \(size) bytes; archives of up to \(Self.maximumArchiveBytes) bytes are shown")
+    }
+    try file.seek(toOffset: 0)
+    self = .archive(try file.readToEnd() ?? Data())
+  }
+
+  /// The store that a folder is, or that a synced folder has; nil if `path` is a file.
+  static func store(at path: String) throws -> URL? {
+    var isFolder: ObjCBool = false
+    let files = FileManager.default
+    guard files.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw CommandFailure(.noInput, "there is nothing at \(path)")
+    }
+    guard isFolder.boolValue else { return nil }
+    let url = URL(fileURLWithPath: path, isDirectory: true)
+    for candidate in [url, url.appendingPathComponent(SyncState.folderName, isDirectory: true)]
+    where files.fileExists(atPath: candidate.appendingPathComponent(Store.databaseName).path) {
+      return candidate
+    }
+    throw CommandFailure(.noInput, "the folder \(path) holds no store", next: "name a store's folder, or one that keepsake sync keeps")
+  }
+
+  private static let databaseMagic = Data("SQLite format 3\0".utf8)
+}
+#endif

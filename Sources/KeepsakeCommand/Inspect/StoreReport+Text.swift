@@ -1,0 +1,88 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+
+extension VersionReport {
+  /// One line: the whole id, because that is what `keepsake restore` takes.
+  var line: String {
+    var marks: [String] = []
+    if head { marks.append("stands") }
+    if tombstone { marks.append("deleted") }
+    if !acknowledged { marks.append("not yet in the cloud") }
+    if provisional { marks.append("from before the first sync") }
+    if !here { marks.append("bytes not here") }
+    var line = "\(id)  \(savedAt)  \(Printable.size(Int64(bytes)))"
+    if let title { line += "  \"\(Printable.text(title))\"" }
+    if let progress { line += "  progress \(progress)" }
+    if let playtime { line += "  played \(Int64(playtime.isFinite ? min(max(playtime, 0), 1e12) : 0)) s" }
+    return marks.isEmpty ? line : line + "  [" + marks.joined(separator: ", ") + "]"
+  }
+}
+
+extension SlotReport {
+  var lines: [String] {
+    ["\(Printable.text(slot))\(conflict ? "  CONFLICT: \(heads.count) versions stand" : "")"]
+      + versions.map { "  " + $0.line }
+  }
+}
+
+extension StoreReport {
+  /// The report for people.
+  var text: String {
+    var lines = ["store \(Printable.text(path))"]
+    if let container = cloud.container {
+      lines.append(
+        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last heard \(cloud.lastHeard ?? "never")"
+      )
+    } else {
+      lines.append("cloud: never connected")
+    }
+    lines.append(
+      "\(slots.count) slots, \(contents.count) contents: \(Printable.size(plainBytes)) kept in \(Printable.size(encodedBytes))")
+    lines.append(waitingCount == 0 ? "nothing waits to be sent" : "\(waitingCount) commits wait to be sent or to be certain")
+    for group in waiting {
+      for refusal in group.refusals {
+        lines.append("  refused: \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
+      }
+    }
+    for slot in slots { lines += [""] + slot.lines }
+    if !cells.isEmpty {
+      lines += ["", "cells"] + cells.map { "  \(Printable.text($0.collection))/\(Printable.text($0.key)) = \(Self.text(of: $0.value))" }
+    }
+    if !wallet.isEmpty {
+      lines +=
+        ["", "wallet"]
+        + wallet.map { "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending" }
+    }
+    if !contents.isEmpty {
+      lines +=
+        ["", "contents"]
+        + contents.map {
+          "  \($0.hash.prefix(16))  \(Printable.size(Int64($0.bytes))) in \(Printable.size(Int64($0.encodedBytes)))"
+            + ($0.base.map { base in ", delta of \(base.prefix(16))" } ?? "") + ($0.depth > 0 ? ", depth \($0.depth)" : "")
+        }
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func text(of value: CellValue) -> String {
+    switch value {
+    case .max(let scalar): "max \(text(of: scalar))"
+    case .min(let scalar): "min \(text(of: scalar))"
+    case .latest(let stamp, let scalar): "latest \(text(of: scalar)) (\(TimeText.iso(milliseconds: stamp.milliseconds)))"
+    case .union(let set): "union {" + set.sorted().map(text(of:)).joined(separator: ", ") + "}"
+    case .counter(let entries):
+      "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
+    }
+  }
+
+  private static func text(of scalar: Scalar) -> String {
+    switch scalar {
+    case .int(let value): "\(value)"
+    case .double(let value): "\(value)"
+    case .string(let value): "\"\(Printable.text(value))\""
+    case .data(let value): "\(value.count) bytes"
+    }
+  }
+}
+#endif

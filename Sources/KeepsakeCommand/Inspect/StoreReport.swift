@@ -1,0 +1,166 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// One version as the commands show it.
+struct VersionReport: Codable, Hashable {
+  var id: String
+  var savedAt: String
+  var savedAtMilliseconds: Int64
+  /// Plain bytes.
+  var bytes: Int
+  /// The hash of the bytes, where they are one content, as files are.
+  var sha256: String?
+  var contents: [String]
+  /// The contents are in the store; whether they are undamaged is only known once they are read.
+  var here: Bool
+  var head: Bool
+  var acknowledged: Bool
+  var provisional: Bool
+  var tombstone: Bool
+  var covers: [String]
+  var writer: String
+  var title: String?
+  var playtime: Double?
+  var progress: Double?
+
+  init(_ version: StoredVersion, isHead: Bool, in transaction: StoreTransaction) throws {
+    let record = version.record
+    id = record.id.description
+    savedAt = TimeText.iso(milliseconds: record.savedAtMilliseconds)
+    savedAtMilliseconds = record.savedAtMilliseconds
+    bytes = record.length
+    sha256 = record.contents.count == 1 ? record.contents[0].description : nil
+    contents = record.contents.map(\.description)
+    here = try record.contents.allSatisfy { try transaction.hasContent($0) }
+    head = isHead
+    acknowledged = version.acknowledged
+    provisional = record.provisional
+    tombstone = record.tombstone
+    covers = record.covers.map(\.description)
+    writer = record.writer.description
+    title = record.metadata.title
+    playtime = record.metadata.playtime
+    progress = record.metadata.progress
+  }
+}
+
+/// One slot with all that is kept of its past, newest first.
+struct SlotReport: Codable, Hashable {
+  var slot: String
+  var heads: [String]
+  /// Several devices changed it, and nothing has covered both sides yet.
+  var conflict: Bool
+  var versions: [VersionReport]
+
+  init(_ slot: String, in transaction: StoreTransaction) throws {
+    self.slot = slot
+    let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+    // The winner first; those with the same bytes as another, and deletes, last.
+    let shown = view.heads.map(\.id)
+    heads = (shown + view.basis.filter { !shown.contains($0) }).map(\.description)
+    conflict = view.isConflict
+    let known = try Set(transaction.heads(of: slot))
+    versions = try transaction.history(of: slot).map {
+      try VersionReport($0, isHead: known.contains($0.record.id), in: transaction)
+    }
+  }
+}
+
+/// Everything in a store, as `keepsake inspect` shows it.
+struct StoreReport: Codable {
+  struct Cloud: Codable {
+    var container: String?
+    var epoch: UInt64
+    var seq: UInt64
+    var caughtUp: Bool
+    var lastHeard: String?
+    var serverOffsetMilliseconds: Int64
+  }
+  struct Cell: Codable {
+    var collection: String
+    var key: String
+    var generation: UInt64
+    var value: CellValue
+  }
+  struct Waiting: Codable {
+    var id: Int64
+    var cells: [String]
+    var versions: [String]
+    var refusals: [Refusal]
+  }
+  struct Content: Codable {
+    var hash: String
+    /// Plain bytes.
+    var bytes: Int
+    var encodedBytes: Int
+    /// `zstd`, or `zstd delta` against `base`.
+    var encoding: String
+    var base: String?
+    var depth: Int
+  }
+  struct Money: Codable {
+    var currency: String
+    /// The player's, as the bank said last and with what was done here since.
+    var total: Int64
+    /// What this store may spend offline.
+    var spendable: Int64
+    var pending: Int64
+  }
+
+  /// More waiting groups than a person would read; the rest is counted.
+  static let maximumWaiting = 1_000
+
+  var kind = "store"
+  var path: String
+  var cloud: Cloud
+  var slots: [SlotReport]
+  var cells: [Cell]
+  var waitingCount: Int
+  var waiting: [Waiting]
+  var stagedChanges: Int
+  var contents: [Content]
+  var plainBytes: Int64
+  var encodedBytes: Int64
+  var wallet: [Money]
+
+  init(_ transaction: StoreTransaction, path: String) throws {
+    self.path = path
+    let facts = try transaction.facts()
+    cloud = Cloud(
+      container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq, caughtUp: facts.caughtUp,
+      lastHeard: facts.lastHeardMilliseconds.map(TimeText.iso(milliseconds:)),
+      serverOffsetMilliseconds: facts.serverOffsetMilliseconds)
+    slots = try transaction.slots().map { try SlotReport($0, in: transaction) }
+    cells = try transaction.cells(in: nil).map {
+      Cell(collection: $0.key.collection, key: $0.key.key, generation: $0.state.generation, value: $0.state.value)
+    }
+    waitingCount = try transaction.outboxCount()
+    waiting = try transaction.outbox(limit: Self.maximumWaiting).map {
+      Waiting(
+        id: $0.id, cells: $0.cells.map(\.key.description), versions: $0.versions.map(\.description),
+        refusals: $0.refusals)
+    }
+    stagedChanges = try transaction.staged().count
+    contents = try transaction.contentSummaries().map {
+      Content(
+        hash: $0.hash.description, bytes: $0.length, encodedBytes: $0.encodedBytes,
+        encoding: $0.base == nil ? "zstd" : "zstd delta", base: $0.base?.description, depth: $0.depth)
+    }
+    plainBytes = contents.reduce(0) { $0 &+ Int64($1.bytes) }
+    encodedBytes = contents.reduce(0) { $0 &+ Int64($1.encodedBytes) }
+    wallet = try Self.money(in: transaction)
+  }
+
+  private static func money(in transaction: StoreTransaction) throws -> [Money] {
+    guard let state = try transaction.wallet() else { return [] }
+    let wallet = Wallet(state)
+    return wallet.currencies.map { currency in
+      Money(
+        currency: currency, total: wallet.total(currency), spendable: wallet.spendable(currency),
+        pending: wallet.pending(currency))
+    }
+  }
+}
+#endif

@@ -1,0 +1,31 @@
+#if Cloud
+import ArgumentParser
+
+/// The command `keepsake`.
+@main
+struct KeepsakeTool: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keepsake",
+    abstract: "Saves that never go backwards: run a cloud, sync a folder, look inside.",
+    discussion: """
+      Commands that print an answer take --json. Exit codes are those of sysexits.h: 64 wrong usage, 65 damaged or unknown \
+      input, 66 not found, 69 the cloud can't be reached, 74 the disk refused, 75 in use, 77 not allowed, 78 from a newer \
+      version.
+
+      Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
+      """,
+    version: "0.1.0",
+    subcommands: [
+      DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, HistoryCommand.self, RestoreCommand.self,
+      DemoDeviceCommand.self,
+    ])
+}
+#else
+/// Stands in for the command in a build without the packages that it needs.
+@main
+struct KeepsakeTool {
+  static func main() {
+    print("This build is without the command. Build it with the trait Cloud: swift run --traits Cloud keepsake")
+  }
+}
+#endif

@@ -1,0 +1,70 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeServer
+import Logging
+
+/// `keepsake serve`: the cloud, as one process with one folder.
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Run a cloud: one process, one folder.",
+    discussion: """
+      Prints its URL and app key once it takes requests, and runs until SIGTERM or SIGINT. It speaks plain HTTP and listens \
+      to this machine only unless --host says otherwise: put a proxy with TLS before it for others.
+      """)
+
+  @Option(
+    name: .long, help: ArgumentHelp("The folder of the cloud's data; made if it isn't there.", valueName: "folder"), completion: .directory)
+  var data: String
+
+  @Option(name: .long, help: "The port; 0 takes any free one.")
+  var port: Int = 8080
+
+  @Option(name: .long, help: "The address to listen on.")
+  var host: String = "127.0.0.1"
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("A key with which games register; may be repeated. Without one, a key is made at the first start.", valueName: "key")
+  )
+  var appKey: [String] = []
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
+    guard appKey.allSatisfy({ !$0.isEmpty }) else { throw ValidationError("--app-key can't be empty.") }
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let json = json
+      // Standard output is for the one line that others wait for.
+      LoggingSystem.bootstrap { label in
+        var handler = StreamLogHandler.standardError(label: label)
+        handler.logLevel = .notice
+        return handler
+      }
+      let configuration = ServerConfiguration(
+        data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
+      try await KeepsakeServer.run(configuration: configuration) { server in
+        if json {
+          Output.line(Hello(url: server.url.absoluteString, port: server.port, appKeys: server.appKeys))
+        } else {
+          let keys = server.appKeys.joined(separator: ", ")
+          Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))")
+        }
+      }
+    }
+  }
+
+  /// The line that `--json` prints once the server listens.
+  struct Hello: Codable {
+    var url: String
+    var port: Int
+    var appKeys: [String]
+  }
+}
+#endif

@@ -1,0 +1,148 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeArchive
+import KeepsakeReplication
+import KeepsakeServer
+import KeepsakeStore
+import KeepsakeSync
+
+/// Why a command could not do what was asked: an exit code of <sysexits.h>, what happened, and what to do next.
+struct CommandFailure: Error, Hashable, Sendable, Codable {
+  enum Kind: Int32, Sendable, Codable {
+    /// The input is damaged, or of no kind that is known.
+    case data = 65
+    /// What was named isn't there.
+    case noInput = 66
+    /// The cloud can't be reached, or is in trouble.
+    case unavailable = 69
+    /// Nothing to blame but this program.
+    case software = 70
+    /// The disk refused.
+    case io = 74
+    /// Somebody else holds it; later is fine.
+    case temporary = 75
+    /// The cloud or the system doesn't allow it.
+    case permission = 77
+    /// Written by a newer version.
+    case newer = 78
+  }
+  var kind: Kind
+  var message: String
+  /// What a person can do next.
+  var next: String?
+
+  init(_ kind: Kind, _ message: String, next: String? = nil) {
+    self.kind = kind
+    self.message = message
+    self.next = next
+  }
+
+  /// Puts any error that a command can meet into these words.
+  init(_ error: any Error) {
+    switch error {
+    case let error as CommandFailure: self = error
+    case let error as StoreError: self.init(store: error)
+    case let error as MirrorError: self.init(mirror: error)
+    case let error as TransportFailure: self.init(transport: error)
+    case let error as AccountError: self.init(account: error)
+    case let error as SyncError: self.init(sync: error)
+    case let error as ServerError: self.init(server: error)
+    case let error as ArchiveError: self.init(.data, "\(error)")
+    default: self.init(.software, "\(error)")
+    }
+  }
+
+  private init(store error: StoreError) {
+    switch error.code {
+    case .damaged: self.init(.data, error.message, next: "keepsake inspect shows what can still be read")
+    case .io, .diskFull, .tooLarge, .timedOut:
+      self.init(.io, "\(error)", next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
+    case .notPermitted: self.init(.permission, error.message)
+    case .newerFormat: self.init(.newer, error.message)
+    case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
+    case .missing: self.init(.noInput, error.message)
+    case .misuse: self.init(.data, error.message)
+    }
+  }
+
+  private init(account error: AccountError) {
+    switch error.code {
+    case .codeUnknown: self.init(.permission, error.message, next: "keepsake sync --pair on the other device prints a new one")
+    case .tooManyGuesses(let wait): self.init(.temporary, error.message, next: "wait \((wait + 999) / 1_000) seconds")
+    case .unauthorized: self.init(.permission, error.message, next: "check --app-key: keepsake serve prints it")
+    case .failed(let failure): self.init(transport: failure)
+    }
+  }
+
+  private init(sync error: SyncError) {
+    switch error {
+    case .transport(let failure): self.init(transport: failure)
+    case .store(let cause as StoreError): self.init(store: cause)
+    case .otherContainer: self.init(.data, error.description, next: "name another --state for another player")
+    case .refused: self.init(.data, error.description)
+    case .notRunning, .store: self.init(.software, error.description)
+    }
+  }
+
+  private init(server error: ServerError) {
+    switch error.code {
+    case .folderInUse: self.init(.temporary, error.message, next: "stop the other server, or name another --data")
+    case .newerData: self.init(.newer, error.message)
+    case .inputOutput: self.init(.io, error.description)
+    case .damaged: self.init(.data, error.description)
+    case .configuration: self.init(.data, error.message)
+    case .overloaded: self.init(.temporary, error.message)
+    }
+  }
+
+  private init(mirror error: MirrorError) {
+    switch error.code {
+    case .folder: self.init(.noInput, error.description)
+    case .io: self.init(.io, error.description)
+    case .newer: self.init(.newer, error.description)
+    case .blocked, .tooLarge, .tooMany, .content: self.init(.data, error.description)
+    }
+  }
+
+  private init(transport error: TransportFailure) {
+    switch error.kind {
+    case .unauthorized:
+      self.init(.permission, error.message, next: "check --app-key; a device that was removed joins again with --join and another --state")
+    case .unreachable, .interrupted, .server:
+      self.init(.unavailable, error.message, next: "nothing is lost: what waits is sent at the next run")
+    case .rejected: self.init(.data, error.message)
+    }
+  }
+}
+
+/// How a command ends: with its failure told on standard error, or as JSON, and the exit code that goes with it.
+enum CommandRun {
+  static func reporting(json: Bool, _ body: () async throws -> Void) async throws {
+    do {
+      try await body()
+    } catch let exit as ExitCode {
+      throw exit
+    } catch {
+      let failure = CommandFailure(error)
+      if json {
+        Output.line(ErrorLine(error: .init(code: "\(failure.kind)", message: failure.message, next: failure.next)))
+      } else {
+        Output.complaint("keepsake: " + Printable.text(failure.message))
+        if let next = failure.next { Output.complaint("  " + next) }
+      }
+      throw ExitCode(failure.kind.rawValue)
+    }
+  }
+
+  private struct ErrorLine: Encodable {
+    struct Body: Encodable {
+      var code: String
+      var message: String
+      var next: String?
+    }
+    var event = "error"
+    var error: Body
+  }
+}
+#endif

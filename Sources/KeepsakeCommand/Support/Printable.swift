@@ -1,0 +1,37 @@
+#if Cloud
+/// Text from outside, made safe for a terminal.
+enum Printable {
+  /// Shows control characters and direction overrides as escapes, so that a name can't move the cursor or hide itself.
+  static func text(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      default:
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// Shows bytes that need not be valid UTF-8.
+  static func bytes(_ bytes: some Collection<UInt8>) -> String {
+    text(String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// A count of bytes in the unit that suits it.
+  static func size(_ bytes: Int64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    var value = Double(bytes)
+    var unit = 0
+    while abs(value) >= 1024, unit < units.count - 1 {
+      value /= 1024
+      unit += 1
+    }
+    guard unit > 0 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+    let tenths = Int64((value * 10).rounded())
+    return "\(tenths / 10).\(abs(tenths % 10)) \(units[unit])"
+  }
+}
+#endif

@@ -1,0 +1,36 @@
+#if Cloud
+import Dispatch
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// SIGTERM and SIGINT as something that can be awaited.
+final class StopSignals {
+  let stream: AsyncStream<Int32>
+  private let continuation: AsyncStream<Int32>.Continuation
+  private let sources: [any DispatchSourceSignal]
+
+  init() {
+    let (stream, continuation) = AsyncStream.makeStream(of: Int32.self, bufferingPolicy: .bufferingNewest(1))
+    self.stream = stream
+    self.continuation = continuation
+    sources = [SIGTERM, SIGINT].map { number in
+      // The default action would end the process before the source is asked.
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler { continuation.yield(number) }
+      source.resume()
+      return source
+    }
+  }
+
+  deinit {
+    for source in sources { source.cancel() }
+    continuation.finish()
+  }
+}
+#endif

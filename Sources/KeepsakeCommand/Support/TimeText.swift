@@ -1,0 +1,15 @@
+#if Cloud
+import Foundation
+
+/// Points in time as people and programs read them.
+enum TimeText {
+  /// Four-digit years, which is as far as any clock of a player gets; beyond, the number itself is shown.
+  private static let range = Int64(-62_135_596_800_000)...Int64(253_402_300_799_000)
+
+  static func iso(milliseconds: Int64) -> String {
+    guard range.contains(milliseconds) else { return "\(milliseconds) ms" }
+    let date = Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
+    return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+  }
+}
+#endif

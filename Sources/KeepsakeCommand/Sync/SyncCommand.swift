@@ -1,0 +1,81 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeSync
+
+/// `keepsake sync`: a folder of save files, the same on every device.
+struct SyncCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sync",
+    abstract: "Keep a folder of save files the same on every device.",
+    discussion: """
+      Works with the saves of any game: whatever changes in the folder is kept as a version and sent, whatever changes \
+      elsewhere is written here, whole or not at all. Where two devices changed the same file, one version stands, the same \
+      everywhere, and the other is told of and stays in the history (keepsake history, keepsake restore).
+
+      The first device registers by itself. On it, --pair prints a code; the next device takes it with --join.
+
+      Symbolic links, devices, and names that other systems can't have are told of and left alone. Empty folders are not \
+      synced.
+      """)
+
+  @Argument(help: "The folder.", completion: .directory)
+  var folder: String
+
+  @Option(name: .long, help: ArgumentHelp("The cloud's address, as keepsake serve prints it.", valueName: "url"))
+  var cloud: String
+
+  @Option(name: .long, help: ArgumentHelp("The cloud's app key, as keepsake serve prints it.", valueName: "key"))
+  var appKey: String
+
+  @Option(name: .long, help: ArgumentHelp("Join the player of another device by the code that --pair printed there.", valueName: "code"))
+  var join: String?
+
+  @Flag(name: .long, help: "Print a code with which another device can join.")
+  var pair = false
+
+  @Flag(name: .long, help: "Stop once nothing is left to send or to receive.")
+  var once = false
+
+  @Option(
+    name: .long, help: ArgumentHelp("Where credentials and history are kept. [default: .keepsake in the folder]", valueName: "folder"),
+    completion: .directory)
+  var state: String?
+
+  @Option(name: .long, help: ArgumentHelp("How often the folder is looked at.", valueName: "ms"))
+  var interval: Int = 300
+
+  @Option(name: .long, help: ArgumentHelp("How long a file has to stand still before it counts as complete.", valueName: "ms"))
+  var settle: Int = 300
+
+  @Flag(name: .long, help: "Print JSON, one object a line.")
+  var json = false
+
+  /// The shortest and the longest that make sense: below, the disk is only looked at; above, a day goes by unsaved.
+  private static let milliseconds = 10...3_600_000
+
+  func validate() throws {
+    guard Self.milliseconds.contains(interval) else { throw ValidationError("--interval takes 10 to 3600000 ms.") }
+    guard Self.milliseconds.contains(settle) else { throw ValidationError("--settle takes 10 to 3600000 ms.") }
+    guard let url = URL(string: cloud), ["http", "https"].contains(url.scheme?.lowercased() ?? ""), url.host != nil else {
+      throw ValidationError("--cloud takes a URL such as http://127.0.0.1:8080.")
+    }
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      guard let url = URL(string: cloud) else { throw CommandFailure(.data, "\(cloud) is no URL") }
+      let reporter = SyncReporter(json: json)
+      let session = try await SyncSession.open(
+        SyncSession.Options(
+          folder: folder, state: state, cloud: url, appKey: appKey, joinCode: join, showsPairingCode: pair, once: once,
+          intervalMilliseconds: interval, settleMilliseconds: settle),
+        reporter: reporter)
+      let signals = StopSignals()
+      try await session.run(stop: signals.stream)
+      // They are caught for as long as it lives.
+      withExtendedLifetime(signals) {}
+    }
+  }
+}
+#endif

@@ -1,0 +1,184 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeSync
+
+/// Tells what a sync does: sentences for people, lines of JSON for programs.
+final class SyncReporter {
+  private struct Line: Encodable {
+    var event: String
+    var path: String?
+    var version: String?
+    var bytes: Int?
+    var winner: String?
+    var losers: [String]?
+    var related: Bool?
+    var message: String?
+    var code: String?
+    var expiresInSeconds: Int?
+    var folder: String?
+    var state: String?
+    var device: String?
+    var player: String?
+  }
+
+  /// The closing line.
+  struct End: Encodable {
+    var event = "end"
+    var captured = 0
+    var deleted = 0
+    var placed = 0
+    var removed = 0
+    var rescued = 0
+    var conflicts = 0
+    var issues = 0
+    /// Files that could not be read or written in the last look at the folder.
+    var troubled = 0
+    /// Commits that the cloud doesn't have for certain.
+    var waiting = 0
+    /// What went over the wire: bodies of requests, and of answers and events.
+    var bytesSent: Int64 = 0
+    var bytesReceived: Int64 = 0
+
+    init(_ counts: MirrorCounts) {
+      captured = counts.captured
+      deleted = counts.deleted
+      placed = counts.placed
+      removed = counts.removed
+      rescued = counts.rescued
+      conflicts = counts.conflicts
+      issues = counts.issues
+    }
+  }
+
+  private let json: Bool
+  private let write: (String) -> Void
+  private let progress: ProgressLine
+  private var lastPhase: SyncStatus.Phase?
+
+  /// Lines go to `write`.
+  init(json: Bool, write: @escaping (String) -> Void = Output.text) {
+    self.json = json
+    self.write = write
+    progress = ProgressLine(quiet: json)
+  }
+
+  /// Tells how far a look at the folder is.
+  func looking(_ done: Int, of all: Int) {
+    progress.update("looked at \(done) of \(all) files")
+  }
+
+  func ready(folder: String, state: String, credentials: CloudCredentials) {
+    say(
+      Line(
+        event: "ready", folder: folder, state: state, device: credentials.device.description,
+        player: credentials.player.description),
+      "syncing \(Printable.text(folder)) with \(credentials.url.absoluteString)")
+  }
+
+  func pairing(_ code: PairingCode) {
+    say(
+      Line(event: "pairing", code: code.code, expiresInSeconds: code.expiresInSeconds),
+      "pairing code: \(Printable.text(code.code))  (good for \(code.expiresInSeconds / 60) minutes, once; on the other device: --join \(Printable.text(code.code)))"
+    )
+  }
+
+  func tell(_ event: MirrorEvent) {
+    switch event {
+    case .captured(let path, let version, let bytes):
+      say(
+        .init(event: "captured", path: path.text, version: version.description, bytes: bytes),
+        "kept      \(shown(path))  \(Printable.size(Int64(bytes)))")
+    case .deleted(let path, let version):
+      say(.init(event: "deleted", path: path.text, version: version.description), "deleted   \(shown(path))  (its history stays)")
+    case .placed(let path, let version, let bytes):
+      say(
+        .init(event: "placed", path: path.text, version: version.description, bytes: bytes),
+        "received  \(shown(path))  \(Printable.size(Int64(bytes)))")
+    case .removed(let path, let version):
+      say(
+        .init(event: "removed", path: path.text, version: version.description),
+        "removed   \(shown(path))  (deleted on another device; its history stays)")
+    case .rescued(let path, let version, let bytes):
+      say(
+        .init(event: "rescued", path: path.text, version: version.description, bytes: bytes),
+        "kept      \(shown(path))  \(Printable.size(Int64(bytes)))  (changed while it was being replaced)")
+    case .conflict(let path, let winner, let losers, let related):
+      say(
+        .init(
+          event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description), related: related),
+        "CONFLICT  \(shown(path))  \(winner) stands; in the history, to be restored: \(losers.map(\.description).joined(separator: ", "))")
+    case .issue(let issue):
+      say(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
+    }
+  }
+
+  func refused(_ refusals: [Refusal]) {
+    for refusal in refusals {
+      say(
+        .init(event: "refused", path: refusal.item, message: refusal.message),
+        "REFUSED   \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
+    }
+  }
+
+  func damaged(_ hash: ContentHash) {
+    say(
+      .init(event: "damaged", message: "the content \(hash) came damaged, or is gone from the cloud"),
+      "DAMAGED   the content \(hash) came damaged, or is gone from the cloud; it is asked for again")
+  }
+
+  /// Tells how far the work is, and, once, what holds it up.
+  func tell(_ status: SyncStatus, files: Int) {
+    defer { lastPhase = status.phase }
+    switch status.phase {
+    case .waiting(let failure), .halted(let failure):
+      progress.clear()
+      if !isSameTrouble(status.phase) {
+        say(.init(event: "offline", message: failure.message), "waiting   \(Printable.text(failure.message))")
+      }
+    case .storeFailed(let message):
+      progress.clear()
+      if lastPhase != status.phase { say(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))") }
+    case .busy:
+      progress.update(Self.progressText(status, files: files))
+    case .stopped, .paused, .idle:
+      files > 0 ? progress.update(Self.progressText(status, files: files)) : progress.clear()
+    }
+  }
+
+  func end(_ end: End) {
+    progress.clear()
+    let done = "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
+    let wire = "sent \(Printable.size(end.bytesSent)), received \(Printable.size(end.bytesReceived)) on the wire"
+    let owed = end.waiting > 0 ? "; \(end.waiting) commits wait for the cloud" : ""
+    let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
+    write(json ? Output.json(end) : "\(done); \(wire)\(owed)\(trouble)")
+  }
+
+  private func isSameTrouble(_ phase: SyncStatus.Phase) -> Bool {
+    switch (phase, lastPhase) {
+    case (.waiting(let new), .waiting(let old)), (.halted(let new), .halted(let old)): new.kind == old.kind
+    default: false
+    }
+  }
+
+  private static func progressText(_ status: SyncStatus, files: Int) -> String {
+    var parts: [String] = []
+    if let transfer = status.transfer {
+      let direction = transfer.direction == .up ? "sending" : "receiving"
+      let all = transfer.progress.bytesInAll.map { " of " + Printable.size($0) } ?? ""
+      parts.append("\(direction) \(Printable.size(transfer.progress.bytesDone))\(all)")
+    }
+    if files > 0 { parts.append("\(files) files under way") }
+    if status.waitingCommits > 0 { parts.append("\(status.waitingCommits) commits to send") }
+    return parts.isEmpty ? "talking to the cloud" : parts.joined(separator: ", ")
+  }
+
+  private func shown(_ path: SavePath) -> String { Printable.text(path.text) }
+
+  private func say(_ line: Line, _ text: String) {
+    progress.clear()
+    write(json ? Output.json(line) : text)
+  }
+}
+#endif

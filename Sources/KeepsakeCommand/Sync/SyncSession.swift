@@ -1,0 +1,258 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeSync
+import Synchronization
+
+/// One run of `keepsake sync`: a mirror of the folder on one side, a sync service on the other, the store between them.
+final class SyncSession {
+  struct Options {
+    var folder: String
+    var state: String?
+    var cloud: URL
+    var appKey: String
+    var joinCode: String?
+    var showsPairingCode: Bool
+    var once: Bool
+    var intervalMilliseconds: Int
+    var settleMilliseconds: Int
+  }
+
+  /// What other tasks have for the loop.
+  private final class Inbox: Sendable {
+    struct Letters {
+      var slots: Set<String> = []
+      var refusals: [Refusal] = []
+      var damaged: [ContentHash] = []
+      var stop = false
+    }
+    private let letters = Mutex(Letters())
+    let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    init() {
+      (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func post(_ change: (inout Letters) -> Void = { _ in }) {
+      letters.withLock { change(&$0) }
+      wake.yield()
+    }
+
+    func take() -> Letters {
+      letters.withLock { letters in
+        let taken = letters
+        letters = Letters()
+        // Stopping is not taken back.
+        letters.stop = taken.stop
+        return taken
+      }
+    }
+  }
+
+  /// Every slot is compared again after so many looks at the folder: news may be dropped, the store holds the truth.
+  private static let passesBetweenReviews = 100
+  /// Looks at the folder before the first talk with the cloud, at most: a game that writes without end must not hold it up.
+  private static let firstPasses = 100
+
+  private let options: Options
+  private let reporter: SyncReporter
+  private let store: Store
+  private let mirror: FolderMirror
+  private let transport: HTTPTransport
+  private let service: SyncService<Store>
+  private let inbox = Inbox()
+  private var passes = 0
+  private var lastPass = FolderMirror.Pass()
+
+  /// Opens the folder and its state; registers the device or joins a player where that is still to be done.
+  static func open(_ options: Options, reporter: SyncReporter) async throws -> SyncSession {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: options.folder, isDirectory: &isFolder), isFolder.boolValue else {
+      throw CommandFailure(.noInput, "there is no folder \(options.folder)", next: "make it first; it may be empty")
+    }
+    let state = try SyncState(folder: options.folder, named: options.state)
+    let store = try Store.open(at: state.url)
+    let credentials = try await credentials(options, state)
+    let session = try SyncSession(options, reporter, store, state, credentials)
+    reporter.ready(folder: options.folder, state: state.url.path, credentials: credentials)
+    if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
+    return session
+  }
+
+  private init(
+    _ options: Options, _ reporter: SyncReporter, _ store: Store, _ state: SyncState, _ credentials: CloudCredentials
+  ) throws {
+    self.options = options
+    self.reporter = reporter
+    self.store = store
+    var settings = FolderMirror.Settings()
+    settings.settleMilliseconds = Int64(options.settleMilliseconds)
+    mirror = try FolderMirror(path: options.folder, state: state.url.path, store: store, settings: settings)
+    transport = HTTPTransport(credentials)
+    service = SyncService(store: store, transport: transport, container: credentials.container)
+  }
+
+  private static func credentials(_ options: Options, _ state: SyncState) async throws -> CloudCredentials {
+    if var credentials = try state.credentials() {
+      guard options.joinCode == nil else {
+        throw CommandFailure(
+          .data, "this folder belongs to a player already", next: "leave --join out, or name a new --state to join another player")
+      }
+      // A server may move; the token says who this is.
+      credentials.url = options.cloud
+      return credentials
+    }
+    let account = HTTPAccount(url: options.cloud, appKey: options.appKey)
+    let name = ProcessInfo.processInfo.hostName
+    let credentials: CloudCredentials
+    if let code = options.joinCode {
+      credentials = try await account.join(code: code, name: name)
+    } else {
+      credentials = try await account.register(name: name)
+    }
+    try state.keep(credentials)
+    return credentials
+  }
+
+  /// Syncs until it is told to stop, or until nothing is owed.
+  func run(stop: AsyncStream<Int32>) async throws {
+    let tasks = startTasks(stop: stop)
+    defer {
+      for task in tasks { task.cancel() }
+    }
+    mirror.progress = { [reporter] in reporter.looking($0, of: $1) }
+    var failure: (any Error)?
+    do {
+      try await firstLook()
+      if !inbox.take().stop {
+        try await service.start()
+        if options.once { try await syncOnce() } else { try await syncOn() }
+      }
+    } catch {
+      failure = error
+    }
+    let waiting = service.status.waitingCommits
+    await service.stop()
+    try close(waiting: waiting)
+    if let failure { throw failure }
+    if options.once, lastPass.troubled > 0 {
+      throw CommandFailure(.io, "\(lastPass.troubled) files could not be synced", next: "the lines above say why")
+    }
+  }
+
+  private func close(waiting: Int) throws {
+    var end = SyncReporter.End(mirror.counts)
+    end.troubled = lastPass.troubled
+    end.waiting = max(waiting, try store.read { try $0.outboxCount() })
+    end.bytesSent = transport.traffic.bytesSent
+    end.bytesReceived = transport.traffic.bytesReceived
+    reporter.end(end)
+    try store.close()
+  }
+
+  /// Keeps what is in the folder before the cloud is heard for the first time: so it is known for what it is, files from
+  /// before, which never silently replace what other devices have.
+  private func firstLook() async throws {
+    guard try !store.read({ try $0.facts().caughtUp }) else { return }
+    for _ in 0..<Self.firstPasses {
+      guard try !look(), !inbox.take().stop else { return }
+      try await pause()
+    }
+  }
+
+  private func syncOn() async throws {
+    for await _ in inbox.wakes {
+      if try take() { return }
+      try look()
+      let status = service.status
+      reporter.tell(status, files: lastPass.unsettled)
+      // Nothing goes on by itself then: whoever runs this has to know.
+      if case .halted(let failure) = status.phase { throw failure }
+    }
+  }
+
+  private func syncOnce() async throws {
+    while true {
+      // Nothing moved, then the cloud had nothing new, then still nothing moved.
+      repeat {
+        if try take() { return }
+        try await pause()
+        reporter.tell(service.status, files: lastPass.unsettled)
+      } while try !look()
+      do {
+        try await service.sendNow()
+      } catch SyncError.refused(let refusals) {
+        reporter.refused(refusals)
+        throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
+      } catch SyncError.notRunning {
+        // Told to stop meanwhile.
+        return
+      }
+      if try take() { return }
+      try mirror.doubtEverything()
+      if try look() { return }
+    }
+  }
+
+  /// Looks at the folder once; gives whether nothing moved.
+  @discardableResult
+  private func look() throws -> Bool {
+    passes += 1
+    if passes % Self.passesBetweenReviews == 0 { try mirror.doubtEverything() }
+    let pass = try mirror.run()
+    pass.events.forEach(reporter.tell)
+    if !pass.events.allSatisfy(\.isIssue) { service.committed() }
+    lastPass = pass
+    return pass.isQuiet
+  }
+
+  /// Takes what other tasks left; gives whether to stop.
+  private func take() throws -> Bool {
+    let letters = inbox.take()
+    mirror.doubt(slots: letters.slots.sorted())
+    reporter.refused(letters.refusals)
+    letters.damaged.forEach(reporter.damaged)
+    return letters.stop
+  }
+
+  private func pause() async throws {
+    try await Task.sleep(for: .milliseconds(options.intervalMilliseconds))
+  }
+
+  private func startTasks(stop: AsyncStream<Int32>) -> [Task<Void, Never>] {
+    let inbox = inbox
+    let service = service
+    let news = service.news
+    let interval = Duration.milliseconds(options.intervalMilliseconds)
+    return [
+      Task {
+        for await _ in stop {
+          inbox.post { $0.stop = true }
+          // Ends what waits for the cloud.
+          await service.pause()
+        }
+      },
+      Task {
+        while !Task.isCancelled {
+          inbox.post()
+          do { try await Task.sleep(for: interval) } catch { return }
+        }
+      },
+      Task {
+        for await item in news {
+          inbox.post { letters in
+            switch item {
+            case .slots(let slots): letters.slots.formUnion(slots)
+            case .refused(let refusals): letters.refusals += refusals
+            case .damaged(let hash): letters.damaged.append(hash)
+            case .cells, .wallet, .decisions, .acknowledged, .caughtUp: break
+            }
+          }
+        }
+      },
+    ]
+  }
+}
+#endif

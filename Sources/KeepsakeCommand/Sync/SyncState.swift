@@ -1,0 +1,54 @@
+#if Cloud
+import Foundation
+import KeepsakeStore
+import KeepsakeSync
+
+/// What a synced folder keeps about itself: a store, the device's credentials, the table of placed files.
+struct SyncState {
+  /// The state's folder inside the synced one.
+  static let folderName = SavePath.reservedName
+  private static let credentialsName = "credentials.json"
+  /// Credentials are some hundred bytes.
+  private static let maximumCredentialsBytes = 64 * 1024
+
+  let url: URL
+
+  /// Takes the state of `folder`, or the folder that was named instead, and makes it if it isn't there.
+  init(folder: String, named: String?) throws {
+    if let named {
+      url = URL(fileURLWithPath: named, isDirectory: true)
+    } else {
+      url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent(Self.folderName, isDirectory: true)
+    }
+    do {
+      // Credentials and saves of one person: for that person only.
+      try FileManager.default.createDirectory(
+        at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw CommandFailure(.permission, "the folder \(url.path) can't be made: \(error.localizedDescription)")
+    }
+  }
+
+  /// The credentials of this device; nil before it registered.
+  func credentials() throws -> CloudCredentials? {
+    let file = url.appendingPathComponent(Self.credentialsName)
+    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+    do {
+      let handle = try FileHandle(forReadingFrom: file)
+      let data = try handle.read(upToCount: Self.maximumCredentialsBytes) ?? Data()
+      return try JSONDecoder().decode(CloudCredentials.self, from: data)
+    } catch {
+      throw CommandFailure(
+        .data, "the credentials in \(file.path) can't be read: \(error)",
+        next: "take the file away and join the player again with --join; what is in the folder stays")
+    }
+  }
+
+  func keep(_ credentials: CloudCredentials) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try AtomicFile.write(
+      try encoder.encode(credentials), to: url.appendingPathComponent(Self.credentialsName), access: .ownerOnly)
+  }
+}
+#endif

@@ -1,0 +1,57 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// What is wrong with a declaration, in words that say what to do.
+enum ArchivableDiagnostic: DiagnosticMessage {
+  case unsupportedDeclaration
+  case valueParameters
+  case initializedLet(String)
+  case tuplePattern
+  case conditionalProperty
+  case unsavedWithoutDefault(String)
+  case lazyProperty(String)
+  case propertyWithoutType(String)
+  case badKey
+  case mergeOnLet(String)
+  case mergeOnOpenClass(String)
+  case mergeOnEnum
+  case badMergeRule
+  case severalNames
+  case subclassesOfValue
+  case badVersion
+
+  var message: String {
+    switch self {
+    case .unsupportedDeclaration: "@Archivable works on structs, enums and classes"
+    case .valueParameters: "@Archivable doesn't support value or pack parameters; write encode(to:) and init(from:) by hand"
+    case .initializedLet(let name):
+      "'let \(name)' has its value already and could never be loaded: make it a 'var', leave it out with @Unsaved, or make it static"
+    case .tuplePattern: "@Archivable needs one name for each saved property: split the tuple"
+    case .conditionalProperty:
+      "A saved property can't stand inside #if: move it out, or mark it @Unsaved"
+    case .unsavedWithoutDefault(let name): "@Unsaved '\(name)' needs an initial value, or must be an optional 'var'"
+    case .lazyProperty(let name): "'lazy var \(name)' is made when needed: mark it @Unsaved"
+    case .propertyWithoutType(let name): "'\(name)' needs a type or an initial value"
+    case .badKey: "@Key needs a string literal without interpolation, such as @Key(\"name\")"
+    case .mergeOnLet(let name): "@Merge changes the property: make '\(name)' a 'var'"
+    case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
+    case .mergeOnEnum: "@Merge works on properties of structs and final classes"
+    case .badMergeRule: "@Merge needs one of .max, .min, .union or .counter, written out"
+    case .severalNames: "An attribute on several names is unclear: declare them one by one"
+    case .subclassesOfValue: "Only a class has subclasses"
+    case .badVersion: "version: needs a whole number from 1 on, written out"
+    }
+  }
+
+  var diagnosticID: MessageID {
+    MessageID(domain: "Keepsake", id: "\(self)".prefix { $0 != "(" }.description)
+  }
+
+  var severity: DiagnosticSeverity { .error }
+}
+
+struct ArchivableFixIt: FixItMessage {
+  let message: String
+  var fixItID: MessageID { MessageID(domain: "Keepsake", id: message) }
+}

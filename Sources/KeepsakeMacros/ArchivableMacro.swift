@@ -1,0 +1,65 @@
+import SwiftDiagnostics
+public import SwiftSyntax
+import SwiftSyntaxBuilder
+public import SwiftSyntaxMacros
+
+/// Writes the conformance to `Archivable`: for structs and enums in an extension, so that the memberwise initialiser stays; for
+/// classes in the class itself, because a required initialiser must stand there.
+public struct ArchivableMacro {}
+
+extension ArchivableMacro: MemberMacro {
+  public static func expansion(
+    of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
+    in context: some MacroExpansionContext
+  ) throws -> [DeclSyntax] {
+    // This role runs for every declaration and is the one that reports what is wrong.
+    guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
+    switch model.kind {
+    case .structure: return [DeclSyntax(stringLiteral: StructExpansion(model: model).listing())]
+    case .enumeration: return [DeclSyntax(stringLiteral: EnumExpansion(model: model).listing())]
+    case .object: break
+    }
+    let isSubclass =
+      protocols.isEmpty && declaration.inheritanceClause != nil
+      && !declaration.inheritedNames.contains { $0 == "Archivable" }
+    return ClassExpansion(model: model, isSubclass: isSubclass, declaration: declaration).members()
+  }
+}
+
+extension ArchivableMacro: ExtensionMacro {
+  public static func expansion(
+    of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+    conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+  ) throws -> [ExtensionDeclSyntax] {
+    guard let model = DeclarationModel(node, declaration, in: context, isSilent: true) else { return [] }
+    let wanted = Set(protocols.map { $0.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" })
+    var extensions: [ExtensionDeclSyntax] = []
+    let clause = model.whereClause
+    let members: [String]
+    switch model.kind {
+    case .object: members = []
+    case .structure: members = StructExpansion(model: model).members() + MergeExpansion(model: model).members()
+    case .enumeration: members = EnumExpansion(model: model).members()
+    }
+    if wanted.contains("Archivable") {
+      extensions.append(try make("\(model.extensionKeyword) \(type.trimmed): \(model.conformance)\(clause)", members))
+    } else if !members.isEmpty {
+      extensions.append(try make("\(model.extensionKeyword) \(type.trimmed)\(clause)", members))
+    }
+    return extensions
+  }
+
+  private static func make(_ header: String, _ members: [String]) throws -> ExtensionDeclSyntax {
+    try ExtensionDeclSyntax("\(raw: header)") {
+      for member in members { DeclSyntax(stringLiteral: member) }
+    }
+  }
+}
+
+extension DeclGroupSyntax {
+  var inheritedNames: [String] {
+    inheritanceClause?.inheritedTypes.map {
+      $0.type.trimmedDescription.split(separator: ".").last.map(String.init) ?? ""
+    } ?? []
+  }
+}

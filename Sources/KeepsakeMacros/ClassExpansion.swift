@@ -1,0 +1,140 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// The members of a class.
+///
+/// A class whose own properties all have initial values and that declares no initialiser inherits its superclass's: an initialiser
+/// written here would take those away, so its fields are read after the inherited `init(from:)` by `decodeInheritedFields`.
+/// The order of an object's fields is: own first, then the superclass's; of such late classes: the superclass's first.
+struct ClassExpansion {
+  let model: DeclarationModel
+  let isSubclass: Bool
+  let declaration: any DeclGroupSyntax
+
+  private var isLate: Bool {
+    isSubclass && !model.hasInitializer && model.fields.allSatisfy { $0.startsInitialized && !$0.isLet }
+  }
+  private var override: String { isSubclass ? "override " : "" }
+  private var open: String { model.openModifier }
+
+  func members() -> [DeclSyntax] {
+    var members = statics()
+    members.append(method("encode", "to writer", "ArchiveWriter", immediateWrites))
+    members.append(method("encodeReferences", "to writer", "ArchiveWriter", laterWrites))
+    members.append(method("decodeReferences", "from reader", "ArchiveReader", laterReads))
+    if isLate {
+      members.append(method("decodeInheritedFields", "from reader", "ArchiveReader", immediateReads))
+    } else {
+      members.append(initializer())
+      if !isSubclass {
+        members.append("\(open)func decodeInheritedFields(from reader: inout KeepsakeArchive.ArchiveReader) throws {\n}")
+      }
+    }
+    if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
+    if let plain = plainInitializer { members.append(plain) }
+    members += MergeExpansion(model: model).members()
+    return members.map { DeclSyntax(stringLiteral: $0) }
+  }
+
+  private func statics() -> [String] {
+    var members = [
+      "\(open)\(override)class var archiveName: String { \(model.nameExpression) }",
+      "\(open)\(override)class var archiveVersion: Int { \(model.version ?? "1") }",
+      "\(open)\(override)class var archiveSubclasses: [any KeepsakeArchive.Archivable.Type] { \(model.subclasses ?? "[]") }",
+    ]
+    if !isSubclass { members.append("\(open)class var archiveIsKeyed: Bool { false }") }
+    let own = model.fields.map { model.listing($0, deferrable: $0.isDeferrable) }
+    let inherited = isSubclass ? ["super.archiveFields(fields)"] : []
+    let lines = ["fields.describe(\(model.name).self)"] + (isLate ? inherited + own : own + inherited)
+    members.append(
+      """
+      \(open)\(override)class func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) {
+      \(lines.joined(separator: "\n"))
+      }
+      """)
+    return members
+  }
+
+  private func method(_ name: String, _ parameter: String, _ type: String, _ own: [String]) -> String {
+    let variable = parameter.split(separator: " ").last ?? ""
+    let label = parameter.split(separator: " ").first ?? ""
+    let inherited = isSubclass ? ["try super.\(name)(\(label): &\(variable))"] : []
+    let lines = isLate ? inherited + own : own + inherited
+    return """
+      \(open)\(override)func \(name)(\(parameter): inout KeepsakeArchive.\(type)) throws {
+      \(lines.joined(separator: "\n"))
+      }
+      """
+  }
+
+  private var advance: String { "writer.passFields(\(model.fields.count))" }
+
+  private var immediateWrites: [String] {
+    model.fields.enumerated().map { index, field in
+      field.isDeferrable
+        ? "if !writer.isDeferred(\(index)) {\ntry writer.\(field.writeCall)\n}" : "try writer.\(field.writeCall)"
+    } + [advance]
+  }
+
+  private var laterWrites: [String] {
+    model.fields.enumerated().compactMap { index, field in
+      field.isDeferrable ? "if writer.isDeferred(\(index)) {\ntry writer.\(field.writeCall)\n}" : nil
+    } + [advance]
+  }
+
+  private var laterReads: [String] {
+    let later = model.fields.enumerated().filter(\.element.isDeferrable)
+    guard !later.isEmpty else { return ["reader.passFields(\(model.fields.count))"] }
+    return ["var fields = try reader.enter(\(model.name).self)"]
+      + later.map { index, field in
+        """
+        if reader.isDeferred(\(index)) {
+        self.\(field.name) = try reader.field(\(index), &fields)
+        }
+        """
+      } + ["reader.passFields(&fields, \(model.fields.count))"]
+  }
+
+  private var immediateReads: [String] {
+    guard !model.fields.isEmpty else { return ["reader.passFields(0)"] }
+    let exact = model.fields.enumerated().map { index, field in
+      guard field.isDeferrable else { return "self.\(field.name) = try reader.readField()" }
+      guard field.startsInitialized else {
+        return "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()"
+      }
+      return "if !reader.isDeferred(\(index)) {\nself.\(field.name) = try reader.readField()\n}"
+    }
+    let mapped = model.fields.enumerated().map { index, field in
+      guard field.isDeferrable, !field.startsInitialized else { return field.mappedRead(index) }
+      return
+        "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.field(\(index), &fields)"
+    }
+    return [
+      """
+      var fields = try reader.enter(\(model.name).self)
+      if fields.isExact {
+      \(exact.joined(separator: "\n"))
+      } else {
+      \(mapped.joined(separator: "\n"))
+      }
+      reader.passFields(&fields, \(model.fields.count))
+      """
+    ]
+  }
+
+  private func initializer() -> String {
+    let lines = immediateReads + (isSubclass ? ["try super.init(from: &reader)"] : [])
+    return """
+      \(model.modifier)required init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+      \(lines.joined(separator: "\n"))
+      }
+      """
+  }
+
+  /// What Swift would have given the class, had it no other initialiser.
+  private var plainInitializer: String? {
+    guard !isSubclass, !model.hasInitializer, model.fields.allSatisfy(\.startsInitialized) else { return nil }
+    let isObjectiveC = declaration.inheritedNames.first == "NSObject"
+    return "\(isObjectiveC ? "override " : "")init() {\n\(isObjectiveC ? "super.init()" : "")\n}"
+  }
+}

@@ -1,0 +1,184 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// What `@Archivable` needs to know of the declaration it stands on.
+struct DeclarationModel {
+  enum Kind { case structure, enumeration, object }
+
+  struct Payload {
+    let label: String?
+    let key: String
+    let type: String
+    let isOptional: Bool
+    let defaultValue: String?
+  }
+
+  struct EnumCase {
+    let name: String
+    let key: String
+    /// `@Key` was given: a raw value doesn't count.
+    let hasKey: Bool
+    let payloads: [Payload]
+  }
+
+  let kind: Kind
+  let name: String
+  let access: String
+  /// The global actor in the declaration's attributes: the conformance belongs to it, too.
+  let actor: String?
+  /// Said to be of no actor, which its extension must repeat.
+  let isNonisolated: Bool
+  let isFinal: Bool
+  let savedName: String?
+  let version: String?
+  let subclasses: String?
+  let genericNames: [String]
+  let constrainedNames: [String]
+  let hasInitializer: Bool
+  let hasDidDecode: Bool
+  private(set) var fields: [StoredField] = []
+  private(set) var cases: [EnumCase] = []
+
+  /// nil if something was reported.
+  init?(
+    _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, in context: some MacroExpansionContext, isSilent: Bool
+  ) {
+    var collector = StoredFieldCollector(context: context, isSilent: isSilent)
+    var parameters: GenericParameterClauseSyntax?
+    if let structure = declaration.as(StructDeclSyntax.self) {
+      (kind, name, parameters) = (.structure, structure.name.text, structure.genericParameterClause)
+    } else if let enumeration = declaration.as(EnumDeclSyntax.self) {
+      (kind, name, parameters) = (.enumeration, enumeration.name.text, enumeration.genericParameterClause)
+    } else if let object = declaration.as(ClassDeclSyntax.self) {
+      (kind, name, parameters) = (.object, object.name.text, object.genericParameterClause)
+    } else {
+      collector.report(.unsupportedDeclaration, on: Syntax(node))
+      return nil
+    }
+    let modifiers = declaration.modifiers.map(\.name.text)
+    isNonisolated = modifiers.contains("nonisolated")
+    isFinal = modifiers.contains("final")
+    access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
+    actor =
+      declaration.attributes.lazy.compactMap { element -> String? in
+        guard case .attribute(let attribute) = element else { return nil }
+        let name = attribute.attributeName.trimmedDescription
+        return name.hasSuffix("Actor") ? name : nil
+      }.first
+    for parameter in parameters?.parameters ?? [] where parameter.specifier != nil {
+      collector.report(.valueParameters, on: Syntax(parameter))
+    }
+    genericNames = parameters?.parameters.map(\.name.text) ?? []
+    hasInitializer = declaration.memberBlock.members.contains {
+      $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
+    }
+    hasDidDecode = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "didDecode" }
+
+    let arguments = node.labeledArguments
+    func argument(_ label: String) -> ExprSyntax? { arguments.first { $0.label?.text == label }?.expression }
+    savedName = argument("name").flatMap { $0.is(NilLiteralExprSyntax.self) ? nil : $0.trimmedDescription }
+    version = argument("version")?.trimmedDescription
+    if let expression = argument("version"), (Int(expression.trimmedDescription) ?? 0) < 1 {
+      collector.report(.badVersion, on: Syntax(expression))
+    }
+    subclasses = argument("subclasses")?.trimmedDescription
+    if let expression = argument("subclasses"), kind != .object { collector.report(.subclassesOfValue, on: Syntax(expression)) }
+
+    if kind == .enumeration {
+      cases = Self.cases(declaration.memberBlock.members, &collector)
+    } else {
+      collector.collect(from: declaration.memberBlock.members)
+      fields = collector.fields
+    }
+    if kind == .object, !isFinal, fields.contains(where: { $0.mergeRule != nil }) {
+      collector.report(.mergeOnOpenClass(name), on: Syntax(node))
+    }
+    let used = Self.typeNames(in: declaration.memberBlock.members)
+    constrainedNames = genericNames.filter { used.contains($0) }
+    guard collector.isValid else { return nil }
+  }
+
+  private static func cases(
+    _ members: MemberBlockItemListSyntax, _ collector: inout StoredFieldCollector<some MacroExpansionContext>
+  ) -> [EnumCase] {
+    var cases: [EnumCase] = []
+    for member in members {
+      guard let declaration = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
+      let attribute = declaration.attributes.named("Key")
+      if attribute != nil && declaration.elements.count > 1 { collector.report(.severalNames, on: Syntax(declaration)) }
+      if declaration.attributes.named("Merge") != nil { collector.report(.mergeOnEnum, on: Syntax(declaration)) }
+      let key = collector.key(attribute)
+      for element in declaration.elements {
+        let payloads = (element.parameterClause?.parameters ?? []).enumerated().map { index, parameter in
+          let label = parameter.firstName?.text
+          return Payload(
+            label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : label ?? "",
+            type: parameter.type.trimmedDescription, isOptional: parameter.type.is(OptionalTypeSyntax.self),
+            defaultValue: parameter.defaultValue?.value.trimmedDescription)
+        }
+        let name = element.name.text
+        cases.append(EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, payloads: payloads))
+      }
+    }
+    return cases
+  }
+
+  /// Names in the types of stored properties and payloads, to see which generic parameters are saved.
+  private static func typeNames(in members: MemberBlockItemListSyntax) -> Set<String> {
+    var names: Set<String> = []
+    func collect(_ type: some SyntaxProtocol) {
+      for token in type.tokens(viewMode: .sourceAccurate) {
+        if case .identifier(let name) = token.tokenKind { names.insert(name) }
+      }
+    }
+    for member in members {
+      if let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil {
+        for binding in variable.bindings {
+          if let type = binding.typeAnnotation?.type { collect(type) }
+          if let value = binding.initializer?.value { collect(value) }
+        }
+      } else if let enumCase = member.decl.as(EnumCaseDeclSyntax.self) {
+        for element in enumCase.elements {
+          for parameter in element.parameterClause?.parameters ?? [] { collect(parameter.type) }
+        }
+      }
+    }
+    return names
+  }
+
+  /// The access modifier with a space, for a member that subclasses don't override.
+  var modifier: String { access.isEmpty ? "" : access == "open" ? "public " : access + " " }
+  var openModifier: String { access.isEmpty ? "" : isFinal && access == "open" ? "public " : access + " " }
+
+  /// The type in its own generated code. An extension of a nested type doesn't see the type's plain name; in a class, `Self` is dynamic.
+  var typeName: String { kind == .object ? name : "Self" }
+
+  /// Generic arguments belong to the name: `Box<Int>` and `Box<String>` are two types of the archive.
+  var nameExpression: String {
+    if let savedName, genericNames.isEmpty { return savedName }
+    guard !genericNames.isEmpty else { return "\"\(name)\"" }
+    let parts = genericNames.map { constrainedNames.contains($0) ? "\\(\($0).archiveName)" : "\\(\($0).self)" }
+    let base = savedName.map { $0.filter { $0 != "\"" } } ?? name
+    return "\"\(base)<\(parts.joined(separator: ", "))>\""
+  }
+
+  var extensionKeyword: String { isNonisolated ? "nonisolated extension" : "extension" }
+  var conformance: String { (actor.map { "@\($0) " } ?? "") + "KeepsakeArchive.Archivable" }
+
+  /// A class states its parameters' conformance itself.
+  var whereClause: String {
+    guard kind != .object, !constrainedNames.isEmpty else { return "" }
+    return " where " + constrainedNames.map { "\($0): KeepsakeArchive.Archivable" }.joined(separator: ", ")
+  }
+
+  func listing(_ field: StoredField, deferrable: Bool) -> String {
+    let flag = deferrable ? ", deferrable: true" : ""
+    if let type = field.writtenType { return "fields.field(\(quoted(field.key)), (\(type)).self\(flag))" }
+    return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in value.\(field.name) }"
+  }
+
+  func quoted(_ text: String) -> String {
+    "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+  }
+}

@@ -1,0 +1,67 @@
+/// The members of an enum's extension.
+struct EnumExpansion {
+  let model: DeclarationModel
+
+  func members() -> [String] {
+    commonStatics(model) + [encode(), initializer()]
+  }
+
+  /// Stands in the type itself, where the names in the payloads' types mean what they mean there.
+  func listing() -> String {
+    var lines = ["fields.describe(\(model.typeName).self)"]
+    for enumCase in model.cases {
+      let value = enumCase.payloads.isEmpty && !enumCase.hasKey ? ", \(model.typeName).\(enumCase.name)" : ""
+      lines.append("fields.enumCase(\(model.quoted(enumCase.key))\(value))")
+      for payload in enumCase.payloads { lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)") }
+    }
+    return """
+      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
+      \(lines.joined(separator: "\n"))
+      }
+      """
+  }
+
+  private func encode() -> String {
+    let cases = model.cases.enumerated().map { index, enumCase in
+      let names = enumCase.payloads.indices.map { "let value\($0)" }.joined(separator: ", ")
+      let writes = enumCase.payloads.indices.map { "\ntry writer.writeField(value\($0))" }.joined()
+      return """
+        case .\(enumCase.name)\(names.isEmpty ? "" : "(\(names))"):
+        try writer.writeCase(\(index))\(writes)
+        """
+    }
+    return """
+      \(model.modifier)func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
+      switch self {
+      \(cases.joined(separator: "\n"))
+      }
+      writer.endCase()
+      }
+      """
+  }
+
+  private func initializer() -> String {
+    let cases = model.cases.enumerated().map { index, enumCase in
+      let values = enumCase.payloads.enumerated().map { place, payload in
+        let label = payload.label.map { "\($0): " } ?? ""
+        let fallback = payload.defaultValue ?? (payload.isOptional ? "nil" : nil)
+        return "\(label)try reader.field(\(place), &fields\(fallback.map { ", default: \($0)" } ?? ""))"
+      }
+      return """
+        case \(index):
+        self = .\(enumCase.name)\(values.isEmpty ? "" : "(\(values.joined(separator: ", ")))")
+        """
+    }
+    return """
+      \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+      var fields = try reader.enterCase(\(model.typeName).self)
+      switch fields.caseIndex {
+      \(cases.joined(separator: "\n"))
+      default:
+      throw reader.invalidCase()
+      }
+      try reader.leaveCase(&fields)
+      }
+      """
+  }
+}

@@ -1,0 +1,9 @@
+public import SwiftSyntax
+public import SwiftSyntaxMacros
+
+/// `@Unsaved`, `@Key` and `@Merge` expand to nothing: `@Archivable` reads them.
+public struct MarkerMacro: PeerMacro {
+  public static func expansion(
+    of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+  ) throws -> [DeclSyntax] { [] }
+}

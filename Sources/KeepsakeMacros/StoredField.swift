@@ -1,0 +1,207 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// A saved property of the declaration.
+struct StoredField {
+  enum Strength { case strong, weak, unowned }
+
+  let name: String
+  let key: String
+  /// As written; nil where it is inferred.
+  let type: TypeSyntax?
+  let isLet: Bool
+  let hasDefault: Bool
+  let strength: Strength
+  let mergeRule: String?
+
+  var isOptional: Bool {
+    guard let type else { return false }
+    if type.is(OptionalTypeSyntax.self) || type.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return true }
+    return type.as(IdentifierTypeSyntax.self)?.name.text == "Optional"
+  }
+
+  /// The type in generated code: `T!` is `T?` there.
+  var writtenType: String? {
+    guard let type else { return nil }
+    if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return unwrapped.wrappedType.trimmedDescription + "?" }
+    return type.trimmedDescription
+  }
+
+  /// What a collection holds until its objects exist.
+  var emptyCollection: String? {
+    guard let type else { return nil }
+    if type.is(ArrayTypeSyntax.self) { return "[]" }
+    if type.is(DictionaryTypeSyntax.self) { return "[:]" }
+    switch type.as(IdentifierTypeSyntax.self)?.name.text {
+    case "Array", "Set": return "[]"
+    case "Dictionary": return "[:]"
+    default: return nil
+    }
+  }
+
+  /// A variable of type `T?` begins as nil, as if it had a default; `Optional<T>` written out doesn't.
+  var startsInitialized: Bool { hasDefault || (isOptional && !isLet && type?.is(IdentifierTypeSyntax.self) == false) }
+
+  /// Of a class: may be set once all objects exist.
+  var isDeferrable: Bool { !isLet && (startsInitialized || emptyCollection != nil) }
+}
+
+/// Finds the saved properties of a declaration and reports those that can't be saved.
+struct StoredFieldCollector<Context: MacroExpansionContext> {
+  let context: Context
+  private(set) var fields: [StoredField] = []
+  private(set) var isValid = true
+  /// The same declaration is looked at twice: for its members and for its extension.
+  let isSilent: Bool
+
+  init(context: Context, isSilent: Bool) {
+    self.context = context
+    self.isSilent = isSilent
+  }
+
+  mutating func collect(from members: MemberBlockItemListSyntax) {
+    for member in members {
+      if let variable = member.decl.as(VariableDeclSyntax.self) {
+        collect(variable)
+      } else if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
+        // What a platform leaves out must not change what is saved; the generated code could not follow it anyway.
+        for clause in conditional.clauses {
+          if let inner = clause.elements?.as(MemberBlockItemListSyntax.self),
+            inner.contains(where: { isSavedProperty($0.decl) })
+          {
+            report(.conditionalProperty, on: Syntax(conditional))
+          }
+        }
+      }
+    }
+  }
+
+  private static func isStored(_ variable: VariableDeclSyntax) -> Bool {
+    if variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) }) { return false }
+    return variable.bindings.contains { isStored($0) }
+  }
+
+  private static func isStored(_ binding: PatternBindingSyntax) -> Bool {
+    guard let accessors = binding.accessorBlock?.accessors else { return true }
+    guard case .accessors(let list) = accessors else { return false }
+    return list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+  }
+
+  private func isSavedProperty(_ declaration: DeclSyntax) -> Bool {
+    guard let variable = declaration.as(VariableDeclSyntax.self) else { return false }
+    return Self.isStored(variable) && variable.attributes.named("Unsaved") == nil
+  }
+
+  private mutating func collect(_ variable: VariableDeclSyntax) {
+    guard Self.isStored(variable) else { return }
+    let isLet = variable.bindingSpecifier.tokenKind == .keyword(.let)
+    let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
+    let isUnsaved = variable.attributes.named("Unsaved") != nil
+    let keyAttribute = variable.attributes.named("Key")
+    let mergeAttribute = variable.attributes.named("Merge")
+    var strength = StoredField.Strength.strong
+    for modifier in variable.modifiers {
+      if modifier.name.text == "weak" { strength = .weak }
+      if modifier.name.text == "unowned" { strength = .unowned }
+    }
+    // A type after several names counts for those before it, too.
+    var types: [TypeSyntax?] = []
+    var following: TypeSyntax?
+    for binding in variable.bindings.reversed() {
+      following = binding.typeAnnotation?.type ?? (binding.initializer == nil ? following : nil)
+      types.append(following)
+    }
+    for (binding, type) in zip(variable.bindings, types.reversed()) where Self.isStored(binding) {
+      guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+        if !isUnsaved { report(.tuplePattern, on: Syntax(binding)) }
+        continue
+      }
+      let field = StoredField(
+        name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type, isLet: isLet,
+        hasDefault: binding.initializer != nil, strength: strength, mergeRule: rule(mergeAttribute))
+      if isUnsaved {
+        if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
+        continue
+      }
+      if isLazy {
+        report(.lazyProperty(name), on: Syntax(variable), fixes: [Self.unsavedFix(variable)])
+      } else if isLet && field.hasDefault {
+        report(.initializedLet(name), on: Syntax(variable), fixes: [Self.varFix(variable), Self.unsavedFix(variable)])
+      } else if type == nil && !field.hasDefault {
+        report(.propertyWithoutType(name), on: Syntax(binding))
+      } else if isLet && field.mergeRule != nil {
+        report(.mergeOnLet(name), on: Syntax(variable), fixes: [Self.varFix(variable)])
+      }
+      fields.append(field)
+    }
+  }
+
+  mutating func key(_ attribute: AttributeSyntax?) -> String? {
+    guard let attribute else { return nil }
+    guard let literal = attribute.firstArgument?.plainText, !literal.isEmpty else {
+      report(.badKey, on: Syntax(attribute))
+      return nil
+    }
+    return literal
+  }
+
+  private mutating func rule(_ attribute: AttributeSyntax?) -> String? {
+    guard let attribute else { return nil }
+    let name = attribute.firstArgument?.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+    guard let name, ["max", "min", "union", "counter"].contains(name) else {
+      report(.badMergeRule, on: Syntax(attribute))
+      return nil
+    }
+    return name
+  }
+
+  mutating func report(_ message: ArchivableDiagnostic, on node: Syntax, fixes: [FixIt] = []) {
+    isValid = false
+    if !isSilent { context.diagnose(Diagnostic(node: node, message: message, fixIts: fixes)) }
+  }
+
+  private static func varFix(_ variable: VariableDeclSyntax) -> FixIt {
+    let keyword = variable.bindingSpecifier
+    return FixIt(
+      message: ArchivableFixIt(message: "change 'let' to 'var'"),
+      changes: [.replace(oldNode: Syntax(keyword), newNode: Syntax(keyword.with(\.tokenKind, .keyword(.var))))])
+  }
+
+  private static func unsavedFix(_ variable: VariableDeclSyntax) -> FixIt {
+    var marked = variable.with(\.leadingTrivia, [])
+    marked.attributes.insert(
+      .attribute(AttributeSyntax(attributeName: IdentifierTypeSyntax(name: .identifier("Unsaved")), trailingTrivia: .space)),
+      at: marked.attributes.startIndex)
+    return FixIt(
+      message: ArchivableFixIt(message: "leave it out with '@Unsaved'"),
+      changes: [.replace(oldNode: Syntax(variable), newNode: Syntax(marked.with(\.leadingTrivia, variable.leadingTrivia)))])
+  }
+}
+
+extension AttributeListSyntax {
+  /// The attribute of this name, also where it is written with a module before it.
+  func named(_ name: String) -> AttributeSyntax? {
+    for element in self {
+      guard case .attribute(let attribute) = element else { continue }
+      let type = attribute.attributeName
+      if type.as(IdentifierTypeSyntax.self)?.name.text == name || type.as(MemberTypeSyntax.self)?.name.text == name { return attribute }
+    }
+    return nil
+  }
+}
+
+extension AttributeSyntax {
+  var labeledArguments: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
+  var firstArgument: ExprSyntax? { labeledArguments.first?.expression }
+}
+
+extension ExprSyntax {
+  /// The text of a string literal without interpolation and escapes.
+  var plainText: String? {
+    guard let literal = self.as(StringLiteralExprSyntax.self), literal.segments.count <= 1 else { return nil }
+    guard let segment = literal.segments.first else { return "" }
+    guard case .stringSegment(let text) = segment, !text.content.text.contains("\\") else { return nil }
+    return text.content.text
+  }
+}

@@ -1,0 +1,81 @@
+/// The members of a struct's extension.
+struct StructExpansion {
+  let model: DeclarationModel
+
+  func members() -> [String] {
+    commonStatics(model) + [encode(), initializer()]
+  }
+
+  /// Stands in the type itself, where the names in the properties' types mean what they mean there.
+  func listing() -> String {
+    let listing = model.fields.map { model.listing($0, deferrable: false) }
+    return """
+      \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
+      \((["fields.describe(Self.self)"] + listing).joined(separator: "\n"))
+      }
+      """
+  }
+
+  private func encode() -> String {
+    let lines = model.fields.isEmpty ? ["writer.writeEmpty()"] : model.fields.map { "try writer.\($0.writeCall)" }
+    return """
+      \(model.modifier)func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
+      \(lines.joined(separator: "\n"))
+      }
+      """
+  }
+
+  private func initializer() -> String {
+    let exact = model.fields.map { "self.\($0.name) = try reader.readField()" }
+    let mapped = model.fields.enumerated().map { $1.mappedRead($0) }
+    let body =
+      model.fields.isEmpty
+      ? "try reader.readEmpty()"
+      : """
+      if fields.isExact {
+      \(exact.joined(separator: "\n"))
+      } else {
+      \(mapped.joined(separator: "\n"))
+      }
+      """
+    return """
+      \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+      var fields = try reader.enter(\(model.typeName).self)
+      \(body)
+      try reader.leave(&fields)
+      }
+      """
+  }
+}
+
+func commonStatics(_ model: DeclarationModel) -> [String] {
+  var members = ["\(model.modifier)static var archiveName: String { \(model.nameExpression) }"]
+  if let version = model.version { members.append("\(model.modifier)static var archiveVersion: Int { \(version) }") }
+  members.append("\(model.modifier)static var archiveIsKeyed: Bool { false }")
+  return members
+}
+
+extension StoredField {
+  var writeCall: String {
+    switch strength {
+    case .strong: "writeField(self.\(name))"
+    case .weak: "writeWeakField(self.\(name))"
+    case .unowned: isOptional ? "writeWeakField(self.\(name))" : "writeUnownedField(self.\(name))"
+    }
+  }
+
+  /// Reads the field from an archive whose type was declared differently.
+  func mappedRead(_ index: Int) -> String {
+    if startsInitialized {
+      return """
+        if try reader.\(isOptional ? "hasOptionalField" : "hasField")(\(index), &fields) {
+        self.\(name) = try reader.field(\(index), &fields)
+        }
+        """
+    }
+    if isOptional {
+      return "self.\(name) = try reader.hasOptionalField(\(index), &fields) ? reader.field(\(index), &fields) : nil"
+    }
+    return "self.\(name) = try reader.field(\(index), &fields)"
+  }
+}

@@ -1,0 +1,76 @@
+package import Foundation
+import GRDB
+package import KeepsakeReplication
+
+/// A store opened for looking only: it takes no lock, mints no writer and changes nothing, so a game may have it open.
+package final class StoreReader: Sendable {
+  /// A content as it lies in the store, without its bytes.
+  package struct ContentSummary: Hashable, Sendable {
+    package var hash: ContentHash
+    /// Plain bytes.
+    package var length: Int
+    package var base: ContentHash?
+    /// Bases down to a full frame.
+    package var depth: Int
+    /// Bytes of the frame.
+    package var encodedBytes: Int
+  }
+
+  private let queue: DatabaseQueue
+  private let cache = PlainCache()
+
+  /// Opens the store whose folder, or whose database, is at `url`.
+  ///
+  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store. SQLite may
+  /// make its own empty files beside a database that nobody has open, so the folder has to be writable if they aren't there.
+  package static func open(at url: URL) throws -> StoreReader {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+      throw StoreError(.missing, "there is nothing at \(url.path)")
+    }
+    let file = isFolder.boolValue ? url.appendingPathComponent(Store.databaseName) : url
+    guard FileManager.default.fileExists(atPath: file.path) else {
+      throw StoreError(.missing, "the folder \(url.path) holds no store")
+    }
+    try Schema.checkHeader(of: file)
+    return try StoreError.translating("opening the store to look at it") {
+      var configuration = Configuration()
+      configuration.readonly = true
+      configuration.label = "keepsake.reader"
+      // A writer that checkpoints holds the file for moments only.
+      configuration.busyMode = .timeout(5)
+      let queue = try DatabaseQueue(path: file.path, configuration: configuration)
+      let application = try queue.read { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
+      guard application == Schema.applicationID else {
+        throw StoreError(.misuse, "the database at \(file.path) is not a Keepsake store")
+      }
+      return StoreReader(queue: queue)
+    }
+  }
+
+  private init(queue: DatabaseQueue) { self.queue = queue }
+
+  /// Lends the store as it is at this moment; everything read within one call belongs together.
+  package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
+    try StoreError.translating("reading") {
+      try queue.read { database in try body(StoreTransaction(database, cache: cache)) }
+    }
+  }
+}
+
+extension StoreTransaction {
+  /// What is kept of every content, sorted by hash.
+  package func contentSummaries() throws -> [StoreReader.ContentSummary] {
+    let rows = try Row.fetchAll(
+      statement("SELECT hash, length, base, depth, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))
+    return try rows.map { row in
+      let base: Data? = try row.checkedOptional("base")
+      guard let hash = ContentHash(bytes: try row.checked("hash")) else {
+        throw StoreError(.damaged, "a content of the store has no proper name")
+      }
+      return StoreReader.ContentSummary(
+        hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) },
+        depth: try row.checked("depth"), encodedBytes: try row.checked("encoded"))
+    }
+  }
+}

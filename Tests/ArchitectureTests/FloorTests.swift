@@ -1,0 +1,79 @@
+import Foundation
+import Testing
+
+/// Reads the imports of every source file: the tree is the architecture only as long as no floor imports one above it.
+struct FloorTests {
+  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// Which modules of ours each target may import.
+  static let floors: [String: Set<String>] = [
+    "KeepsakeMacros": [],
+    "KeepsakeArchive": [],
+    "KeepsakeReplication": [],
+    "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
+    "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
+    "Keepsake": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+    "KeepsakeTesting": ["KeepsakeReplication"],
+    "KeepsakeServer": ["KeepsakeReplication"],
+    "KeepsakeCommand": ["Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer"],
+    "CZstd": [],
+  ]
+
+  /// All that the pure floors may import: values and bytes, and hashing.
+  static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros"]
+
+  /// Words that reach for a clock, a random source, a file or the network.
+  static let impureWords = [
+    "Date()", "Date.now", "UUID()", ".now(", "ContinuousClock", "SuspendingClock", "DispatchTime", "DispatchQueue",
+    "SystemRandomNumberGenerator", ".random()", ".random(in", ".randomElement()", ".shuffled()", "FileManager", "FileHandle",
+    "URLSession", "URLRequest", "ProcessInfo", "contentsOf: url", "contentsOfFile", ".write(to:", "getenv", "fopen(", "Task.sleep",
+  ]
+
+  static func sources(of target: String) throws -> [URL] {
+    let folder = root.appending(path: "Sources/\(target)")
+    let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+    return files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.sorted { $0.path < $1.path }
+  }
+
+  static func imports(in file: URL) throws -> [String] {
+    try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ").drop { $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0) }
+      guard words.first == "import", let last = words.last else { return nil }
+      return last.split(separator: ".").first.map(String.init)
+    }
+  }
+
+  @Test("every target has its floor in the table")
+  func everyTargetIsListed() throws {
+    let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+    #expect(Set(folders.filter { !$0.hasPrefix(".") }) == Set(Self.floors.keys))
+  }
+
+  @Test("no target imports a floor above it", arguments: floors.keys.sorted())
+  func arrowsPointDown(target: String) throws {
+    let allowed = try #require(Self.floors[target])
+    let ours = Set(Self.floors.keys)
+    for file in try Self.sources(of: target) {
+      for module in try Self.imports(in: file) where ours.contains(module) {
+        #expect(allowed.contains(module), "\(file.lastPathComponent) of \(target) imports \(module)")
+      }
+    }
+  }
+
+  @Test("the pure floors import no database, network, clock or randomness", arguments: ["KeepsakeArchive", "KeepsakeReplication"])
+  func pureFloorsStayPure(target: String) throws {
+    let files = try Self.sources(of: target)
+    #expect(!files.isEmpty)
+    for file in files {
+      for module in try Self.imports(in: file) {
+        #expect(Self.pureImports.contains(module), "\(file.lastPathComponent) imports \(module)")
+      }
+      for (number, line) in try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        let code = line.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)[0]
+        for word in Self.impureWords where code.contains(word) {
+          Issue.record("\(file.lastPathComponent):\(number + 1) reaches for \(word)")
+        }
+      }
+    }
+  }
+}

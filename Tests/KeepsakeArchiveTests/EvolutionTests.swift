@@ -1,0 +1,245 @@
+import Foundation
+import KeepsakeArchive
+import Testing
+
+/// The same saves, read by a later program.
+enum Old {
+  @Archivable struct Hero {
+    var name = "Ann"
+    var strength: Int32 = 7
+    var gold: Float = 2.5
+    var removed = ["x": [1, 2]]
+    var title: String? = "Sir"
+    var nothing: Int?
+    var kind = Kind.warrior
+    var position = SIMD2<Float>(1, 2)
+    var numbers: [Int32] = [1, 500, -3]
+    var items = [Item(kind: 1)]
+  }
+  @Archivable enum Kind {
+    case mage(Int, mana: Int32)
+    case warrior
+    case gone
+  }
+  @Archivable(name: "Robot") class Robot {
+    var id = 1
+    var model = "old"
+    var next: Robot?
+    var parts: [Item] = [Item(kind: 2)]
+    var removed: Robot?
+  }
+  @Archivable(name: "Tank", subclasses: []) class Tank: Robot {
+    var armor = 3
+    let gun: Int
+    init(gun: Int) {
+      self.gun = gun
+      super.init()
+    }
+  }
+  @Archivable struct Army { var robots: [Robot] = [] }
+  @Archivable struct Empty {}
+  @Archivable struct Holder { var empty = Empty(), after = 5 }
+  @Archivable struct Keyed { var text = "t", number = 4 }
+}
+
+enum New {
+  @Archivable struct Hero {
+    var added = 42
+    var position = SIMD2<Double>()
+    var gold = 0.0
+    var name: String
+    var wish: String?
+    @Key("strength") var power: Int64
+    var title = "none"
+    var nothing = 9
+    var kind: Kind
+    var numbers: [Int] = []
+    var items: [BetterItem]
+  }
+  @Archivable struct BetterItem { var count: Int, quality = 3, kind: Int }
+  @Archivable enum Kind {
+    case warrior
+    case healer
+    case mage(Int, speed: Double = 2, mana: Int64)
+  }
+  @Archivable(name: "Robot", subclasses: [Tank.self]) class Robot {
+    var paint = "red"
+    var next: Robot?
+    var parts: [Item] = []
+    var model: String
+    var id: Int64
+  }
+  @Archivable(name: "Tank") final class Tank: Robot {
+    let gun: Int
+    var tracks = 2
+    var armor = 0
+  }
+  @Archivable struct Army { var robots: [Robot] = [] }
+  @Archivable struct Empty { var x = 1 }
+  @Archivable struct Holder { var after = 0, empty = Empty() }
+  @Archivable struct Strict { var name: String, missing: Int }
+  @Archivable(version: 2) struct Second { var x = 1 }
+  @Archivable struct First { var x = 1 }
+}
+
+/// Written by hand: calls its normal initialiser and applies what was saved.
+final class Stage: Archivable {
+  let name: String
+  let monsters: Int
+  var monstersLeft: Int
+  weak var hero: Creature?
+  var linked: Stage?
+  private(set) var loadedFrom: String?
+
+  init(name: String) {
+    self.name = name
+    monsters = name.count
+    monstersLeft = monsters
+  }
+
+  static var archiveSubclasses: [any Archivable.Type] { [Creature.self] }
+
+  func encode(to writer: inout ArchiveWriter) throws {
+    try writer.encode(name, forKey: "name")
+    try writer.encode(monsters - monstersLeft, forKey: "killed")
+    try writer.encode([Item(kind: 8)], forKey: "loot")
+  }
+
+  convenience init(from reader: inout ArchiveReader) throws {
+    self.init(name: try reader.decode(String.self, forKey: "name"))
+    monstersLeft = monsters - (try reader.decode(Int.self, forKey: "killed", default: 0))
+    loadedFrom = reader.context as? String
+  }
+
+  func encodeReferences(to writer: inout ArchiveWriter) throws {
+    try writer.encodeConditional(hero, forKey: "hero")
+    try writer.encode(linked, forKey: "linked")
+  }
+
+  func decodeReferences(from reader: inout ArchiveReader) throws {
+    hero = try reader.decode(Creature?.self, forKey: "hero")
+    linked = try reader.decode(Stage?.self, forKey: "linked")
+  }
+}
+
+struct HandKeyed: Archivable {
+  var text: String
+  var number: Int
+  init(text: String, number: Int) { (self.text, self.number) = (text, number) }
+  func encode(to writer: inout ArchiveWriter) throws {
+    try writer.encode(number, forKey: "number")
+    try writer.encode(text, forKey: "text")
+    try writer.encode([1.5], forKey: "extra")
+  }
+  init(from reader: inout ArchiveReader) throws {
+    text = try reader.decode(String.self, forKey: "text")
+    number = try reader.decode(Int.self, forKey: "number")
+  }
+}
+
+@Archivable struct Campaign {
+  var level: Stage
+  var heroes: [Creature] = []
+}
+
+@Suite struct EvolutionTests {
+  @Test func fieldsComeAndGoAndChangeTheirOrder() throws {
+    let new = try Archive.decode(New.Hero.self, from: Archive.encode(Old.Hero()))
+    #expect(new.added == 42 && new.name == "Ann" && new.power == 7 && new.gold == 2.5)
+    #expect(new.title == "Sir" && new.nothing == 9 && new.wish == nil)
+    #expect(new.position == SIMD2(1, 2) && new.numbers == [1, 500, -3])
+    #expect(new.items.count == 1 && new.items[0].kind == 1 && new.items[0].quality == 3 && new.items[0].count == 1)
+    guard case .warrior = new.kind else {
+      Issue.record("the kind is \(new.kind)")
+      return
+    }
+  }
+
+  @Test func enumCasesMoveAndGrow() throws {
+    let new = try Archive.decode(New.Kind.self, from: Archive.encode(Old.Kind.mage(1, mana: 5)))
+    guard case .mage(1, speed: 2, mana: 5) = new else {
+      Issue.record("the kind is \(new)")
+      return
+    }
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Kind.self, from: Archive.encode(Old.Kind.gone)) }
+    #expect(error?.code == .unknownCase && error?.message.contains("gone") == true)
+  }
+
+  @Test func objectsOfChangedClassesKeepTheirLinks() throws {
+    let (a, tank) = (Old.Robot(), Old.Tank(gun: 88))
+    a.next = tank
+    tank.next = a
+    tank.removed = tank
+    tank.armor = 12
+    tank.id = 2
+    let new = try Archive.decode(New.Army.self, from: Archive.encode(Old.Army(robots: [a, tank]), classes: [Old.Tank.self]))
+    let copy = try #require(new.robots[1] as? New.Tank)
+    #expect(copy.gun == 88 && copy.armor == 12 && copy.tracks == 2 && copy.id == 2 && copy.model == "old" && copy.paint == "red")
+    #expect(copy.next === new.robots[0] && new.robots[0].next === copy)
+    #expect(copy.parts == [Item(kind: 2)] && new.robots[0].id == 1)
+  }
+
+  @Test func emptyStructsMayGetFields() throws {
+    let new = try Archive.decode(New.Holder.self, from: Archive.encode(Old.Holder()))
+    #expect(new.after == 5 && new.empty.x == 1)
+    let old = try Archive.decode(Old.Holder.self, from: Archive.encode(New.Holder(after: 8)))
+    #expect(old.after == 8)
+  }
+
+  @Test func aMissingFieldWithoutDefaultSaysWhichOne() throws {
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Strict.self, from: Archive.encode(Old.Hero())) }
+    #expect(error?.code == .missingField && error?.type == "Strict" && error?.field == "missing")
+  }
+
+  @Test func aNewerVersionIsRefusedAndAnOlderOneRead() throws {
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.First.self, from: Archive.encode(New.Second())) }
+    #expect(error?.code == .tooNew)
+    #expect(try Archive.decode(New.Second.self, from: Archive.encode(New.First(x: 5))).x == 5)
+  }
+
+  @Test func numbersThatDoNotFitAreAnError() throws {
+    #expect(try Archive.decode(Int8.self, from: Archive.encode(100)) == 100)
+    #expect(try Archive.decode(Double.self, from: Archive.encode(Float(1.5))) == 1.5)
+    #expect(try Archive.decode(Int?.self, from: Archive.encode(Int32(3))) == 3)
+    #expect(try Archive.decode([UInt64].self, from: Archive.encode([Int8(3), 4])) == [3, 4])
+    #expect(try Archive.decode([Double].self, from: Archive.encode([Float(0.5)])) == [0.5])
+    for attempt in [
+      { _ = try Archive.decode(Int8.self, from: Archive.encode(1000)) },
+      { _ = try Archive.decode(UInt.self, from: Archive.encode(-1)) },
+      { _ = try Archive.decode([UInt8].self, from: Archive.encode([-1])) },
+      { _ = try Archive.decode(Float.self, from: Archive.encode(1e300)) },
+      { _ = try Archive.decode(String.self, from: Archive.encode(1)) },
+      { _ = try Archive.decode([String].self, from: Archive.encode([1])) },
+      { _ = try Archive.decode(Item.self, from: Archive.encode(Event.idle)) },
+      { _ = try Archive.decode(Node.self, from: Archive.encode(Item(kind: 1))) },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: ArchiveError.self) { try attempt() }
+      #expect(error?.code == .mismatch)
+    }
+  }
+
+  @Test func aHandWrittenLevelIsBuiltByItsNormalInitialiser() throws {
+    let level = Stage(name: "castle")
+    level.monstersLeft = 2
+    level.linked = level
+    let hero = Creature(type: 1, name: "hero")
+    level.hero = hero
+    let copy = try Archive.decode(Campaign.self, from: Archive.encode(Campaign(level: level, heroes: [hero])), context: "disk")
+    #expect(copy.level.monsters == 6 && copy.level.monstersLeft == 2 && copy.level.loadedFrom == "disk")
+    #expect(copy.level.linked === copy.level && copy.level.hero === copy.heroes[0])
+    let lonely = try Archive.decode(Stage.self, from: Archive.encode(level))
+    #expect(lonely.hero == nil)
+    copy.level.linked = nil
+    lonely.linked = nil
+    level.linked = nil
+  }
+
+  @Test func handWrittenAndGeneratedTypesReadEachOther() throws {
+    let generated = try Archive.decode(Old.Keyed.self, from: Archive.encode(HandKeyed(text: "a", number: 9)))
+    #expect(generated.text == "a" && generated.number == 9)
+    let hand = try Archive.decode(HandKeyed.self, from: Archive.encode(Old.Keyed(text: "b", number: 3)))
+    #expect(hand.text == "b" && hand.number == 3)
+    let nested = try Archive.decode([String: [HandKeyed]].self, from: Archive.encode(["k": [HandKeyed(text: "c", number: 1)]]))
+    #expect(nested["k"]?.first?.text == "c")
+  }
+}

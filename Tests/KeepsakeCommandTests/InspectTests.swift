@@ -1,0 +1,96 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import KeepsakeCommand
+
+@Suite struct InspectTests {
+  @Test("a store can be looked into while the game has it open, and is not changed by it")
+  func openStore() throws {
+    let world = try MirrorWorld()
+    try world.write("level 1", to: "a")
+    try world.settle()
+    let before = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
+    let reader = try StoreReader.open(at: world.state)
+    let report = try reader.read { try StoreReport($0, path: world.state.path) }
+    #expect(report.slots.map(\.slot) == ["file:a"])
+    let version = try #require(report.slots.first?.versions.first)
+    #expect(version.head && version.here && version.bytes == 7)
+    #expect(version.sha256 == ContentHash(of: Data("level 1".utf8)).description)
+    #expect(report.contents.map(\.bytes) == [7])
+    #expect(report.waitingCount == 1)
+    #expect(report.text.contains(version.id))
+    let after = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
+    #expect(before == after)
+    #expect(throws: StoreError.self) {
+      try reader.read { transaction in
+        var transaction = transaction
+        try transaction.setFacts(DeviceFacts(caughtUp: true))
+      }
+    }
+  }
+
+  @Test("a store is known by its first bytes, whatever it is called")
+  func kinds() throws {
+    let world = try MirrorWorld()
+    try world.write("x", to: "a")
+    try world.settle()
+    let database = world.state.appendingPathComponent("store.sqlite")
+    for path in [world.state.path, world.folder.path, database.path] {
+      guard case .store = try InputKind(of: path) else {
+        Issue.record("\(path) is not taken for a store")
+        continue
+      }
+    }
+  }
+
+  @Test(
+    "what is no save, isn't there, or belongs to another program is told as that",
+    arguments: [
+      ("nothing", CommandFailure.Kind.noInput), ("text", .data), ("empty", .data), ("folder", .noInput), ("other.sqlite", .data),
+      ("cut.sqlite", .data),
+    ])
+  func foreign(_ name: String, _ kind: CommandFailure.Kind) async throws {
+    let root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    // A folder of a test that stays behind harms nobody.
+    defer { try? FileManager.default.removeItem(at: root) }
+    try FileManager.default.createDirectory(at: root.appendingPathComponent("folder"), withIntermediateDirectories: true)
+    try Data("once upon a time, long before".utf8).write(to: root.appendingPathComponent("text"))
+    try Data().write(to: root.appendingPathComponent("empty"))
+    var header = Data("SQLite format 3\0".utf8)
+    try header.write(to: root.appendingPathComponent("cut.sqlite"))
+    header.append(Data(repeating: 0, count: 84))
+    header.replaceSubrange(68..<72, with: Data("ELSE".utf8))
+    try header.write(to: root.appendingPathComponent("other.sqlite"))
+    let failure = #expect(throws: CommandFailure.self) {
+      do {
+        _ = try InspectCommand.look(at: root.appendingPathComponent(name).path)
+      } catch {
+        throw CommandFailure(error)
+      }
+    }
+    #expect(failure?.kind == kind, "\(name): \(failure?.message ?? "")")
+  }
+
+  @Test("every failure has the exit code that scripts rely on")
+  func exitCodes() {
+    #expect(CommandFailure(StoreError(.inUse, "x")).kind == .temporary)
+    #expect(CommandFailure(StoreError(.newerFormat, "x")).kind == .newer)
+    #expect(CommandFailure(StoreError(.damaged, "x")).kind == .data)
+    #expect(CommandFailure(StoreError(.diskFull, "x")).kind == .io)
+    #expect(CommandFailure(TransportFailure(.unreachable, "x")).kind == .unavailable)
+    #expect(CommandFailure(TransportFailure(.unauthorized, "x")).kind == .permission)
+    #expect(CommandFailure(MirrorError(.folder, "x")).kind == .noInput)
+  }
+
+  @Test("a name can't play tricks on the terminal")
+  func printable() {
+    #expect(Printable.text("a\u{1B}[2Jb\u{202E}c\n") == "a\\u{1b}[2Jb\\u{202e}c\\u{a}")
+    #expect(Printable.text("Garden 花園 é") == "Garden 花園 é")
+    #expect(Printable.size(1) == "1 byte")
+    #expect(Printable.size(1_536) == "1.5 KiB")
+  }
+}
+#endif

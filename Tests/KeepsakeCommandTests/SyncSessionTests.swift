@@ -1,0 +1,220 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeServer
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import KeepsakeCommand
+
+/// Whole runs of `keepsake sync --once` against a real server.
+@Suite struct SyncSessionTests {
+  @Test("a second device gets every save byte for byte, and what both changed ends the same on both")
+  func twoFolders() async throws {
+    try await Self.withServer { server in
+      let (one, two) = (try SyncFolder(server), try SyncFolder(server))
+      try one.write("level 1", to: "slot 1/world.sav")
+      try one.write("", to: "empty")
+      let first = try await one.sync(pair: true)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      try await two.sync(join: code)
+      #expect(try two.files() == one.files())
+      #expect(try two.files().count == 2)
+
+      try one.write("from one", to: "slot 1/world.sav")
+      try two.write("from two", to: "slot 1/world.sav")
+      for folder in [one, two, one] { try await folder.sync() }
+      #expect(try two.files() == one.files())
+      let standing = try #require(try one.files()["slot 1/world.sav"])
+      #expect(["from one", "from two"].contains(standing))
+
+      try two.write("played on", to: "slot 1/world.sav")
+      try two.remove("empty")
+      for folder in [two, one] { try await folder.sync() }
+      #expect(try one.files() == ["slot 1/world.sav": "played on"])
+      let report = try StoreReader.open(at: one.state).read { try SlotReport("file:slot 1/world.sav", in: $0) }
+      #expect(report.versions.count == 4, "every side is in the history")
+      #expect(!report.conflict)
+    }
+  }
+
+  @Test("a fresh folder that already holds a save of that name doesn't replace the one in the cloud")
+  func firstLaunch() async throws {
+    try await Self.withServer { server in
+      let (one, two) = (try SyncFolder(server), try SyncFolder(server))
+      try one.write("hundred hours", to: "a")
+      let first = try await one.sync(pair: true)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      // Newer by the clock, which must not count.
+      try two.write("fresh start", to: "a")
+      let lines = try await two.sync(join: code)
+      #expect(try two.files() == ["a": "hundred hours"])
+      #expect(lines.contains { $0["event"] as? String == "conflict" }, "it is told of")
+      try await one.sync()
+      #expect(try one.files() == ["a": "hundred hours"])
+      let report = try StoreReader.open(at: one.state).read { try SlotReport("file:a", in: $0) }
+      #expect(report.versions.count == 2, "and both are kept")
+    }
+  }
+
+  @Test("what a restore brings back reaches the other device")
+  func restore() async throws {
+    try await Self.withServer { server in
+      let (one, two) = (try SyncFolder(server), try SyncFolder(server))
+      try one.write("good", to: "a")
+      let first = try await one.sync(pair: true)
+      let code = try #require(first.first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      try await two.sync(join: code)
+      try two.write("ruined", to: "a")
+      for folder in [two, one] { try await folder.sync() }
+      let history = try StoreReader.open(at: one.state).read { try $0.history(of: "file:a") }
+      let good = try #require(history.last?.record.id)
+      let store = try Store.open(at: one.state)
+      _ = try RestoreCommand.restore(good.description, of: "file:a", in: store)
+      try store.close()
+      for folder in [one, two] { try await folder.sync() }
+      #expect(try one.files() == ["a": "good"])
+      #expect(try two.files() == ["a": "good"])
+    }
+  }
+
+  @Test("saves made while the cloud is away are kept here, and the failure says so")
+  func offline() async throws {
+    let folder = try await Self.withServer { server in
+      let folder = try SyncFolder(server)
+      try await folder.sync()
+      return folder
+    }
+    try folder.write("made offline", to: "a")
+    let failure = await #expect(throws: CommandFailure.self) {
+      do { try await folder.sync() } catch { throw CommandFailure(error) }
+    }
+    #expect(failure?.kind == .unavailable)
+    let history = try StoreReader.open(at: folder.state).read { try $0.history(of: "file:a") }
+    #expect(history.count == 1)
+  }
+
+  @Test("a wrong code and a wrong key are told as what they are, and cost nothing")
+  func refusedAccount() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server)
+      try folder.write("mine", to: "a")
+      let wrongCode = await #expect(throws: CommandFailure.self) {
+        do { try await folder.sync(join: "AAAAAAAA") } catch { throw CommandFailure(error) }
+      }
+      #expect(wrongCode?.kind == .permission)
+      #expect(wrongCode?.next != nil)
+      let wrongKey = await #expect(throws: CommandFailure.self) {
+        do { try await folder.sync(key: "wrong") } catch { throw CommandFailure(error) }
+      }
+      #expect(wrongKey?.kind == .permission)
+      try await folder.sync()
+      #expect(try folder.files() == ["a": "mine"])
+    }
+  }
+
+  @Test("nobody else on the machine can read the credentials")
+  func credentials() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server)
+      try await folder.sync()
+      let file = folder.state.appendingPathComponent("credentials.json")
+      let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+      #expect(try FileManager.default.attributesOfItem(atPath: folder.state.path)[.posixPermissions] as? Int == 0o700)
+    }
+  }
+
+  @Test("a folder is synced by one process at a time, and the second is told so")
+  func twice() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server)
+      try await folder.sync()
+      let store = try Store.open(at: folder.state)
+      let failure = await #expect(throws: CommandFailure.self) {
+        do { try await folder.sync() } catch { throw CommandFailure(error) }
+      }
+      #expect(failure?.kind == .temporary)
+      try store.close()
+    }
+  }
+
+  private static func withServer<Value>(_ body: (RunningServer) async throws -> Value) async throws -> Value {
+    let data = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-cloud-\(UUID().uuidString)")
+    let (started, starting) = AsyncStream.makeStream(of: RunningServer.self)
+    let task = Task {
+      defer { starting.finish() }
+      try await KeepsakeServer.run(configuration: ServerConfiguration(data: data, port: 0), signals: []) {
+        starting.yield($0)
+      }
+    }
+    var running: RunningServer?
+    for await server in started {
+      running = server
+      break
+    }
+    let result: Result<Value, any Error>
+    do {
+      result = .success(try await body(try #require(running)))
+    } catch {
+      result = .failure(error)
+    }
+    task.cancel()
+    _ = await task.result
+    // A folder of a test that stays behind harms nobody.
+    try? FileManager.default.removeItem(at: data)
+    return try result.get()
+  }
+}
+
+/// A folder of a test, and runs of the command over it.
+final class SyncFolder: Sendable {
+  let root: URL
+  let server: RunningServer
+  var state: URL { root.appendingPathComponent(".keepsake") }
+
+  init(_ server: RunningServer) throws {
+    self.server = server
+    root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-folder-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    // A folder of a test that stays behind harms nobody.
+    try? FileManager.default.removeItem(at: root)
+  }
+
+  /// `keepsake sync --once --json`; gives the lines that it printed.
+  @discardableResult
+  func sync(pair: Bool = false, join: String? = nil, key: String? = nil) async throws -> [[String: any Sendable]] {
+    let printed = Mutex<[String]>([])
+    let reporter = SyncReporter(json: true) { line in printed.withLock { $0.append(line) } }
+    let session = try await SyncSession.open(
+      SyncSession.Options(
+        folder: root.path, state: nil, cloud: server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join,
+        showsPairingCode: pair, once: true, intervalMilliseconds: 30, settleMilliseconds: 60),
+      reporter: reporter)
+    try await session.run(stop: AsyncStream { _ in })
+    return try printed.withLock { $0 }.map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: any Sendable])
+    }
+  }
+
+  func write(_ text: String, to name: String) throws {
+    let url = root.appendingPathComponent(name)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: url)
+  }
+
+  func remove(_ name: String) throws { try FileManager.default.removeItem(at: root.appendingPathComponent(name)) }
+
+  func files() throws -> [String: String] {
+    var result: [String: String] = [:]
+    for path in try MirrorFolder(path: root.path, state: state.path).scan().files.keys {
+      result[path.text] = String(decoding: try Data(contentsOf: root.appendingPathComponent(path.text)), as: UTF8.self)
+    }
+    return result
+  }
+}
+#endif

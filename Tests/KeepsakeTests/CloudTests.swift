@@ -1,0 +1,184 @@
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+/// Two devices of one player and a cloud, in one process (R30).
+@Suite struct CloudTests {
+  let clock = TestClock()
+  let cloud = MemoryCloud()
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+
+  @Test("a game left on the phone goes on where it was on the tablet (R18)")
+  func handsOver() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      try? here.close()
+      try? there.close()
+    }
+    // Played before there was any cloud.
+    let version = try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main, SaveMetadata(title: "Cave"))
+    #expect(version.state == .queued)
+    try here.progress.record(6, for: .level)
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    #expect(try here.saves.history(of: .main).first?.state == .stored)
+    #expect(here.cloud.status.phase == .upToDate && here.cloud.status.waitingCommits == 0)
+    #expect(here.cloud.status.lastHeard != nil)
+
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
+    #expect(try there.saves.list().first?.current.metadata.title == "Cave")
+    try await eventually { there.progress[.level] == 6 }
+    try await there.saves.save(World(level: 7, cleared: ["a", "b"]), to: .main)
+    try await there.cloud.sendNow()
+    try await eventually { try here.saves.load(.main)?.level == 7 }
+    #expect(try here.saves.conflict(.main) == nil)
+  }
+
+  @Test("both devices played offline: nothing is lost, nothing goes back, and both end up the same (R21, R24)")
+  func bothOffline() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      try? here.close()
+      try? there.close()
+    }
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    try await here.saves.save(World(level: 2), to: .main)
+    try await here.cloud.sendNow()
+    try await eventually { try there.saves.load(.main)?.level == 2 }
+
+    cloud.isCut = true
+    try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main)
+    try here.progress.record(6, for: .level)
+    try here.progress.add(3, to: .coinsFound)
+    try await there.saves.save(World(level: 3, cleared: ["b"]), to: .main)
+    try there.progress.record(3, for: .level)
+    try there.progress.add(4, to: .coinsFound)
+    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    if case .waiting = here.cloud.status.phase {} else { Issue.record("\(here.cloud.status)") }
+    #expect(here.cloud.status.waitingCommits > 0)
+
+    cloud.isCut = false
+    try await here.cloud.sendNow()
+    try await there.cloud.sendNow()
+    try await here.cloud.sendNow()
+    for game in [here, there] {
+      #expect(try game.saves.load(.main) == World(level: 6, cleared: ["a", "b"]))
+      try await eventually { game.progress[.level] == 6 && game.progress[.coinsFound] == 7 }
+    }
+    #expect(try here.saves.conflict(.main)?.sides.count == 2)
+    // The next save of either ends it for both.
+    let world = try #require(try here.saves.load(.main))
+    try await here.saves.save(world, to: .main, SaveMetadata(title: "both"))
+    try await here.cloud.sendNow()
+    try await there.cloud.sendNow()
+    #expect(try there.saves.conflict(.main) == nil)
+    #expect(try there.saves.load(.main) == world)
+  }
+
+  @Test("what changed on the other device is told, with the keys and the slots (R23)")
+  func tellsChanges() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      try? here.close()
+      try? there.close()
+    }
+    let seen = Shared<[GameChange]>([])
+    let changes = there.changes
+    let listener = Task { for await change in changes { seen.value.append(change) } }
+    for game in [here, there] { game.cloud.connect(cloud.address) }
+    try here.progress.record(9, for: .level)
+    try await here.saves.save(World(level: 9), to: .main)
+    try await here.cloud.sendNow()
+    try await eventually { seen.value.contains(.progress(["level"])) && seen.value.contains(.slots(["main"])) }
+    try there.close()
+    await listener.value
+  }
+
+  @Test("the player's switch keeps everything off the network, and loses nothing (R19)")
+  func switchedOff() async throws {
+    let here = try phone.open()
+    defer { try? here.close() }
+    here.cloud.isEnabled = false
+    here.cloud.connect(cloud.address)
+    try await here.saves.save(World(level: 4), to: .main)
+    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .notConnected }
+    #expect(cloud.exchanges == 0 && here.cloud.status.phase == .paused)
+    here.cloud.isEnabled = true
+    try await here.cloud.sendNow()
+    #expect(cloud.exchanges > 0 && here.cloud.status.waitingCommits == 0)
+    here.cloud.disconnect()
+    try await eventually { here.cloud.status.phase == .off }
+    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .notConnected }
+  }
+
+  @Test("gems earned on one device can be counted on the other, a gift is paid once")
+  func wallet() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      try? here.close()
+      try? there.close()
+    }
+    for game in [here, there] {
+      try game.wallet.claim(100, .gems, key: "starter", for: "starter gift")
+      game.cloud.connect(cloud.address)
+    }
+    try here.wallet.earn(30, .gems, for: "quest")
+    for _ in 0..<3 {
+      try await here.cloud.sendNow()
+      try await there.cloud.sendNow()
+    }
+    try await eventually { here.wallet[.gems].total == 130 && there.wallet[.gems].total == 130 }
+    #expect(here.wallet[.gems].pending == 0 && there.wallet[.gems].pending == 0)
+    #expect(here.wallet[.gems].spendable + there.wallet[.gems].spendable <= 130)
+  }
+
+  @Test("what waited when the game ended is sent by its next run")
+  func survivesRestart() async throws {
+    var here = try phone.open()
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    cloud.isCut = true
+    try await here.saves.save(World(level: 8), to: .main)
+    try here.close()
+    cloud.isCut = false
+    here = try phone.open()
+    defer { try? here.close() }
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    let there = try tablet.open()
+    defer { try? there.close() }
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main)?.level == 8)
+  }
+
+  @Test("a status stream begins with what is, and ends with the game")
+  func statusStream() async throws {
+    let here = try phone.open()
+    let updates = here.cloud.statusUpdates
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    try here.close()
+    var phases: [CloudStatus.Phase] = []
+    for await status in updates { phases.append(status.phase) }
+    #expect(!phases.isEmpty)
+    #expect(here.cloud.status.phase == .off)
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import KeepsakeStore
+import Testing
+
+@testable import Keepsake
+
+@Suite struct GameDataTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("two games can't open one folder, and a closed one can be opened again")
+  func exclusive() throws {
+    let game = try device.open()
+    #expect {
+      try device.open()
+    } throws: { ($0 as? StoreError)?.code == .inUse }
+    try game.close()
+    try game.close()
+    try device.open().close()
+  }
+
+  @Test("data goes where the platform keeps it, and a name can't lead elsewhere (R31)")
+  func places() throws {
+    #if os(Linux)
+    #expect(try DataFolder.xdg(["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
+    #expect(try DataFolder.xdg(["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
+    #expect(gameErrorCode { _ = try DataFolder.xdg([:]) } == .misuse)
+    #endif
+    for name in ["", ".", "..", "../x", "a/b", "a\\b", "a:b", "x\u{0}", ".hidden", "dot.", String(repeating: "n", count: 300)] {
+      #expect(gameErrorCode { _ = try GameData.open(name) } == .misuse, "\(name)")
+      #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")
+    }
+    #expect(try DataFolder.url(id: "com.example.space", profile: "Ä b").path.hasSuffix("/com.example.space/Ä b"))
+  }
+
+  @Test("a closed game says so at every call, and its streams end")
+  func closed() async throws {
+    let game = try device.open()
+    let changes = game.changes
+    try game.close()
+    #expect(throws: StoreError.self) { try game.saves.capture(World(), to: .main) }
+    #expect(throws: StoreError.self) { try game.saves.load(.main) }
+    #expect(throws: StoreError.self) { try game.wallet.earn(1, .gems, for: "x") }
+    #expect(throws: StoreError.self) { try game.progress.record(3, for: .level) }
+    #expect(game.progress[.level] == 1)
+    for await change in changes { Issue.record("\(change)") }
+  }
+
+  @Test("one line saves a file, one line loads it; missing, damaged and too new are three answers (R4)")
+  func files() throws {
+    let url = device.folder.url.appendingPathComponent("world.save")
+    #expect(try Archive.read(World.self, from: url) == nil)
+    try Archive.write(World(level: 12), to: url)
+    #expect(try Archive.read(World.self, from: url)?.level == 12)
+    var bytes = try Data(contentsOf: url)
+    bytes[bytes.count / 2] ^= 4
+    try bytes.write(to: url)
+    #expect {
+      try Archive.read(World.self, from: url)
+    } throws: { ($0 as? ArchiveError)?.code == .damaged }
+    try Archive.write(Newer(), to: url)
+    #expect {
+      try Archive.read(Older.self, from: url)
+    } throws: { ($0 as? ArchiveError)?.code == .tooNew }
+    var limits = ArchiveLimits.standard
+    limits.archiveBytes = 10
+    #expect {
+      try Archive.read(Newer.self, from: url, limits: limits)
+    } throws: { ($0 as? StoreError)?.code == .tooLarge }
+    #expect(throws: StoreError.self) { try Archive.read(World.self, from: device.folder.url) }
+    #expect(throws: StoreError.self) { try Archive.write(World(), to: url.appendingPathComponent("below a file")) }
+  }
+}

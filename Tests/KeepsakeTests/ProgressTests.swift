@@ -1,0 +1,116 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import Keepsake
+
+@Suite struct ProgressTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("level 6 can't be overwritten by level 2, here, from there, or after a restart (R24)")
+  func neverBack() throws {
+    var game = try device.open()
+    #expect(game.progress[.level] == 1 && !game.progress.contains(.level))
+    try game.progress.record(6, for: .level)
+    #expect(game.progress[.level] == 6, "seen at once")
+    try game.progress.record(2, for: .level).wait()
+    #expect(game.progress[.level] == 6)
+    try game.close()
+
+    game = try device.open()
+    defer { try? game.close() }
+    #expect(game.progress[.level] == 6)
+    try arrive(.max(.int(2)), "level", to: game)
+    #expect(game.progress[.level] == 6)
+    try arrive(.max(.int(8)), "level", to: game)
+    #expect(game.progress[.level] == 8)
+  }
+
+  func arrive(_ value: CellValue, _ name: String, to game: GameData) throws {
+    let key = CellKey(collection: "progress", key: name)
+    try game.core.store.write { transaction in
+      let state = CellState(value: value)
+      let joined = try transaction.cell(key)?.joined(with: state) ?? state
+      try transaction.setCell(CellUpdate(key: key, state: joined))
+    }
+    try game.progress.received([key])
+  }
+
+  @Test("every rule keeps its promise over a restart")
+  func rules() throws {
+    var game = try device.open()
+    try game.progress.record(50, for: .fastest)
+    try game.progress.record(70, for: .fastest)
+    try game.progress.set("crown", for: .hat)
+    try game.progress.set("cap", for: .hat)
+    try game.progress.insert("brave", into: .badges)
+    try game.progress.insert("wise", into: .badges)
+    try game.progress.add(5, to: .coinsFound)
+    try game.progress.add(-2, to: .coinsFound)
+    func check(_ game: GameData) {
+      #expect(game.progress[.fastest] == 50)
+      #expect(game.progress[.hat] == "cap")
+      #expect(game.progress[.badges] == ["brave", "wise"])
+      #expect(game.progress[.coinsFound] == 3)
+    }
+    check(game)
+    #expect(game.progress.names == ["badges", "coins found", "fastest", "hat"])
+    try game.close()
+    game = try device.open()
+    defer { try? game.close() }
+    check(game)
+    try game.progress.add(4, to: .coinsFound).wait()
+    try arrive(.counter([WriterID(5): CounterEntry(plus: 10)]), "coins found", to: game)
+    #expect(game.progress[.coinsFound] == 17)
+  }
+
+  @Test("another device's change is told, with its keys (R23)")
+  func changes() async throws {
+    let game = try device.open()
+    let keys = game.progress.changes
+    try arrive(.max(.int(9)), "level", to: game)
+    var iterator = keys.makeAsyncIterator()
+    #expect(await iterator.next() == ["level"])
+    try game.close()
+    #expect(await iterator.next() == nil)
+  }
+
+  @Test("mistakes are told at the call, and change nothing")
+  func mistakes() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    #expect(gameErrorCode { try game.progress.set(3, for: .level) } == .misuse)
+    #expect(gameErrorCode { try game.progress.record(3, for: .coinsFound) } == .misuse)
+    #expect(gameErrorCode { try game.progress.record(.nan, for: .max("ratio", default: 0.0)) } == .misuse)
+    #expect(gameErrorCode { try game.progress.record(1, for: .max(String(repeating: "k", count: 1_000), default: 0)) } == .misuse)
+    #expect(gameErrorCode { try game.progress.reset(.level, to: 1) } == .notCaughtUp)
+    try game.progress.record(3, for: .level)
+    #expect(gameErrorCode { try game.progress.add(1, to: .counter("level")) } == .misuse)
+    #expect(game.progress[.level] == 3 && game.progress.names == ["level"])
+  }
+
+  @Test("recording from many threads at once loses nothing")
+  func threads() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    DispatchQueue.concurrentPerform(iterations: 8) { thread in
+      for step in 0..<25 {
+        do {
+          try game.progress.add(1, to: .coinsFound)
+          try game.progress.record(thread * 100 + step, for: .level)
+          try game.progress.insert("\(thread)-\(step)", into: .badges)
+        } catch { Issue.record("\(error)") }
+      }
+    }
+    #expect(game.progress[.coinsFound] == 200 && game.progress[.level] == 724 && game.progress[.badges].count == 200)
+    try game.core.store.drain()
+    let stored = try game.core.store.read { try $0.cells(in: "progress") }
+    for cell in stored {
+      if case .counter(let entries) = cell.state.value { #expect(CellValue.total(of: entries) == 200) }
+    }
+    #expect(stored.count == 3)
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import GRDB
+import Keepsake
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@Suite struct SaveSlotsTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("a first run has nothing to load, and a resumed game goes on from where it was (R10)")
+  func resumes() throws {
+    var game = try device.open()
+    #expect(try game.saves.load(.main) == nil)
+    var world = World()
+    world.ship = [3, 4]
+    world.heading = 1.5
+    world.sparks = 99
+    world.level = 7
+    let version = try game.saves.capture(world, to: .main, SaveMetadata(title: "Cave", playtime: 60)).wait()
+    #expect(version.metadata.title == "Cave" && version.state == .queued && version.length > 0)
+    try game.close()
+
+    game = try device.open()
+    defer { try? game.close() }
+    let resumed = try #require(try game.saves.load(.main))
+    #expect(resumed.ship == [3, 4] && resumed.heading == 1.5 && resumed.level == 7)
+    #expect(resumed.sparks == 0)
+    let list = try game.saves.list()
+    #expect(list.map(\.name) == ["main"] && list.first?.current.id == version.id && list.first?.isConflicted == false)
+  }
+
+  @Test("a load sees the capture made just before it, durable or not")
+  func readsItsOwnWrites() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    for level in 2...60 {
+      try game.saves.capture(World(level: level), to: .main)
+      #expect(try game.saves.load(.main)?.level == level)
+    }
+    #expect(try game.saves.list().first?.isConflicted == false)
+  }
+
+  @Test("a graph of objects comes back as the same graph, called from an actor that owns it (R2)")
+  func savesGraphs() async throws {
+    actor Gardener {
+      let game: GameData
+      let garden = Garden()
+
+      init(_ game: GameData) { self.game = game }
+
+      func plantAndSave() async throws -> Version {
+        let rose = Flower(kind: "rose")
+        let tulip = Flower(kind: "tulip")
+        rose.neighbour = tulip
+        tulip.neighbour = rose
+        garden.flowers = [rose, tulip, rose]
+        garden.chosen = tulip
+        return try await game.saves.save(garden, to: .garden)
+      }
+
+      func check() throws {
+        let again = try #require(try game.saves.load(.garden))
+        #expect(again.flowers.count == 3 && again.flowers[0] === again.flowers[2])
+        #expect(again.chosen === again.flowers[1])
+        #expect(again.flowers[0].neighbour === again.flowers[1] && again.flowers[1].neighbour === again.flowers[0])
+      }
+    }
+    let game = try device.open()
+    defer { try? game.close() }
+    let gardener = Gardener(game)
+    _ = try await gardener.plantAndSave()
+    try await gardener.check()
+  }
+
+  @MainActor
+  @Test("the same calls work from the main actor")
+  func savesFromMainActor() async throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    let garden = Garden()
+    garden.name = "main"
+    let version = try await game.saves.save(garden, to: .garden)
+    #expect(try game.saves.load(.garden)?.name == "main")
+    #expect(try game.saves.history(of: .garden).map(\.id) == [version.id])
+  }
+
+  @Test("a world that did not change writes nothing, a changed title does")
+  func unchanged() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    let first = try game.saves.capture(World(level: 3), to: .main).wait()
+    let again = try game.saves.capture(World(level: 3), to: .main).wait()
+    #expect(again.id == first.id)
+    let titled = try game.saves.capture(World(level: 3), to: .main, SaveMetadata(title: "x")).wait()
+    #expect(titled.id != first.id)
+    #expect(try game.saves.history(of: .main).count == 2)
+    _ = try game.saves.load(.main)
+    #expect(try game.saves.capture(World(level: 3), to: .main, SaveMetadata(title: "x")).wait().id == titled.id)
+    // A world that went back is a change, though its bytes are here already.
+    try game.saves.capture(World(level: 4), to: .main).wait()
+    #expect(try game.saves.capture(World(level: 3), to: .main, SaveMetadata(title: "x")).wait().id != titled.id)
+    #expect(try game.saves.load(.main)?.level == 3)
+  }
+
+  @Test("a deleted slot is empty, its past can be brought back, and what was brought back is what is loaded")
+  func deletesAndRestores() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    let first = try game.saves.capture(World(level: 1), to: .main, SaveMetadata(title: "one")).wait()
+    try game.saves.capture(World(level: 2), to: .main)
+    let deleted = try game.saves.delete(.main)
+    #expect(deleted.isDeleted)
+    #expect(try game.saves.load(.main) == nil)
+    #expect(try game.saves.list().isEmpty)
+    #expect(try game.saves.history(of: .main).count == 3)
+    #expect(try game.saves.value(of: first.id, in: .main).level == 1)
+    #expect(gameErrorCode { _ = try game.saves.restore(deleted.id, in: .main) } == .missing)
+    let restored = try game.saves.restore(first.id, in: .main)
+    #expect(restored.metadata.title == "one" && restored.id != first.id)
+    #expect(try game.saves.load(.main)?.level == 1)
+    try game.saves.capture(World(level: 5), to: .main).wait()
+    #expect(try game.saves.load(.main)?.level == 5)
+    #expect(try game.saves.list().first?.isConflicted == false)
+  }
+
+  @Test("a new game over a slot that was never loaded replaces it")
+  func newGame() throws {
+    var game = try device.open()
+    try game.saves.capture(World(level: 9), to: .main)
+    try game.close()
+    game = try device.open()
+    defer { try? game.close() }
+    try game.saves.capture(World(level: 1), to: .main).wait()
+    #expect(try game.saves.load(.main)?.level == 1)
+    #expect(try game.saves.list().first?.isConflicted == false)
+  }
+
+  @Test("what can't be saved is refused at the call, in words, and nothing is written")
+  func refusals() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    let tooLong = Slot<World>(String(repeating: "x", count: Slot<World>.maximumNameBytes + 1))
+    #expect(gameErrorCode { try game.saves.capture(World(), to: tooLong) } == .misuse)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: "") } == .misuse)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: "a\u{0}b") } == .misuse)
+    let picture = SaveMetadata(thumbnail: Data(count: SaveMetadata.maximumBytes + 1))
+    #expect(gameErrorCode { try game.saves.capture(World(), to: .main, picture) } == .tooLarge)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: .main, SaveMetadata(playtime: .nan)) } == .misuse)
+    #expect(try game.saves.list().isEmpty && game.saves.load(.main) == nil)
+  }
+
+  @Test("when the newest save is damaged, the newest good one is given and the damage is told (R12)")
+  func damaged() throws {
+    var game = try device.open()
+    var newest: VersionID?
+    for level in 1...3 { newest = try game.saves.capture(World(level: level), to: .main).wait().id }
+    try game.close()
+    try damage(device.url, newest: 1)
+
+    game = try device.open()
+    #expect(try game.saves.load(.main)?.level == 2)
+    #expect(try game.saves.load(.main)?.level == 2)
+    let incidents = game.incidents
+    #expect(incidents.count == 1)
+    #expect(incidents.first?.kind == .damagedVersion && incidents.first?.version == newest)
+    let history = try game.saves.history(of: .main)
+    #expect(incidents.first?.usedInstead == history[1].id)
+    // The game goes on from there, and the damaged save is no side of a conflict.
+    try game.saves.capture(World(level: 8), to: .main).wait()
+    #expect(try game.saves.load(.main)?.level == 8)
+    #expect(try game.saves.list().first?.isConflicted == false)
+    try game.close()
+
+    try damage(device.url, newest: 10)
+    game = try device.open()
+    defer { try? game.close() }
+    #expect(throws: StoreError.self) { try game.saves.load(.main) }
+  }
+
+  /// Destroys the contents kept last.
+  private func damage(_ folder: URL, newest count: Int) throws {
+    let database = try DatabaseQueue(path: folder.appendingPathComponent(Store.databaseName).path)
+    try database.write { database in
+      try database.execute(
+        sql: "UPDATE content SET bytes = x'00' WHERE position IN (SELECT position FROM content ORDER BY position DESC LIMIT ?)",
+        arguments: [count])
+    }
+    try database.close()
+  }
+
+  @Test("a save of a newer game is refused, not taken for an empty slot, and the next save does not replace it")
+  func newerSave() throws {
+    var game = try device.open()
+    try game.saves.capture(Newer(), to: Slot<Newer>("main")).wait()
+    try game.close()
+    game = try device.open()
+    defer { try? game.close() }
+    #expect {
+      try game.saves.load(Slot<Older>("main"))
+    } throws: { ($0 as? ArchiveError)?.code == .tooNew }
+    try game.saves.capture(Older(), to: Slot<Older>("main")).wait()
+    #expect(try game.saves.list().first?.isConflicted == true)
+  }
+}
+
+@Archivable(name: "State", version: 2) struct Newer: Equatable { var a = 1 }
+@Archivable(name: "State", version: 1) struct Older: Equatable { var a = 1 }

@@ -1,0 +1,88 @@
+import Foundation
+import Keepsake
+import Testing
+
+@Suite struct WalletTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("what was earned can be spent, never more, and both are there after a restart")
+  func earnsAndSpends() throws {
+    var game = try device.open()
+    #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
+    try game.wallet.earn(80, .gems, for: "level 3")
+    try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+    #expect(game.wallet[.gems] == Balance(total: 30, spendable: 30, pending: 0))
+    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
+    #expect(game.wallet[.gems].total == 30)
+    try game.close()
+    game = try device.open()
+    defer { try? game.close() }
+    #expect(game.wallet[.gems].spendable == 30)
+    #expect(try game.wallet.currencies() == [.gems])
+  }
+
+  @Test("an operation repeated under its id counts once, a claim waits for the bank")
+  func repeats() throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    let operation = try game.wallet.earn(10, .gems, for: "quest")
+    try game.wallet.earn(10, .gems, for: "quest", id: operation)
+    #expect(game.wallet[.gems].total == 10)
+    try game.wallet.claim(100, .gems, key: "daily", for: "daily gift")
+    try game.wallet.claim(100, .gems, key: "daily", for: "daily gift")
+    #expect(game.wallet[.gems] == Balance(total: 10, spendable: 10, pending: 100))
+  }
+
+  @Test("amounts and names that make no sense are refused", arguments: [0, -5, Int.max])
+  func mistakes(amount: Int) throws {
+    let game = try device.open()
+    defer { try? game.close() }
+    #expect(gameErrorCode { try game.wallet.earn(amount, .gems, for: "x") } == .misuse)
+    #expect(gameErrorCode { try game.wallet.earn(1, "", for: "x") } == .misuse)
+    #expect(try game.wallet.currencies().isEmpty)
+  }
+
+  @Test("a checkpoint is all or nothing: a sword that can't be paid is not in the saved world either")
+  func checkpoints() throws {
+    var game = try device.open()
+    try game.wallet.earn(60, .gems, for: "start")
+    try game.saves.capture(World(level: 1), to: .main).wait()
+    try game.checkpoint { checkpoint in
+      try checkpoint.save(World(level: 2), to: .main)
+      try checkpoint.record(2, for: .level)
+      try checkpoint.insert("smith", into: .badges)
+      try checkpoint.add(1, to: .coinsFound)
+      try checkpoint.spend(50, .gems, for: "sword")
+    }.wait()
+    #expect(game.wallet[.gems].total == 10 && game.progress[.level] == 2)
+    let refused = try game.checkpoint { checkpoint in
+      try checkpoint.save(World(level: 3), to: .main)
+      try checkpoint.record(3, for: .level)
+      try checkpoint.spend(50, .gems, for: "another sword")
+    }
+    #expect(gameErrorCode { try refused.wait() } == .insufficient(spendable: 10, balance: 10))
+    func check(_ game: GameData) throws {
+      #expect(try game.saves.load(.main)?.level == 2)
+      #expect(game.progress[.level] == 2 && game.progress[.badges] == ["smith"] && game.progress[.coinsFound] == 1)
+      #expect(game.wallet[.gems].total == 10)
+    }
+    try check(game)
+    // The game plays on from the save that stands, not from the one that failed.
+    try game.saves.capture(World(level: 4), to: .main).wait()
+    #expect(try game.saves.list().first?.isConflicted == false)
+    #expect(
+      gameErrorCode {
+        try game.checkpoint { checkpoint in
+          try checkpoint.save(World(), to: .main)
+          try checkpoint.save(World(), to: .main)
+        }
+      } == .misuse)
+    try game.close()
+    game = try device.open()
+    defer { try? game.close() }
+    #expect(game.progress[.level] == 2 && game.wallet[.gems].total == 10)
+    #expect(try game.saves.load(.main)?.level == 4)
+  }
+}
