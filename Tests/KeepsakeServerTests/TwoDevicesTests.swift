@@ -105,7 +105,7 @@ struct TwoDevicesTests {
   @Test("a player with very much progress gets all of it, in answers of bounded size")
   func manyBytes() async throws {
     try await with { server, first, second, _ in
-      let values = (0..<60 as Range<UInt64>).map { String(decoding: saveBytes(240_000, seed: $0), as: UTF8.self) }
+      let values = (0..<40 as Range<UInt64>).map { String(decoding: saveBytes(250_000, seed: $0), as: UTF8.self) }
       for (index, value) in values.enumerated() { try first.set("big-\(index)", to: value) }
       try await first.sync.start()
       try await first.sync.sendNow()
