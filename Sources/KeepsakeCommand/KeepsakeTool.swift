@@ -15,7 +15,10 @@ struct KeepsakeTool: AsyncParsableCommand {
       Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
       """,
     version: "0.1.0",
-    subcommands: [ServeCommand.self, SyncCommand.self, InspectCommand.self, HistoryCommand.self, RestoreCommand.self])
+    subcommands: [
+      DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, HistoryCommand.self, RestoreCommand.self,
+      DemoDeviceCommand.self,
+    ])
 }
 #else
 /// Stands in for the command in a build without the packages that it needs.

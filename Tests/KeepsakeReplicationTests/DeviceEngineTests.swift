@@ -35,6 +35,27 @@ import Testing
     #expect(lab.devices[0].news.contains(.caughtUp))
   }
 
+  @Test("A device answers the news of its own change, and the battery pays")
+  func ownAnnouncements() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    try lab.commit(0, Lab.level(1))
+    try lab.step(0, .committed)
+    let (number, request) = try #require(exchange(&lab))
+    let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+    // The event stream is faster than the answer.
+    try lab.step(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    try lab.step(0, .answered(request: number, response))
+    #expect(exchange(&lab) == nil)
+    // A cloud that announces what it never shows is looked at once, not for ever.
+    try lab.step(0, .announced(CloudEvent(seq: 1_000)))
+    lab.devices[0].exchanges = 0
+    let asked = try #require(exchange(&lab))
+    let answer = try CloudAcceptance.exchange(asked.request, now: 0, in: &lab.cloud, using: &lab.random)
+    try lab.step(0, .answered(request: asked.number, answer))
+    #expect(exchange(&lab) == nil)
+  }
+
   @Test("A late or foreign answer is taken for the current one")
   func strangersChangeNothing() throws {
     var lab = try Lab()
@@ -84,7 +105,9 @@ import Testing
     options.page = 2
     var lab = try Lab(devices: 2, options: options)
     try lab.settle(0)
-    for number in 0..<7 { try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))])) }
+    for number in 0..<7 {
+      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+    }
     try lab.settle(0)
     try lab.step(1, .started)
     var rounds = 0
@@ -317,13 +340,15 @@ import Testing
     response = good
     response.cursor.seq = 5
     response.changes = [
-      CloudChange(seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
+      CloudChange(
+        seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
     ]
     bad.append(response)
     response.changes[0] = CloudChange(
       seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.double(.nan))))))
     bad.append(response)
-    response.changes[0] = CloudChange(seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
+    response.changes[0] = CloudChange(
+      seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
     bad.append(response)
     for response in bad {
       try lab.step(0, .sendNow)

@@ -52,13 +52,14 @@ import Testing
     lab.devices.append(third)
     try lab.settle(2)
     for _ in 0..<4 { for index in 0..<2 { try lab.settle(index) } }
-    var state = try #require(lab.devices[1].storage.wallet())
-    let pool = lab.cloud.bank().pool["gems"] ?? 0
-    state.wanted["gems"] = lab.wallet(1).spendable("gems") + pool
-    lab.devices[1].storage.setWallet(state)
+    var wallet = lab.wallet(1)
+    let level = wallet.spendable("gems") + (lab.cloud.bank().pool["gems"] ?? 0)
+    wallet.want(level, of: "gems")
+    lab.devices[1].storage.setWallet(wallet.state)
     lab.devices[1].exchanges = 0
     try lab.settle(1)
-    #expect(lab.wallet(1).spendable("gems") == state.wanted["gems"])
+    #expect(lab.wallet(1).spendable("gems") == level)
+    #expect(lab.devices[1].exchanges == 1)
   }
 
   @Test("A quest pays on every device that finished it")
@@ -149,7 +150,8 @@ import Testing
     try wallet.perform(operation)
     let before = wallet
     // A fork whose head is on the chain that is held.
-    let change = wallet.receive(WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
+    let change = wallet.receive(
+      WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
     #expect(wallet == before)
     #expect(!change.hasMore)
     #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), standing: .fenced(own)), using: &random) == Wallet.Change())

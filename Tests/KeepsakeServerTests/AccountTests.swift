@@ -100,13 +100,14 @@ struct AccountTests {
   @Test(
     "names with a NUL, too long, or of the wrong type are refused, not a failure of the server",
     arguments: [
-      #"{"name": "a\u0000b"}"#, #"{"name": "\#(String(repeating: "n", count: 201))"}"#, #"{"name": 5}"#, #"{"name": "#, "",
-      "[]", "\u{FEFF}", String(repeating: "[", count: 10_000), #"{"name": "\ud800"}"#,
+      #"{"name": "a\u0000b"}"#, #"{"name": "LONG"}"#, #"{"name": 5}"#, #"{"name": "#, "",
+      "[]", "\u{FEFF}", "DEEP", #"{"name": "\ud800"}"#,
     ])
   func badNames(body: String) async throws {
     try await LiveServer.with { server in
       let answer = try await server.client.call(
-        "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey], json: body)
+        "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey], json: body.replacing("LONG", with: String(repeating: "n", count: 201))
+          .replacing("DEEP", with: String(repeating: "[", count: 10_000)))
       #expect(answer.status == 400)
       #expect(answer.code == "bad_json" || answer.code == "bad_request")
     }

@@ -50,8 +50,7 @@ struct DoorTests {
   @Test(
     "bad exchanges are the sender's mistake, never the server's",
     arguments: [
-      "", "{", "[]", "null", #""text""#, "{}", #"{"protocolVersion": 1}"#, String(repeating: "[", count: 100_000),
-      String(repeating: #"{"a":"#, count: 50_000),
+      "", "{", "[]", "null", #""text""#, "{}", #"{"protocolVersion": 1}"#, "DEEP[", #"DEEP{"a":"#,
       #"{"protocolVersion":1,"cursor":{"epoch":-1,"seq":0,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}"#,
       #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":1e300,"mark":0},"cells":[],"versions":[],"contents":[],"limit":10}"#,
       #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":18446744073709551616,"mark":0},"cells":[],"versions":[],"contents":[],"limit":1}"#,
@@ -63,7 +62,8 @@ struct DoorTests {
   func badExchange(body: String) async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()
-      let answer = try await client.call("POST", "/v1/exchange", json: body)
+      let deep = body.hasPrefix("DEEP") ? String(repeating: String(body.dropFirst(4)), count: 50_000) : body
+      let answer = try await client.call("POST", "/v1/exchange", json: deep)
       #expect(answer.status == 400, "\(body.prefix(80)): \(answer.json)")
       #expect(answer.code?.hasPrefix("bad_") == true || answer.code == "unsupported_protocol")
     }

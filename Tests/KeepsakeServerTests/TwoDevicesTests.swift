@@ -7,14 +7,6 @@ import Testing
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 @Suite("Two devices over real HTTP", .timeLimit(.minutes(5)))
 struct TwoDevicesTests {
   /// Runs `body` with a server, two devices of one player, and removes all of it.
@@ -110,71 +102,10 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything")
-  func restarts() async throws {
-    try await TemporaryFolder.with { folder in
-      let data = folder.appendingPathComponent("server")
-      var server = try await ServerProcess.start(data: data, ending: .signal(SIGKILL))
-      let port = server.port
-      let account = HTTPAccount(url: server.url, appKey: ServerProcess.appKey)
-      let first = try Device(try await account.register(name: "First"), in: folder)
-      let code = try await HTTPAccount.pairingCode(for: first.credentials).code
-      let second = try Device(try await account.join(code: code, name: "Second"), in: folder)
-      let devices = [first, second]
-      for device in devices { try await device.sync.start() }
-      for round in 0..<6 as Range<UInt64> {
-        for (index, device) in devices.enumerated() {
-          for step in 0..<5 as Range<UInt64> {
-            try device.add("coins", 1)
-            try device.save(saveBytes(60_000, seed: round * 10 + step), to: "own-\(index)", basis: .everyHead)
-          }
-          try device.save(saveBytes(1_500_000, seed: round), to: "big-\(index)", basis: .everyHead)
-        }
-        try await Task.sleep(for: .milliseconds(Int(round) * 7))
-        await server.signal(SIGKILL)
-        for device in devices { try device.add("coins", 1) }
-        server = try await ServerProcess.start(
-          data: data, port: port, ending: round == 5 ? .success : .signal(SIGKILL))
-      }
-      for device in [first, second, first, second] {
-        try await device.until("sending") { device.sync.status.phase != .stopped }
-        await retrySend(device)
-      }
-      for device in devices {
-        #expect(try device.count("coins") == 6 * (5 + 1) * 2)
-        for index in 0..<2 {
-          #expect(try device.heads(of: "own-\(index)") == [saveBytes(60_000, seed: 54)])
-          #expect(try device.heads(of: "big-\(index)") == [saveBytes(1_500_000, seed: 5)])
-        }
-        try await device.close()
-      }
-      await server.signal(SIGTERM)
-    }
-  }
-
-  @Test("an operator's stop ends at once though devices listen, and they come back to the next server by themselves")
-  func stopWhileListening() async throws {
-    try await TemporaryFolder.with { folder in
-      let data = folder.appendingPathComponent("server")
-      let server = try await ServerProcess.start(data: data, ending: .success)
-      let account = HTTPAccount(url: server.url, appKey: ServerProcess.appKey)
-      let device = try Device(try await account.register(name: "First"), in: folder)
-      try await device.sync.start()
-      try await device.until("listening") { device.sync.status.isListening }
-      // Waits until the process is gone, which it must be with success.
-      await server.signal(SIGTERM)
-      try await device.until("noticing") { !device.sync.status.isListening }
-      let next = try await ServerProcess.start(data: data, port: server.port, ending: .success)
-      try await device.until("listening again") { device.sync.status.isListening }
-      try await device.close()
-      await next.signal(SIGINT)
-    }
-  }
-
   @Test("a player with very much progress gets all of it, in answers of bounded size")
   func manyBytes() async throws {
     try await with { server, first, second, _ in
-      let values = (0..<60 as Range<UInt64>).map { String(decoding: saveBytes(240_000, seed: $0), as: UTF8.self) }
+      let values = (0..<40 as Range<UInt64>).map { String(decoding: saveBytes(250_000, seed: $0), as: UTF8.self) }
       for (index, value) in values.enumerated() { try first.set("big-\(index)", to: value) }
       try await first.sync.start()
       try await first.sync.sendNow()
@@ -218,7 +149,7 @@ struct TwoDevicesTests {
       }
       try await devices[0].until("a cut") { proxy.count > 3 }
       proxy.heal()
-      for device in [devices[0], devices[1], devices[0], devices[1]] { await retrySend(device) }
+      for device in [devices[0], devices[1], devices[0], devices[1]] { await device.retrySend() }
       for device in devices {
         #expect(try device.count("coins") == 40, "seed \(seed)")
         for index in 0..<2 {
@@ -231,19 +162,6 @@ struct TwoDevicesTests {
       proxy.stop()
       try await server.stop()
     }
-  }
-
-  /// Sends until it succeeds: connections that died before are found out by failing once.
-  private func retrySend(_ device: Device) async {
-    for _ in 0..<50 {
-      do {
-        try await device.sync.sendNow()
-        return
-      } catch {
-        continue
-      }
-    }
-    Issue.record("sending failed fifty times: \(device.sync.status)")
   }
 
   @Test("without a server a game saves on, is told so, and catches up once the server is there")
@@ -366,7 +284,7 @@ struct TwoDevicesTests {
       try await first.sync.start()
       try first.save(Data("two".utf8), to: "a")
       try first.raise("level", to: 9)
-      await retrySend(first)
+      await first.retrySend()
       // Registered after the backup.
       let second = try await first.pair(with: server, in: folder)
       await first.sync.pause()
@@ -376,8 +294,8 @@ struct TwoDevicesTests {
       server = try await LiveServer.start(data: data, port: port)
       try await first.sync.start()
       try await second.sync.start()
-      await retrySend(first)
-      await retrySend(second)
+      await first.retrySend()
+      await second.retrySend()
       #expect(try second.heads(of: "a") == [Data("two".utf8)])
       #expect(try second.cell("level") == .max(.int(9)))
       try await first.close()

@@ -74,8 +74,10 @@ extension ArchiveReader {
     } else if !plan.isOrdered {
       var found: [ArchiveFields.Position] = []
       for field in plan.fields {
-        found.append(.init(node: field.node, start: cursor))
-        if field.deferred == fields.isInReferences { try skip(field.node) }
+        // What stands in the other section has no position in this one.
+        let isHere = field.deferred == fields.isInReferences
+        found.append(.init(node: isHere ? field.node : -1, start: cursor))
+        if isHere { try skip(field.node) }
       }
       fields.positions = plan.steps.map { $0.source < 0 ? .init(node: -1, start: base) : found[Int($0.source)] }
       fields.end = cursor

@@ -139,26 +139,46 @@ public struct ArchiveReader: ~Copyable {
 
   // MARK: Objects
 
-  @usableFromInline mutating func readReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T {
-    if !isExact { try checkReference(type) }
+  @inlinable mutating func readReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T {
+    if !isExact { try checkReference(T.archiveName) }
+    guard let object = try takeObject(mustExist: true) else { throw damaged("A required reference is empty") }
+    return try cast(object, to: type)
+  }
+
+  @inlinable mutating func readOptionalReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T? {
+    if !isExact { try checkReference(T.archiveName) }
+    guard let object = try takeObject(mustExist: false) else { return nil }
+    return try cast(object, to: type)
+  }
+
+  /// Whatever the archive says, only an object of the wanted class is handed out.
+  @inlinable @inline(__always) func cast<T: AnyObject>(_ object: AnyObject, to type: T.Type) throws -> T {
+    if Swift.type(of: object) == type { return unsafeDowncast(object, to: type) }
+    guard let typed = object as? T else { throw wrongClass(object, "\(type)") }
+    return typed
+  }
+
+  @usableFromInline func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
+    ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
+  }
+
+  /// The object that the next reference leads to. nil for none, and for one that was only referred to weakly.
+  @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
-    guard number > 0 else { throw ArchiveError(.missingField, "A required reference is empty", type: T.archiveName, offset: offset) }
-    guard let object = try core.object(number &- 1, type, offset: offset) else {
-      throw damaged("A reference leads to an object that isn't built yet")
+    guard number <= UInt64(core.objects.count) else { throw damaged("A reference leads to an object that isn't there") }
+    let object = number == 0 ? nil : core.objects[Int(number) - 1]
+    guard object != nil || !mustExist else {
+      throw number == 0
+        ? ArchiveError(.missingField, "A required reference is empty", offset: offset)
+        : damaged("A reference leads to an object that isn't built yet")
     }
     return object
   }
 
-  @usableFromInline mutating func readOptionalReference<T: Archivable & AnyObject>(_ type: T.Type) throws -> T? {
-    if !isExact { try checkReference(type) }
-    let number = try takeVarint()
-    return number == 0 ? nil : try core.object(number &- 1, type, offset: offset)
-  }
-
-  private mutating func checkReference<T: Archivable>(_ type: T.Type) throws {
+  @usableFromInline mutating func checkReference(_ wanted: String) throws {
     var node = core.file.nodes[Int(current)]
     if node.code == .optional { node = core.file.nodes[Int(node.first)] }
-    guard node.code == .named, core.file.types[Int(node.first)].kind.isObject else { throw mismatch(T.archiveName) }
+    guard node.code == .named, core.file.types[Int(node.first)].kind.isObject else { throw mismatch(wanted) }
   }
 
   @usableFromInline func mismatch(_ wanted: String) -> ArchiveError {

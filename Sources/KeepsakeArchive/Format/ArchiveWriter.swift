@@ -149,13 +149,20 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// Writes a weak reference: kept if the object gets into the archive by another way.
-  public mutating func writeWeakField<T: Archivable & AnyObject>(_ object: T?) throws {
-    guard let object, fingerprints == 0 else { return putVarint(0) }
-    putVarint(UInt64(try core.number(for: object)) + 1)
+  @inlinable public mutating func writeWeakField<T: Archivable & AnyObject>(_ object: T?) throws {
+    if let object { try putWeak(object) } else { putVarint(0) }
   }
 
   /// Writes an unowned reference: the object must get into the archive by another way.
-  public mutating func writeUnownedField<T: Archivable & AnyObject>(_ object: T) throws {
+  @inlinable public mutating func writeUnownedField<T: Archivable & AnyObject>(_ object: T) throws {
+    try putUnowned(object)
+  }
+
+  @usableFromInline mutating func putWeak(_ object: AnyObject) throws {
+    putVarint(fingerprints > 0 ? 0 : UInt64(try core.number(for: object)) + 1)
+  }
+
+  @usableFromInline mutating func putUnowned(_ object: AnyObject) throws {
     guard fingerprints == 0 else { return putVarint(0) }
     let id = try core.number(for: object)
     core.noteUnowned(id)

@@ -9,7 +9,8 @@
   /// Key names and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
-  var objects: ContiguousArray<AnyObject?>
+  /// By number, as far as they are built. Never read and written at the same time: one call decodes, on one thread.
+  @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
   private var plans: [PlanKey: FieldPlan] = [:]
   private var lastPlan: (key: PlanKey, plan: FieldPlan)?
 
@@ -57,18 +58,5 @@
     plans[key] = plan
     lastPlan = (key, plan)
     return plan
-  }
-
-  /// An object that is already built, checked to be of the wanted class. nil if the archive has only its number.
-  func object<T: AnyObject>(_ number: UInt64, _ type: T.Type, offset: Int) throws -> T? {
-    guard number < UInt64(objects.count) else {
-      throw ArchiveError(.damaged, "A reference leads to an object that isn't there", offset: offset)
-    }
-    guard let object = objects[Int(number)] else { return nil }
-    if Swift.type(of: object) == type { return unsafeDowncast(object, to: type) }
-    guard let typed = object as? T else {
-      throw ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(type) is expected", offset: offset)
-    }
-    return typed
   }
 }

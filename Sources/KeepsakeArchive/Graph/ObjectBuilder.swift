@@ -65,6 +65,7 @@ struct ObjectBuilder {
 
   private func make(_ type: any Archivable.Type, _ run: ArchiveFile.Run) throws -> ObjectRun {
     func open<T: Archivable>(_ type: T.Type) throws -> ObjectRun {
+      guard T.self is AnyObject.Type else { throw ArchiveError(.unsupported, "Only classes have objects", type: T.archiveName) }
       let plan = isSame && run.type < file.staticCount ? nil : try core.plan(type, Int32(run.type))
       return TypedObjectRun<T>(run, file: file.schema, plan: plan)
     }
@@ -73,6 +74,8 @@ struct ObjectBuilder {
 }
 
 /// Objects of one class, built one after the other; the class is opened once.
+///
+/// Between a class type T and AnyObject the bits are the same; `as` would look up conformances for each object.
 private class ObjectRun {
   func build(_ reader: inout ArchiveReader) throws {}
   func connect(_ reader: inout ArchiveReader) throws {}
@@ -87,6 +90,7 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   private let isExact: Bool
   private let isKeyed: Bool
   private let hasReferences: Bool
+  private var built: ContiguousArray<AnyObject> = []
 
   init(_ run: ArchiveFile.Run, file: ArchiveSchema, plan: FieldPlan?) {
     self.run = run
@@ -101,15 +105,17 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
 
   override func build(_ reader: inout ArchiveReader) throws {
     reader.deferred = deferred
+    built.reserveCapacity(run.ids.count)
     for id in run.ids {
       try prepare(&reader)
       if isKeyed {
-        reader.core.objects[Int(id)] = try reader.openKeyed(T.self) { try T(from: &$0) } as AnyObject
+        let object = try reader.openKeyed(T.self) { try T(from: &$0) }
+        keep(unsafeBitCast(object, to: AnyObject.self), id, reader.core)
       } else {
         let object = try T(from: &reader)
         try object.decodeInheritedFields(from: &reader)
         try reader.closeObject()
-        reader.core.objects[Int(id)] = object as AnyObject
+        keep(unsafeBitCast(object, to: AnyObject.self), id, reader.core)
       }
     }
   }
@@ -117,8 +123,8 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   override func connect(_ reader: inout ArchiveReader) throws {
     guard hasReferences else { return }
     reader.deferred = deferred
-    for id in run.ids {
-      guard let object = reader.core.objects[Int(id)] as? T else { throw reader.damaged("An object is missing") }
+    for reference in built {
+      let object = unsafeBitCast(reference, to: T.self)
       try prepare(&reader)
       if isKeyed {
         try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
@@ -130,10 +136,12 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   }
 
   override func finish(_ core: ReaderCore) throws {
-    for id in run.ids {
-      guard let object = core.objects[Int(id)] as? T else { continue }
-      try object.didDecode(context: core.context)
-    }
+    for object in built { try unsafeBitCast(object, to: T.self).didDecode(context: core.context) }
+  }
+
+  private func keep(_ object: AnyObject, _ id: Int32, _ core: ReaderCore) {
+    built.append(object)
+    core.objects[Int(id)] = object
   }
 
   private func prepare(_ reader: inout ArchiveReader) throws {

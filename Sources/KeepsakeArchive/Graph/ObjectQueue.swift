@@ -3,9 +3,9 @@
 /// The class is opened once, here; the loop over its objects is statically dispatched.
 class ObjectQueue {
   let typeIndex: Int
-  final var ids: [Int32] = []
-  final var next = 0
-  final var isListed = false
+  @exclusivity(unchecked) final var ids: [Int32] = []
+  @exclusivity(unchecked) final var next = 0
+  @exclusivity(unchecked) final var isListed = false
 
   init(typeIndex: Int) { self.typeIndex = typeIndex }
 

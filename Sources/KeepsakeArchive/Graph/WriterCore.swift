@@ -1,4 +1,7 @@
 /// What a writer keeps beside its bytes: the schema, the objects met, and the order in which they were written.
+///
+/// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
+/// is handed out while it is changed.
 @usableFromInline final class WriterCore {
   private(set) var schema: ArchiveSchema
   private let staticTypes: Int
@@ -7,25 +10,25 @@
   let limits: ArchiveLimits
 
   /// By number. Holding them keeps their addresses from being reused by temporary objects.
-  private(set) var objects: ContiguousArray<AnyObject> = []
-  private var identity = IdentityTable()
+  @exclusivity(unchecked) private(set) var objects: ContiguousArray<AnyObject> = []
+  @exclusivity(unchecked) private var identity = IdentityTable()
   /// By number: the position at which the object was written, or one of the marks below.
-  private var positions: [Int32] = []
+  @exclusivity(unchecked) private var positions: [Int32] = []
   private static let onlySeen: Int32 = -1
   private static let queued: Int32 = -2
 
   private var queues: [ObjectIdentifier: ObjectQueue] = [:]
-  private var lastClass: ObjectIdentifier?
-  private var lastQueue: ObjectQueue?
+  @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
+  @exclusivity(unchecked) private var lastQueue: ObjectQueue?
   private var pending: [ObjectQueue] = []
   private var nextPending = 0
 
   /// Of written objects, by position.
-  private(set) var written: [(id: Int32, type: Int32, values: Int, references: Int)] = []
-  private var needs: [(Int32, Int32)] = []
+  @exclusivity(unchecked) private(set) var written: [(id: Int32, type: Int32, values: Int, references: Int)] = []
+  @exclusivity(unchecked) private var needs: [(Int32, Int32)] = []
   private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
-  var buildsObject = false
+  @exclusivity(unchecked) var buildsObject = false
 
   private(set) var names: [String] = []
   private var nameIndexes: [String: Int] = [:]

@@ -68,12 +68,6 @@ struct DemoCommand: ParsableCommand {
 
 /// The demo's server: `keepsake serve` as a process of its own.
 private struct DemoServer {
-  /// What `keepsake serve --json` prints once it listens.
-  private struct Listening: Decodable {
-    var url: URL
-    var appKey: String
-  }
-
   let data: URL
   let process: ChildProcess
   let url: URL
@@ -84,9 +78,10 @@ private struct DemoServer {
     process = try ChildProcess(
       name: "the server", arguments: ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"])
     guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended("the server") }
-    let listening = try JSONDecoder().decode(Listening.self, from: line)
-    url = listening.url
-    appKey = listening.appKey
+    let hello = try JSONDecoder().decode(ServeCommand.Hello.self, from: line)
+    guard let url = URL(string: hello.url), let appKey = hello.appKeys.first else { throw ChildProcess.Failure.ended("the server") }
+    self.url = url
+    self.appKey = appKey
   }
 }
 #endif

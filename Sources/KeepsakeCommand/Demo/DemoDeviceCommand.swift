@@ -20,7 +20,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
       do {
         reply = try await answer(request, garden)
       } catch {
-        reply.refused = String(describing: error)
+        reply.refused = (error as? GameDataError)?.message ?? String(describing: error)
       }
       try Self.send(reply)
       if case .quit = request { return }

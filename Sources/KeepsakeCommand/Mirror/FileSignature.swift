@@ -1,5 +1,6 @@
 #if Cloud
 #if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
 #elseif canImport(Musl)
 import Musl

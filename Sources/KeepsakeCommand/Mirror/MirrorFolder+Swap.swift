@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 #if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
 #elseif canImport(Musl)
 import Musl

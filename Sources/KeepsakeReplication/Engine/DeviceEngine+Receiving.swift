@@ -21,6 +21,7 @@ extension DeviceEngine {
       try offerEverything(in: &storage)
       paging = false
       complete = false
+      announced = 0
       exchangeDue = true
       needs = nil
       return
@@ -32,6 +33,8 @@ extension DeviceEngine {
       try storage.stage(response.changes)
       needs = nil
     }
+    // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
+    if sent.announced == announced { announced = 0 }
     paging = response.more
     complete = !response.more || planted.contains(.showHalfPages)
     for content in response.contents { try take(content, &effects, in: &storage) }

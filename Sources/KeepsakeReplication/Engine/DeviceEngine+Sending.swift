@@ -7,7 +7,7 @@ extension DeviceEngine {
 
   /// Whether an exchange would say anything.
   func hasWork(in storage: some DeviceStorage) throws -> Bool {
-    if exchangeDue { return true }
+    if exchangeDue || announced > 0 { return true }
     if try oldestGroups(in: storage).contains(where: { $0.refusals.isEmpty }) { return true }
     return try hasWalletNews(in: storage)
   }
@@ -30,7 +30,7 @@ extension DeviceEngine {
     // Each round but the last takes a group out of the way.
     for _ in 0...Self.outboxRead {
       let groups = try selectGroups(in: &storage)
-      guard try !groups.isEmpty || exchangeDue || hasWalletNews(in: storage) else { return nil }
+      guard try !groups.isEmpty || exchangeDue || announced > 0 || hasWalletNews(in: storage) else { return nil }
       switch try assemble(groups, in: &storage) {
       case .request(let request, let sent):
         return .exchange(request, sent)
@@ -276,6 +276,7 @@ extension DeviceEngine {
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
+    if planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
     effects.append(.news(.refused(refusals)))
   }
 

@@ -57,6 +57,8 @@ package struct DeviceEngine: Sendable {
 
   /// An exchange is due whether or not there is something to send.
   var exchangeDue = false
+  /// How far the cloud said that it has come, as long as no exchange has looked since; 0 for nothing said.
+  var announced: UInt64 = 0
   /// The last answer said that there is more.
   var paging = false
   /// The last answer said that this is all, so what is staged may be shown.
@@ -112,7 +114,7 @@ package struct DeviceEngine: Sendable {
     case .committed:
       break
     case .announced(let cloud):
-      if cloud.seq > (try storage.facts().cursor.seq) { exchangeDue = true }
+      announced = max(announced, cloud.seq)
     case .woke:
       if case .waiting = phase { phase = .idle }
       exchangeDue = exchangeDue || flight == nil
@@ -166,6 +168,8 @@ package struct DeviceEngine: Sendable {
     using random: inout some RandomNumberGenerator
   ) throws {
     guard flight == nil, phase == .idle else { return }
+    // What an answer has brought already, this device's own changes above all, needs no exchange.
+    if announced > 0, try announced <= storage.facts().cursor.seq { announced = 0 }
     if paging {
       if planted.contains(.showHalfPages) { try showIfComplete(&effects, in: &storage) }
       let facts = try storage.facts()
@@ -190,6 +194,8 @@ package struct DeviceEngine: Sendable {
     case .exchange(let request, let sent):
       exchangeDue = false
       sendFirst = false
+      var sent = sent
+      sent.announced = announced
       launch(.exchange(sent), &effects, using: &random) { .exchange(request: $0, request) }
     case nil:
       if complete, let hash = try nextDownload(&effects, in: &storage) {
@@ -243,7 +249,7 @@ package struct DeviceEngine: Sendable {
     var delay = options.firstBackoffMilliseconds
     for _ in 1..<max(2, min(attempts, 32)) where attempts > 1 && delay < options.maximumBackoffMilliseconds { delay *= 2 }
     delay = min(delay, options.maximumBackoffMilliseconds)
-    delay = Int64.random(in: (delay / 2)...delay, using: &random)
+    delay -= Int64(random.next() % UInt64(delay / 2 + 1))
     delay = max(delay, min(max(0, minimum), options.maximumRetryAfterMilliseconds))
     phase = .waiting(failure)
     effects.append(.wake(afterMilliseconds: delay))
@@ -289,4 +295,6 @@ struct SentExchange: Sendable {
   /// Contents that went along.
   var contents: [EncodedContent] = []
   var hasWallet = false
+  /// What had been announced when it was sent.
+  var announced: UInt64 = 0
 }

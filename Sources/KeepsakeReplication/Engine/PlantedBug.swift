@@ -10,6 +10,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case showHalfPages
   /// A group leaves the outbox when it is sent.
   case forgetWhenSent
+  /// What the cloud refuses leaves the outbox.
+  case dropRefused
   /// The cloud keeps an echo to itself though it joined something that the sender doesn't have.
   case swallowEcho
   /// The device takes a fork's head for its own.

@@ -83,6 +83,12 @@ package struct Wallet: Hashable, Sendable {
     return true
   }
 
+  /// Says how much the store would like to be able to spend by itself, for the bank to grant in the next exchange; nil for a
+  /// fair share.
+  package mutating func want(_ level: Int64?, of currency: String) {
+    state.wanted[currency] = level.map { min(max(0, $0), Self.maximumTotal) }
+  }
+
   private func knows(_ operation: WalletOperation) -> Bool {
     if state.recent.contains(operation.id) { return true }
     if state.operations.contains(where: { $0.id == operation.id }) { return true }
@@ -162,9 +168,11 @@ package struct Wallet: Hashable, Sendable {
     let undecided = Set((state.operations + state.late).map(\.id))
     change.decisions = decisions.filter { undecided.contains($0.id) }
     let decided = Set(decisions.map(\.id))
+    var claims = Set(state.settledClaims)
     for operation in state.operations + state.late where decided.contains(operation.id) {
-      if case .claim(let key) = operation.kind { state.settledClaims.insert(key) }
+      if case .claim(let key) = operation.kind { claims.insert(key) }
     }
+    if claims.count > state.settledClaims.count { state.settledClaims = claims.sorted() }
     state.late.removeAll { decided.contains($0.id) }
   }
 

@@ -27,8 +27,8 @@ extension World {
 
   /// A checkpoint of another device is seen whole: its save and its value, or neither.
   private func checkGroups(_ index: Int) {
-    // A restored cloud gets everything again, but not in the groups of old.
-    guard !cloudWasRestored else { return }
+    // A restored cloud gets everything again, but not in the groups of old; a refusal splits a group, visibly.
+    guard !cloudWasRestored, !fillsQuota else { return }
     let storage = devices[index].storage
     var elements: Set<VersionID> = []
     if case .union(let values)? = storage.cell(Self.elements)?.value {

@@ -26,7 +26,8 @@ extension World {
     case 90..<92: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case 92..<94: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case 94..<96: collectContents()
-    case 96..<98: restoreCloud()
+    case 96: restoreCloud()
+    case 97: fillCloud()
     default:
       trace(21, UInt64(index), words: "device \(index) sends now")
       step(index, .sendNow)
@@ -89,7 +90,11 @@ extension World {
       basis = devices[index].loaded[slot].map { .versions($0) } ?? .everyHead
     }
     var contents: [ContentHash] = []
-    if !tombstone { contents = [devices[index].storage.addContent(bytes)] }
+    if !tombstone {
+      // Large saves are cut into several contents.
+      let cut = random.once(in: 5) ? bytes.count / 2 : bytes.count
+      contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map { devices[index].storage.addContent(Data($0)) }
+    }
     return SaveDraft(
       id: VersionID(using: &random), slot: slot, basis: basis, contents: contents, length: tombstone ? 0 : bytes.count,
       metadata: SaveMetadata(
@@ -107,7 +112,8 @@ extension World {
     case 4..<6: return CellDraft(Self.progress("name"), .set(number))
     case 6..<8: return CellDraft(Self.progress("found"), .insert([number]))
     case 8..<11:
-      return CellDraft(Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
+      return CellDraft(
+        Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
     default:
       if random.once(in: 3) { return CellDraft(Self.progress("season"), .reset(.max(number))) }
       return CellDraft(Self.progress("season"), .max(number))
@@ -170,8 +176,10 @@ extension World {
     trace(
       23, UInt64(index), UInt64(draft.saves.count), UInt64(draft.cells.count), UInt64(draft.wallet.count),
       draft.saves.first?.id.low ?? 0,
-      words: "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
-        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })")
+      words:
+        "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
+        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })"
+    )
     if crash == .beforeCommit {
       report.statistics.crashesBeforeCommit += 1
       let after = devices[index].storage
@@ -267,6 +275,12 @@ extension World {
     }
     trace(29, UInt64(needed.count), words: "the cloud collects contents, \(needed.count) stay")
     cloud.removeContents(butNot: needed)
+  }
+
+  private func fillCloud() {
+    guard fillsQuota else { return }
+    isFull.toggle()
+    trace(31, isFull ? 1 : 0, words: "the cloud \(isFull ? "has no room for saves" : "has room again")")
   }
 
   private func restoreCloud() {

@@ -89,6 +89,7 @@ extension World {
       answer(.downloaded(request: number, hash, cloud.content(hash)))
     case .exchange(let number, let request):
       let before = cloud.position()
+      if isFull, !request.versions.isEmpty { return answer(.answered(request: number, refusal(of: request))) }
       do {
         let response = try CloudAcceptance.exchange(
           request, now: now, planted: options.planted, in: &cloud, using: &random)
@@ -103,12 +104,22 @@ extension World {
       } catch {
         violation("the cloud refuses what device \(index) sent: \(error)")
       }
-      if cloud.position().seq > before.seq { announce(cloud.position().seq, butNot: index) }
+      if cloud.position().seq > before.seq { announce(cloud.position().seq) }
     }
   }
 
-  private func announce(_ seq: UInt64, butNot origin: Int) {
-    for index in devices.indices where index != origin {
+  /// What a cloud without room says to saves.
+  private func refusal(of request: ExchangeRequest) -> ExchangeResponse {
+    report.statistics.refusals += 1
+    let refusals = request.versions.map { Refusal(item: ExchangeRules.item($0.id), reason: .quota, message: "full") }
+    return ExchangeResponse(
+      outcome: .refused(refusals), changes: [], contents: [], wallet: nil, cursor: request.cursor, more: false,
+      serverTimeMilliseconds: now)
+  }
+
+  /// Tells every device, the one that made the change too: perhaps before its answer is there.
+  private func announce(_ seq: UInt64) {
+    for index in devices.indices {
       guard calm || (devices[index].online && !random.once(in: 3)) else { continue }
       schedule(
         after: Int64.random(in: 1...300, using: &random),
@@ -137,7 +148,7 @@ extension World {
           violation("device \(index) was told that \(short(id)) is in the cloud, and it isn't")
         }
       }
-    case .refused(let refusals): violation("device \(index) was refused: \(refusals)")
+    case .refused(let refusals) where !fillsQuota: violation("device \(index) was refused: \(refusals)")
     case .damaged(let hash): violation("device \(index) found \(hash) damaged or gone")
     case .decisions(let decisions):
       for decision in decisions where decision.verdict == .declined {
@@ -147,7 +158,7 @@ extension World {
           violation("device \(index) was told that \(decision.id) was declined, and it was charged")
         }
       }
-    case .slots, .cells, .wallet, .caughtUp: break
+    case .slots, .cells, .wallet, .caughtUp, .refused: break
     }
   }
 

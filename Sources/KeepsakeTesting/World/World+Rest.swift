@@ -10,6 +10,7 @@ extension World {
 
   func comeToRest() {
     calm = true
+    isFull = false
     trace(40, words: "calm")
     // What games meant to do now, they don't.
     queue.removeAll { if case .action = $0.happening { true } else { false } }
@@ -62,7 +63,8 @@ extension World {
     let first = devices[0].storage
     for index in devices.indices {
       let storage = devices[index].storage
-      if case .idle? = devices[index].engine?.status.phase {} else {
+      if case .idle? = devices[index].engine?.status.phase {
+      } else {
         violation("device \(index) isn't idle: \(String(describing: devices[index].engine?.status))")
       }
       if storage.outboxCount() != 0 { violation("device \(index) still has \(storage.outbox(limit: 3)) to send") }
@@ -186,8 +188,14 @@ extension World {
   /// After one last write every device is quiet within two exchanges.
   private func checkQuiet() {
     for index in devices.indices { devices[index].exchanges = 0 }
+    var last: VersionID?
     do {
-      let draft = CommitDraft(cells: [CellDraft(Self.progress("level"), .max(.int(2_000)))])
+      let bytes = Data("the last one".utf8)
+      let save = SaveDraft(
+        id: VersionID(using: &random), slot: Self.slots[0], basis: .everyHead,
+        contents: [devices[0].storage.addContent(bytes)], length: bytes.count, savedAtMilliseconds: clock(of: 0))
+      let draft = CommitDraft(saves: [save], cells: [CellDraft(Self.progress("level"), .max(.int(2_000)))])
+      last = save.id
       try DeviceCommit.apply(
         draft, now: clock(of: 0), writer: devices[0].writer, in: &devices[0].storage, using: &random)
     } catch {
@@ -200,6 +208,9 @@ extension World {
       if devices[index].exchanges > 2 { violation("device \(index) needed \(devices[index].exchanges) exchanges after one write") }
       if devices[index].storage.cell(Self.progress("level"))?.value != .max(.int(2_000)) {
         violation("device \(index) never saw the last write")
+      }
+      if devices[index].storage.heads(of: Self.slots[0]) != [last].compactMap(\.self) {
+        violation("device \(index) never saw the last save")
       }
     }
   }

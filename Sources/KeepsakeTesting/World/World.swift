@@ -79,6 +79,9 @@ package final class World {
   let lossOdds: Int
   let crashOdds: Int
   let restoresCloud: Bool
+  let fillsQuota: Bool
+  /// The cloud takes no saves for now.
+  var isFull = false
 
   package init(seed: UInt64, options: Options = Options()) {
     self.options = options
@@ -93,6 +96,7 @@ package final class World {
     lossOdds = [0, 25, 10, 5].randomElement(using: &random) ?? 10
     crashOdds = [400, 150, 60].randomElement(using: &random) ?? 150
     restoresCloud = random.once(in: 8)
+    fillsQuota = random.once(in: 6)
   }
 
   /// Lives the world through. Can be called once.

@@ -30,6 +30,7 @@ package struct WorldStatistics: Hashable, Sendable {
   package var lateAnswers = 0
   package var serverRestores = 0
   package var restarts = 0
+  package var refusals = 0
   package var pages = 0
   package var uploads = 0
   package var downloads = 0
@@ -66,7 +67,7 @@ package struct WorldStatistics: Hashable, Sendable {
     [
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
-      \.serverRestores, \.restarts, \.pages, \.uploads, \.downloads, \.missingContents, \.forks, \.fences, \.recalls,
+      \.serverRestores, \.restarts, \.refusals, \.pages, \.uploads, \.downloads, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.skewedClocks,
     ]
   }

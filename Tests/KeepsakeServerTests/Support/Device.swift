@@ -103,6 +103,19 @@ final class Device: Sendable {
     }
   }
 
+  /// Sends until it succeeds: connections that died before are found out by failing once.
+  func retrySend() async {
+    for _ in 0..<50 {
+      do {
+        try await sync.sendNow()
+        return
+      } catch {
+        continue
+      }
+    }
+    Issue.record("sending failed fifty times: \(sync.status)")
+  }
+
   func close() async throws {
     await sync.stop()
     try store.close()
@@ -112,11 +125,14 @@ final class Device: Sendable {
 /// Bytes that look like a save: compressible, and different for each seed.
 func saveBytes(_ count: Int, seed: UInt64) -> Data {
   var state = seed
-  var text = "save \(seed)\n"
-  while text.utf8.count < count {
+  var bytes = Array("save \(seed)\n".utf8)
+  bytes.reserveCapacity(count + 64)
+  while bytes.count < count {
     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    text += "item_\(state >> 48) = \(state >> 20)\n"
+    bytes += "item_".utf8
+    for shift in stride(from: 60, to: 0, by: -4) { bytes.append(UInt8(ascii: "a") + UInt8(state >> UInt64(shift) & 15)) }
+    bytes.append(UInt8(ascii: "\n"))
   }
-  return Data(text.utf8.prefix(count))
+  return Data(bytes.prefix(count))
 }
 #endif

@@ -1,0 +1,72 @@
+#if Cloud && os(Linux)
+import Foundation
+import Glibc
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+@testable import KeepsakeSync
+
+@Suite("A server in a process of its own", .timeLimit(.minutes(5)))
+struct ServerProcessesTests {
+  @Test("nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything")
+  func restarts() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      var server = try await ServerProcess.start(data: data)
+      let port = server.port
+      let account = HTTPAccount(url: server.url, appKey: ServerProcess.appKey)
+      let first = try Device(try await account.register(name: "First"), in: folder)
+      let code = try await HTTPAccount.pairingCode(for: first.credentials).code
+      let second = try Device(try await account.join(code: code, name: "Second"), in: folder)
+      let devices = [first, second]
+      for device in devices { try await device.sync.start() }
+      for round in 0..<6 as Range<UInt64> {
+        for (index, device) in devices.enumerated() {
+          for step in 0..<5 as Range<UInt64> {
+            try device.add("coins", 1)
+            try device.save(saveBytes(60_000, seed: round * 10 + step), to: "own-\(index)", basis: .everyHead)
+          }
+          try device.save(saveBytes(1_500_000, seed: round), to: "big-\(index)", basis: .everyHead)
+        }
+        try await Task.sleep(for: .milliseconds(Int(round) * 7))
+        await server.kill()
+        for device in devices { try device.add("coins", 1) }
+        server = try await ServerProcess.start(data: data, port: port)
+      }
+      for device in [first, second, first, second] {
+        try await device.until("sending") { device.sync.status.phase != .stopped }
+        await device.retrySend()
+      }
+      for device in devices {
+        #expect(try device.count("coins") == 6 * (5 + 1) * 2)
+        for index in 0..<2 {
+          #expect(try device.heads(of: "own-\(index)") == [saveBytes(60_000, seed: 54)])
+          #expect(try device.heads(of: "big-\(index)") == [saveBytes(1_500_000, seed: 5)])
+        }
+        try await device.close()
+      }
+      await server.end(by: SIGTERM)
+    }
+  }
+
+  @Test("an operator's stop ends at once though devices listen, and they come back to the next server by themselves")
+  func stopWhileListening() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      let server = try await ServerProcess.start(data: data)
+      let account = HTTPAccount(url: server.url, appKey: ServerProcess.appKey)
+      let device = try Device(try await account.register(name: "First"), in: folder)
+      try await device.sync.start()
+      try await device.until("listening") { device.sync.status.isListening }
+      // Waits until the process is gone, which it must be with success.
+      await server.end(by: SIGTERM)
+      try await device.until("noticing") { !device.sync.status.isListening }
+      let next = try await ServerProcess.start(data: data, port: server.port)
+      try await device.until("listening again") { device.sync.status.isListening }
+      try await device.close()
+      await next.end(by: SIGINT)
+    }
+  }
+}
+#endif
