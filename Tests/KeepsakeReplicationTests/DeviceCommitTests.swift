@@ -84,6 +84,25 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [third.id])
   }
 
+  @Test("A copy made while the game ran brings back, for ever, what the original replaced before it was sent")
+  func liveCopies() throws {
+    var lab = try Lab()
+    try lab.settle(0)
+    let first = try lab.save(0, "a", over: .everyHead)
+    var copy = lab.devices[0]
+    copy.writer = WriterID(50)
+    copy.engine = DeviceEngine()
+    try DeviceCommit.opened(in: &copy.storage, using: &lab.random)
+    lab.devices.append(copy)
+    let second = try lab.save(0, "b", over: .versions([first.id]))
+    let third = try lab.save(0, "c", over: .versions([second.id]))
+    #expect(!third.covers.contains(first.id))
+    try lab.settle(1)
+    for _ in 0..<2 { for index in 0..<2 { try lab.settle(index) } }
+    #expect(lab.cloud.heads(of: "main") == [third.id])
+    for index in 0..<2 { #expect(lab.devices[index].storage.heads(of: "main") == [third.id]) }
+  }
+
   @Test("A conflict is settled by a save that only one of its sides went into")
   func basisDecidesWhatIsCovered() throws {
     var lab = try Lab(devices: 2)

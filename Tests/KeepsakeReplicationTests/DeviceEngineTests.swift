@@ -320,6 +320,30 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [third.id])
   }
 
+  @Test("A save is forgotten that only a page of a server's lost history had accepted")
+  func certainOnlyAtTheEnd() throws {
+    var options = DeviceEngine.Options()
+    options.page = 2
+    var lab = try Lab(devices: 2, options: options)
+    for number in 0..<6 {
+      try lab.commit(1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+    }
+    try lab.settle(1)
+    let backup = lab.cloud
+    try lab.commit(0, Lab.level(5))
+    try lab.step(0, .started)
+    let (number, request) = try #require(exchange(&lab))
+    let response = try CloudAcceptance.exchange(request, now: 0, in: &lab.cloud, using: &lab.random)
+    #expect(response.outcome == .accepted(seq: 7) && response.more)
+    try lab.step(0, .answered(request: number, response))
+    #expect(lab.devices[0].storage.outboxCount() == 1)
+    // The server is set back to before, and the cursor's mark still fits.
+    lab.cloud = backup
+    try lab.settle(0)
+    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level")) != nil)
+    #expect(lab.devices[0].storage.outboxCount() == 0)
+  }
+
   @Test("An answer that makes no sense damages the store")
   func badAnswersAreFailures() throws {
     var lab = try Lab()

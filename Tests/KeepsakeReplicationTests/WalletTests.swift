@@ -119,6 +119,8 @@ import Testing
     #expect(declined.map(\.operation.kind) == [.spend])
     #expect(money(lab) == 57)
     let chains = lab.cloud.bank().chains
+    let held = Set((0..<3).map { lab.wallet($0).state.chain })
+    #expect(chains.allSatisfy { $0.value.fenced || held.contains($0.key) })
     #expect(chains.values.filter(\.fenced).allSatisfy { $0.totals.values.allSatisfy { $0.rights == 0 } })
     for index in 0..<3 { #expect(lab.wallet(index).total("gems") == 57) }
     let told = lab.devices[2].news.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }

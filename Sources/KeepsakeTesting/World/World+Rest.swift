@@ -168,6 +168,12 @@ extension World {
       }
     }
     guard !cloudWasRestored else { return }
+    let chains = Set(devices.compactMap { $0.storage.wallet()?.chain })
+    for (id, chain) in bank.state.chains where !chain.fenced && !chains.contains(id) {
+      if chain.totals.values.contains(where: { $0.rights > 0 }) {
+        violation("money is stranded on the chain \(short(id)), which no device holds")
+      }
+    }
     var paid: [String: OperationID] = [:]
     for id in model.operations.keys.sorted() {
       guard let operation = model.operations[id] else { continue }
