@@ -7,6 +7,8 @@ public struct Incident: Sendable, Hashable {
   public enum Kind: String, Sendable, Hashable {
     /// A version of a saved game can't be read. If another was given in its place, `usedInstead` names it.
     case damagedVersion
+    /// Something else that is kept can't be read.
+    case unreadable
     /// A commit that a call had accepted failed later; its `Pending` has the error.
     case failedCommit
     /// The cloud refused something for good.

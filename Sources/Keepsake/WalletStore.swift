@@ -60,7 +60,7 @@ public final class WalletStore: Sendable {
       return try balance(of: currency)
     } catch {
       core.report(
-        Incident(kind: .damagedVersion, message: "the wallet can't be read: \(error)", date: core.now))
+        Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
       return Balance(total: 0, spendable: 0, pending: 0)
     }
   }

@@ -6,7 +6,9 @@ import Testing
   let key = CellKey(collection: "progress", key: "level")
   let me = CellDraft.Context(writer: WriterID(7), caughtUp: true, nowMilliseconds: 1_000)
 
-  func apply(_ change: CellDraft.Change, to state: CellState?, _ context: CellDraft.Context? = nil) throws -> (state: CellState, delta: CellState)? {
+  func apply(_ change: CellDraft.Change, to state: CellState?, _ context: CellDraft.Context? = nil) throws -> (
+    state: CellState, delta: CellState
+  )? {
     try CellDraft(key, change).applied(to: state, context ?? me)
   }
 

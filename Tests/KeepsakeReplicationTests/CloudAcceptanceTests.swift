@@ -29,7 +29,8 @@ import Testing
   func everyChangeHasItsSeq() throws {
     var cloud = SimulatedContainer(epoch: 1)
     let other = CellKey(collection: "progress", key: "other")
-    let response = try exchange(ExchangeRequest(cursor: .start, cells: [cell(1), cell(2, other)], versions: [version(1)], limit: 10), &cloud)
+    let response = try exchange(
+      ExchangeRequest(cursor: .start, cells: [cell(1), cell(2, other)], versions: [version(1)], limit: 10), &cloud)
     #expect(response.outcome == .accepted(seq: 3))
     #expect(response.cursor == cloud.position())
     #expect(response.changes.isEmpty)
@@ -100,7 +101,10 @@ import Testing
   @Test("Pages skip a change or show one twice")
   func pages() throws {
     var cloud = SimulatedContainer(epoch: 1)
-    for number in 0..<10 { _ = try exchange(ExchangeRequest(cursor: .start, cells: [cell(1, CellKey(collection: "progress", key: "\(number)"))], limit: 1), &cloud) }
+    for number in 0..<10 {
+      _ = try exchange(
+        ExchangeRequest(cursor: .start, cells: [cell(1, CellKey(collection: "progress", key: "\(number)"))], limit: 1), &cloud)
+    }
     var cursor = Cursor.start
     var seen: [UInt64] = []
     for _ in 0..<20 {
@@ -165,7 +169,8 @@ import Testing
     let seq = cloud.position().seq
     func key(_ text: String) -> CellKey { CellKey(collection: "progress", key: text) }
     let cells: [CellUpdate] = [
-      cell(1, key("")), cell(1, key(String(repeating: "k", count: 257))), cell(1, key("a\u{0}b")), cell(1, CellKey(collection: "", key: "k")),
+      cell(1, key("")), cell(1, key(String(repeating: "k", count: 257))), cell(1, key("a\u{0}b")),
+      cell(1, CellKey(collection: "", key: "k")),
       CellUpdate(key: key("k"), state: CellState(generation: .max, value: .max(.int(1)))),
       CellUpdate(key: key("k"), state: CellState(value: .max(.double(.nan)))),
       CellUpdate(key: key("k"), state: CellState(value: .union([.double(.nan)]))),
@@ -174,7 +179,8 @@ import Testing
       CellUpdate(key: key("k"), state: CellState(value: .max(.data(Data(count: 300_000))))),
     ]
     for bad in cells {
-      guard case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [bad, cell(3)], limit: 1), &cloud).outcome else {
+      guard case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [bad, cell(3)], limit: 1), &cloud).outcome
+      else {
         Issue.record("taken: \(bad)")
         continue
       }
@@ -207,7 +213,9 @@ import Testing
     bad.covers = (0..<70_000).map { ResolutionTests.id(100 + $0) }
     versions.append(bad)
     for bad in versions {
-      guard case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [cell(3)], versions: [bad], limit: 1), &cloud).outcome
+      guard
+        case .refused(let refusals) = try exchange(ExchangeRequest(cursor: .start, cells: [cell(3)], versions: [bad], limit: 1), &cloud)
+          .outcome
       else {
         Issue.record("taken: \(bad)")
         continue
@@ -223,7 +231,8 @@ import Testing
     var cloud = SimulatedContainer(epoch: 1)
     for number in 0..<4 {
       let state = CellState(value: .union([.data(Data([UInt8(number)]) + Data(count: 100_000))]))
-      let outcome = try exchange(ExchangeRequest(cursor: .start, cells: [CellUpdate(key: Self.level, state: state)], limit: 10), &cloud).outcome
+      let outcome = try exchange(ExchangeRequest(cursor: .start, cells: [CellUpdate(key: Self.level, state: state)], limit: 10), &cloud)
+        .outcome
       if number < 2 {
         #expect(outcome == .accepted(seq: UInt64(number + 1)))
       } else if case .refused = outcome {

@@ -23,11 +23,13 @@ import Testing
     #expect(try text(CellValue.max(.int(6))) == #"{"max":{"int":6}}"#)
     #expect(try text(CellValue.min(.double(-0.5))) == #"{"min":{"double":-0.5}}"#)
     #expect(try text(CellValue.max(.double(.infinity))) == #"{"max":{"double":"inf"}}"#)
-    #expect(try text(CellValue.union([.string("b"), .int(3), .data(Data([1, 2]))])) == #"{"union":[{"int":3},{"string":"b"},{"data":"AQI="}]}"#)
+    #expect(
+      try text(CellValue.union([.string("b"), .int(3), .data(Data([1, 2]))])) == #"{"union":[{"int":3},{"string":"b"},{"data":"AQI="}]}"#)
     let counter = CellValue.counter([WriterID(2): CounterEntry(plus: .max, minus: 1), WriterID(1): CounterEntry(plus: 3)])
     #expect(
       try text(counter)
-        == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#)
+        == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#
+    )
     let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
     #expect(
       try text(latest)
@@ -36,7 +38,10 @@ import Testing
 
   @Test("Large numbers lose digits on their way")
   func numbersKeepTheirDigits() throws {
-    for scalar in [Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude), .double(-.infinity), .double(5e-324)] {
+    for scalar in [
+      Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude), .double(-.infinity),
+      .double(5e-324),
+    ] {
       #expect(try again(scalar) == scalar)
     }
     let cursor = Cursor(epoch: 1, seq: 1 << 62, mark: .max)
@@ -70,12 +75,14 @@ import Testing
     #expect(try again(bank) == bank)
   }
 
-  @Test("A damaged or hostile message stops the game", arguments: [
-    #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#, #"{"max":{"int":99999999999999999999}}"#,
-    #"{"max":{"double":"nan"}}"#, #"{"counter":[{"writer":"zz","plus":1,"minus":0}]}"#,
-    #"{"counter":[{"writer":"0000000000000001","plus":-1,"minus":0}]}"#, #"{"best":{"int":6}}"#, #"{"union":{"int":6}}"#,
-    #"{"max":{"data":"!"}}"#, #"[1]"#, "",
-  ])
+  @Test(
+    "A damaged or hostile message stops the game",
+    arguments: [
+      #"{"max":{"int":6},"min":{"int":5}}"#, "{}", #"{"max":{}}"#, #"{"max":{"int":6.5}}"#, #"{"max":{"int":99999999999999999999}}"#,
+      #"{"max":{"double":"nan"}}"#, #"{"counter":[{"writer":"zz","plus":1,"minus":0}]}"#,
+      #"{"counter":[{"writer":"0000000000000001","plus":-1,"minus":0}]}"#, #"{"best":{"int":6}}"#, #"{"union":{"int":6}}"#,
+      #"{"max":{"data":"!"}}"#, #"[1]"#, "",
+    ])
   func badValuesAreErrors(text: String) {
     #expect(throws: (any Error).self) { try JSONDecoder().decode(CellValue.self, from: Data(text.utf8)) }
   }

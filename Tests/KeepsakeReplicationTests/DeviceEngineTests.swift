@@ -105,7 +105,9 @@ import Testing
     options.page = 2
     var lab = try Lab(devices: 2, options: options)
     try lab.settle(0)
-    for number in 0..<7 { try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))])) }
+    for number in 0..<7 {
+      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
+    }
     try lab.settle(0)
     try lab.step(1, .started)
     var rounds = 0
@@ -338,13 +340,15 @@ import Testing
     response = good
     response.cursor.seq = 5
     response.changes = [
-      CloudChange(seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
+      CloudChange(
+        seq: 9, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))))
     ]
     bad.append(response)
     response.changes[0] = CloudChange(
       seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.double(.nan))))))
     bad.append(response)
-    response.changes[0] = CloudChange(seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
+    response.changes[0] = CloudChange(
+      seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
     bad.append(response)
     for response in bad {
       try lab.step(0, .sendNow)

@@ -54,7 +54,10 @@ struct Lab {
     case .exchange(let number, let request):
       .answered(request: number, try CloudAcceptance.exchange(request, now: now, in: &cloud, using: &random))
     case .upload(let number, let content):
-      { cloud.putContent(content); return .uploaded(request: number, content.hash) }()
+      {
+        cloud.putContent(content)
+        return .uploaded(request: number, content.hash)
+      }()
     case .download(let number, let hash): .downloaded(request: number, hash, cloud.content(hash))
     case .wake, .news: nil
     }

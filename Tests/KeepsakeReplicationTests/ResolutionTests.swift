@@ -10,7 +10,8 @@ import Testing
     savedAt: Int64 = 0, provisional: Bool = false, tombstone: Bool = false
   ) -> VersionRecord {
     VersionRecord(
-      id: id(number), slot: "main", covers: covers.map(id), contents: tombstone ? [] : [ContentHash(of: Data((contents ?? "\(number)").utf8))],
+      id: id(number), slot: "main", covers: covers.map(id),
+      contents: tombstone ? [] : [ContentHash(of: Data((contents ?? "\(number)").utf8))],
       length: tombstone ? 0 : 1, metadata: SaveMetadata(playtime: playtime, progress: progress), savedAtMilliseconds: savedAt,
       writer: WriterID(1), provisional: provisional, tombstone: tombstone)
   }
@@ -26,9 +27,10 @@ import Testing
     let line = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [2])]
     #expect(try view(line + [Self.version(4, over: [3]), Self.version(5, over: [3, 2])]).ancestors == [Self.id(3)])
     // A crossed merge has two nearest ancestors.
-    let crossed = line + [
-      Self.version(4, over: [2, 3]), Self.version(10, over: [1]), Self.version(11, over: [4, 10]), Self.version(12, over: [4, 10]),
-    ]
+    let crossed =
+      line + [
+        Self.version(4, over: [2, 3]), Self.version(10, over: [1]), Self.version(11, over: [4, 10]), Self.version(12, over: [4, 10]),
+      ]
     #expect(try view(crossed).ancestors == [Self.id(4), Self.id(10)])
     // One head skips generations that the other names.
     #expect(try view(line + [Self.version(6, over: [1]), Self.version(7, over: [3])]).ancestors == [Self.id(1)])

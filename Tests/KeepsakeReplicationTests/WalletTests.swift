@@ -150,7 +150,8 @@ import Testing
     try wallet.perform(operation)
     let before = wallet
     // A fork whose head is on the chain that is held.
-    let change = wallet.receive(WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
+    let change = wallet.receive(
+      WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
     #expect(wallet == before)
     #expect(!change.hasMore)
     #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), standing: .fenced(own)), using: &random) == Wallet.Change())

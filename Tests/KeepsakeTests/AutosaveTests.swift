@@ -16,9 +16,10 @@ import Darwin
   @Test("an autosave saves when it is time, at once when it matters, and nothing when nothing changed (R9)")
   func saves() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     var world = World(level: 1)
-    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored, metadata: { SaveMetadata(title: "t") }) { world }
+    let title = { SaveMetadata(title: "t") }
+    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored, metadata: title, value: { world })
     func saved() throws -> Int { try game.saves.load(.main).map { _ in try game.saves.history(of: .main).count } ?? 0 }
     try autosave.update()
     #expect(try saved() == 0)
@@ -66,7 +67,7 @@ import Darwin
       }
     }
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(try game.saves.load(.main)?.level == 42)
   }
 
@@ -85,7 +86,7 @@ import Darwin
       exit(7)
     }
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(try game.saves.load(.main)?.level == 5)
   }
 }

@@ -30,13 +30,14 @@ import Testing
   @Test("level 6 here and badges there become one world, and neither side goes back (R21, R24)")
   func merges() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     var base = World(level: 2)
     base.heading = 1
     let ancestor = try game.saves.capture(base, to: .main).wait()
     var mine = base
     mine.level = 6
     mine.cleared = ["a"]
+    mine.ship = [9, 9]
     try game.saves.capture(mine, to: .main).wait()
     var theirs = base
     theirs.cleared = ["b"]
@@ -46,7 +47,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == true)
     let merged = try #require(try game.saves.load(.main))
     #expect(merged.level == 6 && merged.cleared == ["a", "b"])
-    #expect(merged.heading == 2, "only the other device turned")
+    #expect(merged.heading == 2 && merged.ship == [9, 9], "one turned, the other moved")
     #expect(try game.saves.conflict(.main)?.sides.count == 2)
     #expect(try game.saves.list().first?.isConflicted == true, "a load writes nothing")
     try game.saves.capture(merged, to: .main).wait()
@@ -59,7 +60,7 @@ import Testing
   @Test("a save made while another device's arrived does not swallow it unseen")
   func coversOnlyWhatWasLoaded() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let ancestor = try game.saves.capture(World(level: 1), to: .main).wait()
     _ = try game.saves.load(.main)
     try arrive(World(level: 40), in: .main, covers: [ancestor.id], to: game)
@@ -73,7 +74,7 @@ import Testing
   @Test("an empty slot that was looked at before another device's save arrived does not swallow it either")
   func coversNothingAfterEmptyLoad() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(try game.saves.load(.main) == nil)
     try arrive(World(level: 40), in: .main, covers: [], to: game)
     try game.saves.capture(World(level: 2), to: .main).wait()
@@ -83,7 +84,7 @@ import Testing
   @Test("a policy chooses the save with more progress, and the other stays in the history")
   func mostProgress() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let ancestor = try game.saves.capture(Journal(text: "start"), to: .byProgress).wait()
     try game.saves.capture(Journal(text: "little"), to: .byProgress, SaveMetadata(progress: 1)).wait()
     try arrive(Journal(text: "much"), in: .byProgress, covers: [ancestor.id], SaveMetadata(progress: 9), to: game)
@@ -97,7 +98,7 @@ import Testing
   @Test("asked, the player's choice ends the conflict; before it, play goes on and ends nothing")
   func asks() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let ancestor = try game.saves.capture(Journal(text: "start"), to: .asking).wait()
     try game.saves.capture(Journal(text: "mine"), to: .asking, SaveMetadata(progress: 5)).wait()
     try arrive(Journal(text: "theirs"), in: .asking, covers: [ancestor.id], SaveMetadata(progress: 1), to: game)
@@ -120,7 +121,7 @@ import Testing
         Journal(text: saves.values.map(\.text).sorted().joined(separator: "+") + " from \(saves.ancestor?.text ?? "nothing")")
       })
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let ancestor = try game.saves.capture(Journal(text: "start"), to: slot).wait()
     try game.saves.capture(Journal(text: "a"), to: slot).wait()
     try arrive(Journal(text: "b"), in: slot, covers: [ancestor.id], to: game)
@@ -133,7 +134,7 @@ import Testing
   @Test("equal saves on two devices are no conflict, and a delete beside a save does not take it away")
   func noConflict() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let ancestor = try game.saves.capture(Journal(text: "start"), to: .asking).wait()
     _ = try game.saves.load(.asking)
     try arrive(Journal(text: "theirs"), in: .asking, covers: [ancestor.id], to: game)

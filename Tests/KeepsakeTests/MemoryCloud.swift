@@ -99,9 +99,10 @@ final class MemoryCloud: Transport {
 
 struct TookTooLong: Error {}
 
-/// Waits until `condition` holds; far longer than it should ever take.
+/// Waits until `condition` holds; far longer than it should ever take, and less long than devices wait before they ask the
+/// cloud without a reason.
 func eventually(_ condition: () throws -> Bool) async throws {
-  for _ in 0..<6_000 {
+  for _ in 0..<3_000 {
     if try condition() { return }
     try await Task.sleep(for: .milliseconds(10))
   }

@@ -21,7 +21,7 @@ import Testing
     try game.close()
 
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(game.progress[.level] == 6)
     try arrive(.max(.int(2)), "level", to: game)
     #expect(game.progress[.level] == 6)
@@ -60,7 +60,7 @@ import Testing
     #expect(game.progress.names == ["badges", "coins found", "fastest", "hat"])
     try game.close()
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     check(game)
     try game.progress.add(4, to: .coinsFound).wait()
     try arrive(.counter([WriterID(5): CounterEntry(plus: 10)]), "coins found", to: game)
@@ -81,7 +81,7 @@ import Testing
   @Test("mistakes are told at the call, and change nothing")
   func mistakes() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(gameErrorCode { try game.progress.set(3, for: .level) } == .misuse)
     #expect(gameErrorCode { try game.progress.record(3, for: .coinsFound) } == .misuse)
     #expect(gameErrorCode { try game.progress.record(.nan, for: .max("ratio", default: 0.0)) } == .misuse)
@@ -95,7 +95,7 @@ import Testing
   @Test("recording from many threads at once loses nothing")
   func threads() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     DispatchQueue.concurrentPerform(iterations: 8) { thread in
       for step in 0..<25 {
         do {

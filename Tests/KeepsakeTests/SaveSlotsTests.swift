@@ -24,7 +24,7 @@ import Testing
     try game.close()
 
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let resumed = try #require(try game.saves.load(.main))
     #expect(resumed.ship == [3, 4] && resumed.heading == 1.5 && resumed.level == 7)
     #expect(resumed.sparks == 0)
@@ -35,7 +35,7 @@ import Testing
   @Test("a load sees the capture made just before it, durable or not")
   func readsItsOwnWrites() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     for level in 2...60 {
       try game.saves.capture(World(level: level), to: .main)
       #expect(try game.saves.load(.main)?.level == level)
@@ -69,7 +69,7 @@ import Testing
       }
     }
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let gardener = Gardener(game)
     _ = try await gardener.plantAndSave()
     try await gardener.check()
@@ -79,7 +79,7 @@ import Testing
   @Test("the same calls work from the main actor")
   func savesFromMainActor() async throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let garden = Garden()
     garden.name = "main"
     let version = try await game.saves.save(garden, to: .garden)
@@ -90,7 +90,7 @@ import Testing
   @Test("a world that did not change writes nothing, a changed title does")
   func unchanged() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let first = try game.saves.capture(World(level: 3), to: .main).wait()
     let again = try game.saves.capture(World(level: 3), to: .main).wait()
     #expect(again.id == first.id)
@@ -108,7 +108,7 @@ import Testing
   @Test("a deleted slot is empty, its past can be brought back, and what was brought back is what is loaded")
   func deletesAndRestores() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let first = try game.saves.capture(World(level: 1), to: .main, SaveMetadata(title: "one")).wait()
     try game.saves.capture(World(level: 2), to: .main)
     let deleted = try game.saves.delete(.main)
@@ -132,7 +132,7 @@ import Testing
     try game.saves.capture(World(level: 9), to: .main)
     try game.close()
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     try game.saves.capture(World(level: 1), to: .main).wait()
     #expect(try game.saves.load(.main)?.level == 1)
     #expect(try game.saves.list().first?.isConflicted == false)
@@ -141,7 +141,7 @@ import Testing
   @Test("what can't be saved is refused at the call, in words, and nothing is written")
   func refusals() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let tooLong = Slot<World>(String(repeating: "x", count: Slot<World>.maximumNameBytes + 1))
     #expect(gameErrorCode { try game.saves.capture(World(), to: tooLong) } == .misuse)
     #expect(gameErrorCode { try game.saves.capture(World(), to: "") } == .misuse)
@@ -176,7 +176,7 @@ import Testing
 
     try damage(device.url, newest: 10)
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(throws: StoreError.self) { try game.saves.load(.main) }
   }
 
@@ -197,7 +197,7 @@ import Testing
     try game.saves.capture(Newer(), to: Slot<Newer>("main")).wait()
     try game.close()
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect {
       try game.saves.load(Slot<Older>("main"))
     } throws: { ($0 as? ArchiveError)?.code == .tooNew }

@@ -18,7 +18,7 @@ import Testing
     #expect(game.wallet[.gems].total == 30)
     try game.close()
     game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(game.wallet[.gems].spendable == 30)
     #expect(try game.wallet.currencies() == [.gems])
   }
@@ -26,7 +26,7 @@ import Testing
   @Test("an operation repeated under its id counts once, a claim waits for the bank")
   func repeats() throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     let operation = try game.wallet.earn(10, .gems, for: "quest")
     try game.wallet.earn(10, .gems, for: "quest", id: operation)
     #expect(game.wallet[.gems].total == 10)
@@ -38,7 +38,7 @@ import Testing
   @Test("amounts and names that make no sense are refused", arguments: [0, -5, Int.max])
   func mistakes(amount: Int) throws {
     let game = try device.open()
-    defer { try? game.close() }
+    defer { end(game) }
     #expect(gameErrorCode { try game.wallet.earn(amount, .gems, for: "x") } == .misuse)
     #expect(gameErrorCode { try game.wallet.earn(1, "", for: "x") } == .misuse)
     #expect(try game.wallet.currencies().isEmpty)
@@ -63,15 +63,15 @@ import Testing
       try checkpoint.spend(50, .gems, for: "another sword")
     }
     #expect(gameErrorCode { try refused.wait() } == .insufficient(spendable: 10, balance: 10))
+    // The game plays on from the save that stands, not from the one that failed.
+    try game.saves.capture(World(level: 4), to: .main).wait()
+    #expect(try game.saves.list().first?.isConflicted == false)
     func check(_ game: GameData) throws {
-      #expect(try game.saves.load(.main)?.level == 2)
+      #expect(try game.saves.load(.main)?.level == 4)
       #expect(game.progress[.level] == 2 && game.progress[.badges] == ["smith"] && game.progress[.coinsFound] == 1)
       #expect(game.wallet[.gems].total == 10)
     }
     try check(game)
-    // The game plays on from the save that stands, not from the one that failed.
-    try game.saves.capture(World(level: 4), to: .main).wait()
-    #expect(try game.saves.list().first?.isConflicted == false)
     #expect(
       gameErrorCode {
         try game.checkpoint { checkpoint in
@@ -81,8 +81,7 @@ import Testing
       } == .misuse)
     try game.close()
     game = try device.open()
-    defer { try? game.close() }
-    #expect(game.progress[.level] == 2 && game.wallet[.gems].total == 10)
-    #expect(try game.saves.load(.main)?.level == 4)
+    defer { end(game) }
+    try check(game)
   }
 }

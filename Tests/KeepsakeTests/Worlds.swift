@@ -131,3 +131,8 @@ func gameErrorCode(_ body: () throws -> Void) -> GameDataError.Code? {
     return nil
   }
 }
+
+/// Closes at a test's end; a close that fails is a failure of its own.
+func end(_ game: GameData) {
+  do { try game.close() } catch { Issue.record("closing failed: \(error)") }
+}

@@ -55,6 +55,8 @@ import Testing
       }
     }
     #expect(!caught.isEmpty, "\(bug.rawValue) goes unnoticed in \(Self.plantedSeeds) worlds")
-    if !waits.isEmpty { print("planted \(bug.rawValue): median seeds to catch \(waits.sorted()[waits.count / 2]), first seed \(caught[0])") }
+    if !waits.isEmpty {
+      print("planted \(bug.rawValue): median seeds to catch \(waits.sorted()[waits.count / 2]), first seed \(caught[0])")
+    }
   }
 }

@@ -114,7 +114,7 @@ actor CloudConnection {
     generation += 1
     let generation = generation
     pumps = [
-      Task { for await status in statuses { self.heard(status, of: generation) } },
+      Task { for await _ in statuses { self.showStatus(of: generation) } },
       Task { for await item in news { self.heard(item, of: generation) } },
     ]
     core.onCommit { service.committed() }
@@ -201,6 +201,8 @@ actor CloudConnection {
 
   func sendNow() async throws {
     let service = try await connected()
+    let generation = generation
+    defer { showStatus(of: generation) }
     do {
       try await service.sendNow()
     } catch {
@@ -253,8 +255,10 @@ actor CloudConnection {
 
   // MARK: News
 
-  private func heard(_ status: SyncStatus, of generation: Int) {
-    if generation == self.generation { board.post(CloudStatus(status)) }
+  /// Shows the status as it is by now: what the stream said may be older than what was shown already.
+  private func showStatus(of generation: Int) {
+    guard generation == self.generation, let service else { return }
+    board.post(CloudStatus(service.status))
   }
 
   private func heard(_ news: EngineNews, of generation: Int) {
@@ -288,7 +292,7 @@ actor CloudConnection {
     } catch {
       // The store closes under the last news; what it holds is read at the next opening.
       core.report(
-        Incident(kind: .damagedVersion, message: "what arrived can't be read: \(error)", date: core.now))
+        Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
     }
   }
 }

@@ -74,8 +74,10 @@ extension ArchiveReader {
     } else if !plan.isOrdered {
       var found: [ArchiveFields.Position] = []
       for field in plan.fields {
-        found.append(.init(node: field.node, start: cursor))
-        if field.deferred == fields.isInReferences { try skip(field.node) }
+        // What stands in the other section has no position in this one.
+        let isHere = field.deferred == fields.isInReferences
+        found.append(.init(node: isHere ? field.node : -1, start: cursor))
+        if isHere { try skip(field.node) }
       }
       fields.positions = plan.steps.map { $0.source < 0 ? .init(node: -1, start: base) : found[Int($0.source)] }
       fields.end = cursor
@@ -178,6 +180,14 @@ extension ArchiveReader {
   ) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
     guard try hasField(index, &fields) else { return try value() }
+    return try field(index, &fields)
+  }
+
+  /// Reads an optional, or gives a default where the archive has no such field; one that was saved empty stays empty.
+  public mutating func field<T: Archivable>(
+    _ index: Int, _ fields: inout ArchiveFields, ifAbsent value: @autoclosure () throws -> T
+  ) throws -> T {
+    guard try fields.isExact || seek(index, &fields) != nil else { return try value() }
     return try field(index, &fields)
   }
 

@@ -65,6 +65,7 @@ struct ObjectBuilder {
 
   private func make(_ type: any Archivable.Type, _ run: ArchiveFile.Run) throws -> ObjectRun {
     func open<T: Archivable>(_ type: T.Type) throws -> ObjectRun {
+      guard T.self is AnyObject.Type else { throw ArchiveError(.unsupported, "Only classes have objects", type: T.archiveName) }
       let plan = isSame && run.type < file.staticCount ? nil : try core.plan(type, Int32(run.type))
       return TypedObjectRun<T>(run, file: file.schema, plan: plan)
     }
@@ -73,6 +74,8 @@ struct ObjectBuilder {
 }
 
 /// Objects of one class, built one after the other; the class is opened once.
+///
+/// Between a class type T and AnyObject the bits are the same; `as` would look up conformances for each object.
 private class ObjectRun {
   func build(_ reader: inout ArchiveReader) throws {}
   func connect(_ reader: inout ArchiveReader) throws {}
@@ -87,7 +90,7 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   private let isExact: Bool
   private let isKeyed: Bool
   private let hasReferences: Bool
-  private var built: ContiguousArray<T> = []
+  private var built: ContiguousArray<AnyObject> = []
 
   init(_ run: ArchiveFile.Run, file: ArchiveSchema, plan: FieldPlan?) {
     self.run = run
@@ -107,14 +110,12 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
       try prepare(&reader)
       if isKeyed {
         let object = try reader.openKeyed(T.self) { try T(from: &$0) }
-        built.append(object)
-        reader.core.objects[Int(id)] = object as AnyObject
+        keep(unsafeBitCast(object, to: AnyObject.self), id, reader.core)
       } else {
         let object = try T(from: &reader)
         try object.decodeInheritedFields(from: &reader)
         try reader.closeObject()
-        built.append(object)
-        reader.core.objects[Int(id)] = object as AnyObject
+        keep(unsafeBitCast(object, to: AnyObject.self), id, reader.core)
       }
     }
   }
@@ -122,7 +123,8 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   override func connect(_ reader: inout ArchiveReader) throws {
     guard hasReferences else { return }
     reader.deferred = deferred
-    for object in built {
+    for reference in built {
+      let object = unsafeBitCast(reference, to: T.self)
       try prepare(&reader)
       if isKeyed {
         try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
@@ -134,7 +136,12 @@ private final class TypedObjectRun<T: Archivable>: ObjectRun {
   }
 
   override func finish(_ core: ReaderCore) throws {
-    for object in built { try object.didDecode(context: core.context) }
+    for object in built { try unsafeBitCast(object, to: T.self).didDecode(context: core.context) }
+  }
+
+  private func keep(_ object: AnyObject, _ id: Int32, _ core: ReaderCore) {
+    built.append(object)
+    core.objects[Int(id)] = object
   }
 
   private func prepare(_ reader: inout ArchiveReader) throws {

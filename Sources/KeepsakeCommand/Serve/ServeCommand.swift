@@ -51,7 +51,9 @@ struct ServeCommand: AsyncParsableCommand {
         data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
       try await KeepsakeServer.run(configuration: configuration) { server in
         if json {
-          Output.line(Hello(url: server.url.absoluteString, port: server.port, appKeys: server.appKeys))
+          Output.line(
+            Hello(
+              url: server.url.absoluteString, port: server.port, appKey: server.appKeys.first ?? "", appKeys: server.appKeys))
         } else {
           let keys = server.appKeys.joined(separator: ", ")
           Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))")
@@ -64,6 +66,8 @@ struct ServeCommand: AsyncParsableCommand {
   struct Hello: Codable {
     var url: String
     var port: Int
+    /// The first of `appKeys`, which is the only one where none was given.
+    var appKey: String
     var appKeys: [String]
   }
 }

@@ -20,7 +20,7 @@ package struct DeviceEngine: Sendable {
     /// What one exchange takes from the outbox, unless the first group alone is more.
     package var maximumCells = 1000
     package var maximumVersions = 200
-    package var maximumCellBytes = 512 * 1024
+    package var maximumBytes = 512 * 1024
     /// Contents that travel inside the exchange, all together; others are put before it.
     package var inlineBytes = 256 * 1024
     /// A content with more bases than this is too slow to decode to be a base itself.
@@ -249,7 +249,7 @@ package struct DeviceEngine: Sendable {
     var delay = options.firstBackoffMilliseconds
     for _ in 1..<max(2, min(attempts, 32)) where attempts > 1 && delay < options.maximumBackoffMilliseconds { delay *= 2 }
     delay = min(delay, options.maximumBackoffMilliseconds)
-    delay = Int64.random(in: (delay / 2)...delay, using: &random)
+    delay -= Int64(random.next() % UInt64(delay / 2 + 1))
     delay = max(delay, min(max(0, minimum), options.maximumRetryAfterMilliseconds))
     phase = .waiting(failure)
     effects.append(.wake(afterMilliseconds: delay))

@@ -115,7 +115,8 @@ package enum Resolution {
     let progress = greater(left.metadata.progress, right.metadata.progress)
     let playtime = greater(left.metadata.playtime, right.metadata.playtime)
     // Clocks say nothing about lineages that never met.
-    let newer = related && left.savedAtMilliseconds != right.savedAtMilliseconds
+    let newer =
+      related && left.savedAtMilliseconds != right.savedAtMilliseconds
       ? left.savedAtMilliseconds > right.savedAtMilliseconds : nil
     let settled = left.provisional != right.provisional ? right.provisional : nil
     let order: [Bool?]

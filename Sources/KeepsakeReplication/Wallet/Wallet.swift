@@ -168,9 +168,11 @@ package struct Wallet: Hashable, Sendable {
     let undecided = Set((state.operations + state.late).map(\.id))
     change.decisions = decisions.filter { undecided.contains($0.id) }
     let decided = Set(decisions.map(\.id))
+    var claims = Set(state.settledClaims)
     for operation in state.operations + state.late where decided.contains(operation.id) {
-      if case .claim(let key) = operation.kind { state.settledClaims.insert(key) }
+      if case .claim(let key) = operation.kind { claims.insert(key) }
     }
+    if claims.count > state.settledClaims.count { state.settledClaims = claims.sorted() }
     state.late.removeAll { decided.contains($0.id) }
   }
 

@@ -17,8 +17,8 @@ package struct WalletState: Hashable, Sendable, Codable {
   package var balances: [String: Int64]
   /// The rights that the game would like to hold here, by currency; a fair share where nothing is said.
   package var wanted: [String: Int64]
-  /// Keys of claims that this store made and the bank has decided.
-  package var settledClaims: Set<String>
+  /// Keys of claims that this store made and the bank has decided, sorted.
+  package var settledClaims: [String]
   /// The newest operations that this store made, so that a repeated one is found without asking the bank; at most
   /// `Wallet.rememberedOperations`.
   package var recent: [OperationID]

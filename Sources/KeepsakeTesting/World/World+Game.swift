@@ -10,6 +10,8 @@ extension World {
   /// One thing happens on one device.
   func act() {
     let index = Int.random(in: devices.indices, using: &random)
+    if restoresCloud, random.once(in: 20) { restoreCloud() }
+    if fillsQuota, random.once(in: 20) { fillCloud() }
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<14: load(index)
     case 14..<40: save(index)
@@ -25,9 +27,7 @@ extension World {
     case 88..<90: rollBack(index)
     case 90..<92: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case 92..<94: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
-    case 94..<96: collectContents()
-    case 96: restoreCloud()
-    case 97: fillCloud()
+    case 94..<97: collectContents()
     default:
       trace(21, UInt64(index), words: "device \(index) sends now")
       step(index, .sendNow)
@@ -112,7 +112,8 @@ extension World {
     case 4..<6: return CellDraft(Self.progress("name"), .set(number))
     case 6..<8: return CellDraft(Self.progress("found"), .insert([number]))
     case 8..<11:
-      return CellDraft(Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
+      return CellDraft(
+        Self.progress("jumps"), .add(plus: UInt64.random(in: 1...9, using: &random), minus: UInt64.random(in: 0...2, using: &random)))
     default:
       if random.once(in: 3) { return CellDraft(Self.progress("season"), .reset(.max(number))) }
       return CellDraft(Self.progress("season"), .max(number))
@@ -175,8 +176,10 @@ extension World {
     trace(
       23, UInt64(index), UInt64(draft.saves.count), UInt64(draft.cells.count), UInt64(draft.wallet.count),
       draft.saves.first?.id.low ?? 0,
-      words: "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
-        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })")
+      words:
+        "device \(index) commits saves \(draft.saves.map { "\(short($0.id)) in \($0.slot) over \((seen[$0.id] ?? []).sorted().map { short($0) })" }) "
+        + "cells \(draft.cells.map { "\($0.key.key) \($0.change)" }) wallet \(draft.wallet.map { "\(short($0.id)) \($0.kind) \($0.amount) \($0.currency)" })"
+    )
     if crash == .beforeCommit {
       report.statistics.crashesBeforeCommit += 1
       let after = devices[index].storage
@@ -275,13 +278,11 @@ extension World {
   }
 
   private func fillCloud() {
-    guard fillsQuota else { return }
     isFull.toggle()
     trace(31, isFull ? 1 : 0, words: "the cloud \(isFull ? "has no room for saves" : "has room again")")
   }
 
   private func restoreCloud() {
-    guard restoresCloud else { return }
     guard let backup = cloudBackup else {
       cloudBackup = cloud
       return
