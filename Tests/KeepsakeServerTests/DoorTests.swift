@@ -103,12 +103,12 @@ struct DoorTests {
         }
       }
       // Ends only because the server closes it: each drop would start an idle timer again.
-      #expect(await dripping.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 2") == false)
+      #expect(await dripping.read(until: "\r\n\r\n") == "")
       drops.cancel()
       for silent in ["", "POST /v1/dev", head] {
         let connection = try RawConnection(port: server.running.port)
         await connection.send(silent)
-        #expect(await connection.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 2") == false)
+        #expect(await connection.read(until: "\r\n\r\n") == "")
       }
       try await server.stop()
     }

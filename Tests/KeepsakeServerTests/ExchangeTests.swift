@@ -4,6 +4,7 @@ import KeepsakeReplication
 import Testing
 
 @testable import KeepsakeServer
+@testable import KeepsakeSync
 
 @Suite("Exchanges")
 struct ExchangeTests {
@@ -45,7 +46,7 @@ struct ExchangeTests {
         if !page.more { break }
       }
       #expect(received == sent)
-      #expect(pages == 2)
+      #expect(pages > 1)
     }
   }
 
@@ -76,6 +77,24 @@ struct ExchangeTests {
       #expect(Set(all.changes.map(\.seq)).count == 201)
       #expect(all.changes.map(\.item).contains(.cell(cell("shared", .int(199)))))
       #expect(!all.more)
+    }
+  }
+
+  @Test("whoever listens hears of a change at once, and of nobody else's", .timeLimit(.minutes(1)))
+  func events() async throws {
+    try await LiveServer.with { server in
+      let account = HTTPAccount(url: server.url, appKey: server.appKey)
+      let credentials = try await account.register(name: "Listener")
+      let (stranger, _) = try await server.client.register()
+      let client = Client(server: server, token: credentials.token)
+      var seqs: [UInt64] = []
+      for try await event in HTTPTransport(credentials).events() {
+        seqs.append(event.seq)
+        if event.seq == 1 { break }
+        _ = try await exchange(stranger, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1)), cell("b", .int(1))], limit: 1))
+        _ = try await exchange(client, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1))], limit: 1))
+      }
+      #expect(seqs == [0, 1])
     }
   }
 

@@ -196,8 +196,10 @@ struct HTTPTransportTests {
   @Test("events arrive one by one, heartbeats and unknown lines apart, until the stream ends")
   func events() async throws {
     let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\nContent-Type: text/event-stream\r\n\r\n"
-    let server = try CannedServer { _, _ in
-      .answerAndClose(head + ": hello\n\nevent: x\nid: 4\ndata: {\"seq\":5}\r\n\r\n: still here\n\n")
+    let server = try CannedServer { request, _ in
+      request.hasPrefix("GET /health")
+        ? .http("200 OK")
+        : .answerAndClose(head + ": hello\n\nevent: x\nid: 4\ndata: {\"seq\":5}\r\n\r\n: still here\n\n")
     }
     defer { server.stop() }
     var seqs: [UInt64] = []
@@ -215,7 +217,8 @@ struct HTTPTransportTests {
       (.answerAndHang(head + "data: {\"seq\":-1}\n\n"), .rejected),
     ]
     for (reply, kind) in replies {
-      let server = try CannedServer { _, _ in reply }
+      // What opens the connection is answered well.
+      let server = try CannedServer { head, _ in head.hasPrefix("GET /health") ? .http("200 OK") : reply }
       defer { server.stop() }
       await #expect("\(reply)") {
         for try await _ in transport(server).events() {}

@@ -29,7 +29,7 @@ final class RawConnection: Sendable {
       }
     }
     guard connected == 0 else { throw POSIXError(.ECONNREFUSED) }
-    var limit = timeval(tv_sec: 60, tv_usec: 0)
+    var limit = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(socketDescriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
 
@@ -41,6 +41,9 @@ final class RawConnection: Sendable {
       _ = bytes.withUnsafeBytes { write(self.socketDescriptor, $0.baseAddress, $0.count) }
     }
   }
+
+  /// What is read when nothing came for long, though the connection is open.
+  static let silence = "(silence)"
 
   /// What comes, up to where `mark` has come or the connection ends.
   func read(until mark: String) async -> String {
@@ -59,6 +62,7 @@ final class RawConnection: Sendable {
     var buffer = [UInt8](repeating: 0, count: 4096)
     while received.count < 1 << 20 {
       let count = recv(socketDescriptor, &buffer, buffer.count, 0)
+      if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { return Self.silence }
       guard count > 0 else { break }
       received += buffer[..<count]
       if String(decoding: received, as: UTF8.self).contains(mark) { break }
