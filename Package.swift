@@ -33,13 +33,21 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [
-    .macro(
-      name: "KeepsakeMacros",
+    .target(
+      name: "KeepsakeMacroExpansion",
       dependencies: [
         .product(name: "SwiftSyntax", package: "swift-syntax"),
         .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
         .product(name: "SwiftDiagnostics", package: "swift-syntax"),
+      ],
+      swiftSettings: strict),
+    .macro(
+      name: "KeepsakeMacros",
+      dependencies: [
+        "KeepsakeMacroExpansion",
+        .product(name: "SwiftSyntax", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
         .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
       ],
       swiftSettings: strict),
@@ -90,9 +98,11 @@ let package = Package(
     .testTarget(name: "ArchitectureTests"),
     .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeMacrosTests",
+      name: "KeepsakeMacroExpansionTests",
       dependencies: [
-        "KeepsakeMacros",
+        "KeepsakeMacroExpansion",
+        .product(name: "SwiftSyntax", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),

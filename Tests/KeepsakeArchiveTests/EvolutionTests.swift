@@ -37,6 +37,7 @@ enum Old {
     }
   }
   @Archivable struct Army { var robots: [Robot] = [] }
+  @Archivable enum Reward { case gift(Int?) }
   @Archivable struct Empty {}
   @Archivable struct Holder { var empty = Empty(), after = 5 }
   @Archivable struct Keyed { var text = "t", number = 4 }
@@ -75,6 +76,7 @@ enum New {
     var armor = 0
   }
   @Archivable struct Army { var robots: [Robot] = [] }
+  @Archivable enum Reward { case gift(Int? = 5, bonus: Int? = 7, String? = nil) }
   @Archivable struct Empty { var x = 1 }
   @Archivable struct Holder { var after = 0, empty = Empty() }
   @Archivable struct Strict { var name: String, missing: Int }
@@ -163,6 +165,18 @@ struct HandKeyed: Archivable {
     }
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(New.Kind.self, from: Archive.encode(Old.Kind.gone)) }
     #expect(error?.code == .unknownCase && error?.message.contains("gone") == true)
+  }
+
+  @Test func aPayloadSavedEmptyStaysEmpty() throws {
+    guard case .gift(nil, bonus: 7, nil) = try Archive.decode(New.Reward.self, from: Archive.encode(Old.Reward.gift(nil))) else {
+      Issue.record("the gift changed")
+      return
+    }
+    guard case .gift(3, bonus: nil, "x") = try Archive.decode(New.Reward.self, from: Archive.encode(New.Reward.gift(3, bonus: nil, "x")))
+    else {
+      Issue.record("the gift changed")
+      return
+    }
   }
 
   @Test func objectsOfChangedClassesKeepTheirLinks() throws {

@@ -125,6 +125,42 @@ import Testing
     }
   }
 
+  @Test("a save changed again after the program died while keeping it is no conflict with itself")
+  func changedAgainWhileDead() throws {
+    for crashAt in 0..<6 {
+      let world = try Self.prepared()
+      try world.write("first", to: "kept")
+      var count = 0
+      world.interrupt = { step, _ in
+        guard step != .scanned else { return }
+        defer { count += 1 }
+        if count == crashAt { throw Crash() }
+      }
+      do { try world.settle() } catch is Crash {}
+      world.interrupt = { _, _ in }
+      try world.write("second", to: "kept")
+      try world.open()
+      try world.settle()
+      #expect(try world.read("kept") == "second", "crash at step \(crashAt)")
+      #expect(try world.heads("kept").count == 1, "crash at step \(crashAt)")
+      #expect(try world.texts("kept").contains("second"))
+    }
+  }
+
+  @Test("one save that can't be kept doesn't hold up the others that changed with it")
+  func oneBadAmongMany() throws {
+    let world = try MirrorWorld(maximumBytes: 1_000)
+    for number in 0..<70 { try world.write("save \(number)", to: "s\(number)") }
+    try world.write(String(repeating: "x", count: 1_001), to: "large")
+    for _ in 0..<4 {
+      try world.look()
+      world.clock.advance(MirrorWorld.settle)
+    }
+    #expect(try world.store.read { try $0.slots().count } == 70)
+    #expect(world.events.filter(\.isIssue).count == 1)
+    #expect(try world.look().troubled == 1)
+  }
+
   @Test("a change that the store could not take is not taken for kept")
   func failedCommit() throws {
     let world = try Self.prepared()

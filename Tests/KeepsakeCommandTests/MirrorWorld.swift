@@ -36,7 +36,10 @@ final class MirrorWorld {
   private(set) var mirror: FolderMirror?
   private(set) var events: [MirrorEvent] = []
 
-  init() throws {
+  private let maximumBytes: Int
+
+  init(maximumBytes: Int = 1 << 20) throws {
+    self.maximumBytes = maximumBytes
     root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-mirror-\(UUID().uuidString)")
     folder = root.appendingPathComponent("saves")
     state = folder.appendingPathComponent(".keepsake")
@@ -55,7 +58,7 @@ final class MirrorWorld {
     mirror = nil
     let opened = try FolderMirror(
       path: folder.path, state: state.path, store: store,
-      settings: .init(settleMilliseconds: Self.settle), clock: clock.clock,
+      settings: .init(settleMilliseconds: Self.settle, maximumBytes: maximumBytes), clock: clock.clock,
       checkpoint: { [weak self] step, path in try self?.interrupt(step, path) })
     mirror = opened
     return opened

@@ -159,6 +159,23 @@ import Testing
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: [huge])) }
   }
 
+  @Test("An import of everything at once is refused by the cloud for ever, after the game was told that it is kept")
+  func tooMuchForOneCheckpoint() throws {
+    var lab = try Lab()
+    let many = (0..<5_000).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.int(1))) }
+    #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: many)) }
+    let large = (0..<20).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000)))) }
+    #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: large)) }
+    // As much as is allowed arrives, and comes back out in pages that a device can hold.
+    var fresh = try Lab(devices: 2)
+    for start in stride(from: 0, to: 20, by: 10) { try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10]))) }
+    try fresh.settle(0)
+    try fresh.settle(1)
+    #expect(fresh.devices[0].storage.outboxCount() == 0)
+    #expect(fresh.devices[1].storage.cells(in: nil).count == 20)
+    #expect(fresh.devices[1].exchanges == 2)
+  }
+
   @Test("A delete comes back, or takes another device's later save with it")
   func tombstones() throws {
     var lab = try Lab(devices: 2)

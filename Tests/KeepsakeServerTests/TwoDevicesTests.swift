@@ -102,29 +102,6 @@ struct TwoDevicesTests {
     }
   }
 
-  @Test("a player with very much progress gets all of it, in answers of bounded size")
-  func manyBytes() async throws {
-    try await with { server, first, second, _ in
-      let values = (0..<40 as Range<UInt64>).map { String(decoding: saveBytes(250_000, seed: $0), as: UTF8.self) }
-      for (index, value) in values.enumerated() { try first.set("big-\(index)", to: value) }
-      try await first.sync.start()
-      try await first.sync.sendNow()
-      let page = try await Client(server: server, token: second.credentials.token).call(
-        "POST", "/v1/exchange", body: JSONEncoder().encode(ExchangeRequest(cursor: .start, limit: 1000)))
-      #expect(page.status == 200)
-      #expect(page.body.count < 9 << 20)
-      try await second.sync.start()
-      try await second.sync.sendNow()
-      for (index, value) in values.enumerated() {
-        guard case .latest(_, let held)? = try second.cell("big-\(index)") else {
-          Issue.record("big-\(index) is missing")
-          continue
-        }
-        #expect(held == .string(value))
-      }
-    }
-  }
-
   @Test("over a network that cuts every connection somewhere, everything arrives in the end, once", arguments: [1, 2, 3] as [UInt64])
   func cutNetwork(seed: UInt64) async throws {
     try await TemporaryFolder.with { folder in

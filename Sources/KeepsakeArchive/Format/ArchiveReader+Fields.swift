@@ -183,6 +183,14 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
+  /// Reads an optional, or gives a default where the archive has no such field; one that was saved empty stays empty.
+  public mutating func field<T: Archivable>(
+    _ index: Int, _ fields: inout ArchiveFields, ifAbsent value: @autoclosure () throws -> T
+  ) throws -> T {
+    guard try fields.isExact || seek(index, &fields) != nil else { return try value() }
+    return try field(index, &fields)
+  }
+
   private func key(_ index: Int, _ fields: ArchiveFields) -> String? {
     let place = fields.base + index
     guard let keys = fields.plan?.keys, place < keys.count else { return nil }

@@ -3,7 +3,28 @@ import Foundation
 import KeepsakeReplication
 
 extension FolderMirror {
-  /// Keeps what a program did to the file.
+  /// A change that a program made, read and ready to be committed.
+  struct Change {
+    var path: SavePath
+    /// Nil for a deletion.
+    var bytes: Data?
+    /// What is placed once the change is committed, and what was before.
+    var entry: PlacedEntry
+    var former: PlacedEntry?
+    var basis: SaveBasis
+    var savedAt: Int64
+
+    var event: MirrorEvent {
+      bytes.map { .captured(path, entry.version, bytes: $0.count) } ?? .deleted(path, entry.version)
+    }
+  }
+
+  /// Changes, and bytes of them, that share a wait on the disk: enough to make that wait small beside the rest, few enough to
+  /// be held in memory.
+  static let batchChanges = 64
+  static let batchBytes = 16 << 20
+
+  /// Reads what a program did to the file, into `changes` if it needs a version.
   ///
   /// - Returns: False if the file moved meanwhile: it is looked at again later.
   func capture(_ path: SavePath, _ state: DiskState) throws -> Bool {
@@ -23,55 +44,76 @@ extension FolderMirror {
 
   private func capture(_ bytes: Data, signature: FileSignature, at path: SavePath) throws {
     let hash = ContentHash(of: bytes)
-    let entry = placed[path]
-    if var entry, entry.hash == hash {
-      entry.signature = signature
-      return try placed.record(entry, at: path)
+    let former = placed[path]
+    if var former, former.hash == hash {
+      former.signature = signature
+      return try placed.record(former, at: path)
     }
-    if let known = try store.version(of: path, with: hash, after: entry) {
+    if let known = try store.version(of: path, with: hash, after: former) {
       let entry = PlacedEntry(
         version: known.id, shown: try shown(at: path, orElse: known), hash: hash, signature: signature,
-        before: entry?.shown ?? [])
+        before: former?.shown ?? [])
       return try placed.record(entry, at: path)
     }
     let id = VersionID(using: &random)
-    // Noted first: the note counts once the version is there, so a crash in between makes neither of them.
-    try note(PlacedEntry(version: id, shown: [id], hash: hash, signature: signature, before: entry?.shown ?? []), at: path) {
-      try self.store.commit(
-        bytes, at: path, id: id, basis: self.basis(entry, at: path), savedAt: self.savedAt(signature),
-        now: self.clock.now(), using: &self.random)
-    }
-    pass.events.append(.captured(path, id, bytes: bytes.count))
+    changes.append(
+      Change(
+        path: path, bytes: bytes,
+        entry: PlacedEntry(version: id, shown: [id], hash: hash, signature: signature, before: former?.shown ?? []),
+        former: former, basis: try basis(former, at: path), savedAt: savedAt(signature)))
   }
 
   private func captureDeletion(of path: SavePath) throws {
-    guard let entry = placed[path], entry.hash != nil else { return }
-    if let known = try store.version(of: path, with: nil, after: entry) {
+    guard let former = placed[path], former.hash != nil else { return }
+    if let known = try store.version(of: path, with: nil, after: former) {
       let gone = PlacedEntry(
-        version: known.id, shown: try shown(at: path, orElse: known), hash: nil, signature: nil, before: entry.shown)
+        version: known.id, shown: try shown(at: path, orElse: known), hash: nil, signature: nil, before: former.shown)
       return try placed.record(gone, at: path)
     }
     let id = VersionID(using: &random)
-    try note(PlacedEntry(version: id, shown: [id], hash: nil, signature: nil, before: entry.shown), at: path) {
-      let now = self.clock.now()
-      try self.store.commit(
-        nil, at: path, id: id, basis: self.basis(entry, at: path), savedAt: now, now: now, using: &self.random)
-    }
-    pass.events.append(.deleted(path, id))
+    changes.append(
+      Change(
+        path: path, bytes: nil,
+        entry: PlacedEntry(version: id, shown: [id], hash: nil, signature: nil, before: former.shown), former: former,
+        basis: try basis(former, at: path), savedAt: clock.now()))
   }
 
-  /// Notes `entry`, then commits the version that it names; if that fails, the note is taken back.
-  private func note(_ entry: PlacedEntry, at path: SavePath, commit: () throws -> Void) throws {
-    let former = placed[path]
-    try placed.record(entry, at: path)
-    try checkpoint(.noted, path)
+  /// Commits what waits once that is worth a wait on the disk.
+  func commitFullBatch() throws {
+    let bytes = changes.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
+    if changes.count >= Self.batchChanges || bytes >= Self.batchBytes { try commitChanges() }
+  }
+
+  /// Commits what waits, in one transaction.
+  func commitChanges() throws {
+    let batch = changes
+    changes = []
+    guard !batch.isEmpty else { return }
     do {
-      try commit()
-    } catch {
-      try placed.restore(former, at: path)
+      if batch.count > 1 { return try commit(batch) }
+    } catch  where Self.isTrouble(error) {
+      // One of them may be to blame: nothing was committed, and by themselves the others go through.
+    }
+    for change in batch { try attempt(change.path) { try self.commit([change]) } }
+  }
+
+  private func commit(_ batch: [Change]) throws {
+    do {
+      // Noted first: a note counts once its version is there, so a crash in between makes neither of them.
+      for change in batch {
+        try placed.record(change.entry, at: change.path)
+        try checkpoint(.noted, change.path)
+      }
+      try store.commit(batch, now: clock.now(), using: &random)
+    } catch  where Self.isTrouble(error) {
+      for change in batch { try placed.restore(change.former, at: change.path) }
       throw error
     }
-    try checkpoint(.committed, path)
+    for change in batch {
+      try checkpoint(.committed, change.path)
+      pass.events.append(change.event)
+    }
+    for change in batch { try attempt(change.path) { try self.show(change.path) } }
   }
 
   /// A change covers what was on the disk before it, and every head that lost to that. A file of which nothing is known

@@ -67,9 +67,10 @@ extension FolderMirror {
       let hash = ContentHash(of: bytes)
       if hash != one.hash, try !store.knows(hash, at: one.path) {
         let id = VersionID(using: &random)
-        try store.commit(
-          bytes, at: one.path, id: id, basis: .versions(one.basis),
-          savedAt: savedAt(signature), now: clock.now(), using: &random)
+        let entry = PlacedEntry(version: id, shown: [id], hash: hash, signature: nil, before: [])
+        let change = Change(
+          path: one.path, bytes: bytes, entry: entry, former: nil, basis: .versions(one.basis), savedAt: savedAt(signature))
+        try store.commit([change], now: clock.now(), using: &random)
         pass.events.append(.rescued(one.path, id, bytes: bytes.count))
         doubt(slots: [one.path.slot])
       }

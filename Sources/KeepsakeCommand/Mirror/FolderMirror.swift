@@ -72,6 +72,8 @@ final class FolderMirror {
   var random = SystemRandomNumberGenerator()
   var placed: PlacedTable
   var held: [Held] = []
+  /// Changes that were read and wait for their commit.
+  var changes: [Change] = []
   var pass = Pass()
   private(set) var counts = MirrorCounts()
 
@@ -140,7 +142,7 @@ final class FolderMirror {
     try checkpoint(.scanned, nil)
     listing.issues.forEach(report)
     try attempt(nil) { try self.lookAtHeld() }
-    let paths = Set(listing.files.keys).union(placed.paths).union(doubtful)
+    let paths = candidates(in: listing)
     for (done, path) in paths.sorted().enumerated() {
       progress(done, paths.count)
       if let retry = retries[path], clock.uptime() < retry {
@@ -150,13 +152,25 @@ final class FolderMirror {
       retries[path] = nil
       try attempt(path) { try self.look(at: path, state: self.state(of: path, in: listing)) }
     }
+    try commitChanges()
     observed = observed.filter { paths.contains($0.key) }
+    unlisted = unlisted.filter { paths.contains($0.key) }
+    retries = retries.filter { paths.contains($0.key) }
     observedHeld = observedHeld.filter { one in held.contains { $0.temporary == one.key } }
     pass.unsettled += held.count
     let result = pass
     for event in result.events { counts.count(event) }
     pass = Pass()
     return result
+  }
+
+  /// What may need work: files that aren't as they were placed, and slots that aren't what is placed. All others cost no more
+  /// than their look.
+  private func candidates(in listing: FolderListing) -> Set<SavePath> {
+    var paths = doubtful
+    for (path, signature) in listing.files where differs(.file(signature), from: placed[path]) { paths.insert(path) }
+    for (path, entry) in placed.entries where entry.hash != nil && listing.files[path] == nil { paths.insert(path) }
+    return paths
   }
 
   private func look(at path: SavePath, state: DiskState) throws {
@@ -172,9 +186,16 @@ final class FolderMirror {
         return
       }
       doubtful.insert(path)
+      // A change is shown once it is committed.
+      if changes.last?.path == path { return try commitFullBatch() }
     } else {
       observed[path] = nil
     }
+    try show(path)
+  }
+
+  /// Makes the disk show what stands in the slot, if that is in doubt.
+  func show(_ path: SavePath) throws {
     guard doubtful.contains(path) else { return }
     if try place(path) { doubtful.remove(path) } else { pass.unsettled += 1 }
   }
@@ -235,17 +256,20 @@ final class FolderMirror {
   }
 
   /// Does the work on one file; what the disk or the store refuses becomes an event, everything else is thrown on.
-  private func attempt(_ path: SavePath?, _ work: () throws -> Void) throws {
+  func attempt(_ path: SavePath?, _ work: () throws -> Void) throws {
     do {
       try work()
-    } catch let error as MirrorError {
-      trouble(path, error.path, error.message)
-    } catch let error as StoreError {
-      trouble(path, nil, "the store: \(error)")
-    } catch let error as CommitError {
-      trouble(path, nil, "\(error)")
+    } catch  where Self.isTrouble(error) {
+      switch error {
+      case let error as MirrorError: trouble(path, error.path, error.message)
+      case let error as StoreError: trouble(path, nil, "the store: \(error)")
+      default: trouble(path, nil, "\(error)")
+      }
     }
   }
+
+  /// Whether the disk or the store refused something, for now or for good.
+  static func isTrouble(_ error: any Error) -> Bool { error is MirrorError || error is StoreError || error is CommitError }
 
   private func trouble(_ path: SavePath?, _ name: String?, _ message: String) {
     if let path { retries[path] = clock.uptime() + Self.retryMilliseconds }

@@ -61,21 +61,20 @@ struct MirrorStore {
     try store.read { try $0.history(of: path.slot).contains { $0.record.contents == [hash] } }
   }
 
-  /// Commits the file as it is (nil: as deleted), durably.
-  func commit(
-    _ bytes: Data?, at path: SavePath, id: VersionID, basis: SaveBasis, savedAt: Int64, now: Int64,
-    using random: inout some RandomNumberGenerator
-  ) throws {
+  /// Commits changes in one transaction, durably. Each is a commit of its own for the cloud.
+  func commit(_ changes: [FolderMirror.Change], now: Int64, using random: inout some RandomNumberGenerator) throws {
     try store.write { transaction in
-      var contents: [ContentHash] = []
-      if let bytes {
-        contents = [try transaction.keepContent(bytes, against: Self.base(for: basis, at: path, in: transaction))]
+      for change in changes {
+        var contents: [ContentHash] = []
+        if let bytes = change.bytes {
+          let base = try Self.base(for: change.basis, at: change.path, in: transaction)
+          contents = [try transaction.keepContent(bytes, against: base)]
+        }
+        let draft = SaveDraft(
+          id: change.entry.version, slot: change.path.slot, basis: change.basis, contents: contents,
+          length: change.bytes?.count ?? 0, savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
+        try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }
-      let draft = SaveDraft(
-        id: id, slot: path.slot, basis: basis, contents: contents, length: bytes?.count ?? 0, metadata: SaveMetadata(),
-        savedAtMilliseconds: savedAt, tombstone: bytes == nil)
-      _ = try DeviceCommit.apply(
-        CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)
     }
   }
 

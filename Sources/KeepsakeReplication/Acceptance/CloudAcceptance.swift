@@ -7,6 +7,8 @@ package enum CloudAcceptance {
   package static let inlineContentBytes = 64 * 1024
   /// Inlined contents in one answer.
   package static let inlineTotalBytes = 1024 * 1024
+  /// Cells and records in one answer, unless the first alone is more: what a device can hold and a request can wait for.
+  package static let answerBytes = 2 * 1024 * 1024
   /// Bases that are followed for one inlined content when a device starts from nothing.
   private static let inlineChain = 32
 
@@ -123,8 +125,15 @@ package enum CloudAcceptance {
     let position = try storage.position()
     let limit = min(request.limit, ExchangeRules.maximumChanges)
     var page = try storage.changes(after: request.cursor.seq, limit: limit + 1)
-    let more = page.count > limit
-    if more { page.removeLast(page.count - limit) }
+    var kept = 0
+    var bytes = 0
+    for change in page {
+      bytes += change.size
+      if kept == limit || (kept > 0 && bytes > answerBytes) { break }
+      kept += 1
+    }
+    let more = page.count > kept
+    page.removeLast(page.count - kept)
     var cursor = position
     if more, let last = page.last?.seq {
       cursor.seq = last
@@ -202,6 +211,15 @@ package enum CloudAcceptance {
       guard content.base != content.hash else {
         throw ExchangeError.malformed("the content \(content.hash) is its own base")
       }
+    }
+  }
+}
+
+extension CloudChange {
+  fileprivate var size: Int {
+    switch item {
+    case .cell(let update): update.size
+    case .version(let record): record.size
     }
   }
 }

@@ -103,6 +103,7 @@ extension DeviceEngine {
     try storage.clearCloudDepths()
     held = []
     var group = OutboxGroup()
+    var bytes = 0
     func flush(_ group: inout OutboxGroup) throws {
       guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
       try storage.appendToOutbox(group)
@@ -117,16 +118,20 @@ extension DeviceEngine {
         version.offered = true
         try storage.putVersion(version)
         group.versions.append(id)
-        if group.versions.count >= DeviceCommit.maximumGroupVersions { try flush(&group) }
+        bytes += version.record.size
+        if group.versions.count >= DeviceCommit.maximumGroupVersions || bytes > DeviceCommit.maximumGroupBytes {
+          try flush(&group)
+          bytes = 0
+        }
       }
     }
     try flush(&group)
-    var bytes = 0
+    bytes = 0
     for update in try storage.cells(in: nil) {
-      bytes += update.state.value.size
+      bytes += update.size
       if group.cells.count >= DeviceCommit.maximumGroupCells || bytes > DeviceCommit.maximumGroupBytes {
         try flush(&group)
-        bytes = update.state.value.size
+        bytes = update.size
       }
       group.cells.append(update)
     }

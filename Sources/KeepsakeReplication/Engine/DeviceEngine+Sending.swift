@@ -62,13 +62,19 @@ extension DeviceEngine {
       guard group.refusals.isEmpty else { continue }
       cells += group.cells.count
       versions += group.versions.count
-      bytes += group.cells.reduce(0) { $0 + $1.state.value.size }
-      let fits = cells <= options.maximumCells && versions <= options.maximumVersions && bytes <= options.maximumCellBytes
+      bytes += try size(of: group, in: storage)
+      let fits = cells <= options.maximumCells && versions <= options.maximumVersions && bytes <= options.maximumBytes
       guard selected.isEmpty || (fits && !single) else { break }
       selected.append(group)
     }
     if selected.isEmpty { single = false }
     return selected
+  }
+
+  private func size(of group: OutboxGroup, in storage: some DeviceStorage) throws -> Int {
+    var bytes = group.cells.reduce(0) { $0 + $1.size }
+    for id in group.versions { bytes += try storage.version(id)?.record.size ?? 0 }
+    return bytes
   }
 
   private func isSettled(_ group: OutboxGroup, in storage: some DeviceStorage) throws -> Bool {

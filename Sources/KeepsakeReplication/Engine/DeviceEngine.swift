@@ -20,7 +20,7 @@ package struct DeviceEngine: Sendable {
     /// What one exchange takes from the outbox, unless the first group alone is more.
     package var maximumCells = 1000
     package var maximumVersions = 200
-    package var maximumCellBytes = 512 * 1024
+    package var maximumBytes = 512 * 1024
     /// Contents that travel inside the exchange, all together; others are put before it.
     package var inlineBytes = 256 * 1024
     /// A content with more bases than this is too slow to decode to be a base itself.

@@ -21,6 +21,8 @@ package enum ExchangeRules {
   /// Larger contents are put one by one.
   package static let maximumInlineBytes = 1024 * 1024
   package static let maximumChanges = 1000
+  /// What one checkpoint may take, contents aside: it travels as a whole, and JSON makes up to three times as much of it.
+  package static let maximumCommitBytes = 2 * 1024 * 1024
   /// Times beyond this (the year 287396) are refused, so that arithmetic on them can't overflow.
   package static let maximumMilliseconds = Stamp.maximumMilliseconds
 
@@ -90,6 +92,16 @@ package enum ExchangeRules {
     let bytes = text.utf8
     return !bytes.isEmpty && bytes.count <= limit && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
   }
+}
+
+extension VersionRecord {
+  /// Bytes that the record takes in a message, roughly.
+  package var size: Int { 256 + metadata.size + slot.utf8.count + covers.count * 36 + contents.count * 68 }
+}
+
+extension CellUpdate {
+  /// Bytes that the update takes in a message, roughly.
+  package var size: Int { 64 + key.key.utf8.count + state.value.size }
 }
 
 extension SaveMetadata {

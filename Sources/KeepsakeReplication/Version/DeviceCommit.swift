@@ -56,6 +56,8 @@ package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
   case invalid(VersionID, String)
   /// A cell breaks a limit that every store and cloud holds to.
   case invalidCell(CellKey, String)
+  /// One checkpoint has more than one exchange can carry.
+  case tooMuch(String)
 
   package var description: String {
     switch self {
@@ -63,6 +65,7 @@ package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
     case .idTaken(let id): "there is a save \(id) already"
     case .invalid(let id, let why): "the save \(id) can't be kept: \(why)"
     case .invalidCell(let key, let why): "\(key) can't be kept: \(why)"
+    case .tooMuch(let what): "too much for one checkpoint: \(what)"
     }
   }
 }
@@ -109,6 +112,7 @@ package enum DeviceCommit {
       let record = try add(save, facts, writer, &group, &pending, in: &storage)
       records.append(record)
     }
+    try checkSize(group, records)
 
     if !draft.wallet.isEmpty {
       var wallet = Wallet(try storage.wallet() ?? WalletState(chain: ChainID(using: &random)))
@@ -140,6 +144,18 @@ package enum DeviceCommit {
     }
     if try storage.wallet() == nil {
       try storage.setWallet(WalletState(chain: ChainID(using: &random)))
+    }
+  }
+
+  private static func checkSize(_ group: OutboxGroup, _ records: [VersionRecord]) throws(CommitError) {
+    guard group.cells.count <= ExchangeRules.maximumCells, group.versions.count <= ExchangeRules.maximumVersions else {
+      throw .tooMuch(
+        "\(group.cells.count) values and \(group.versions.count) saves, where \(ExchangeRules.maximumCells) and "
+          + "\(ExchangeRules.maximumVersions) may go together")
+    }
+    let bytes = group.cells.reduce(0) { $0 + $1.size } + records.reduce(0) { $0 + $1.size }
+    guard bytes <= ExchangeRules.maximumCommitBytes else {
+      throw .tooMuch("\(bytes) bytes of values and metadata, where \(ExchangeRules.maximumCommitBytes) may go together")
     }
   }
 
@@ -218,8 +234,7 @@ extension OutboxGroup {
   func merged(with later: OutboxGroup) -> OutboxGroup? {
     guard cells.count + later.cells.count <= DeviceCommit.maximumGroupCells,
       versions.count + later.versions.count <= DeviceCommit.maximumGroupVersions,
-      cells.reduce(0, { $0 + $1.state.value.size }) + later.cells.reduce(0, { $0 + $1.state.value.size })
-        <= DeviceCommit.maximumGroupBytes
+      cells.reduce(0, { $0 + $1.size }) + later.cells.reduce(0, { $0 + $1.size }) <= DeviceCommit.maximumGroupBytes
     else { return nil }
     var merged = self
     merged.cells = CellUpdate.joined(cells, later.cells)

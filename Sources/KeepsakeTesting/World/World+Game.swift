@@ -10,6 +10,8 @@ extension World {
   /// One thing happens on one device.
   func act() {
     let index = Int.random(in: devices.indices, using: &random)
+    if restoresCloud, random.once(in: 20) { restoreCloud() }
+    if fillsQuota, random.once(in: 20) { fillCloud() }
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<14: load(index)
     case 14..<40: save(index)
@@ -25,9 +27,7 @@ extension World {
     case 88..<90: rollBack(index)
     case 90..<92: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case 92..<94: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
-    case 94..<96: collectContents()
-    case 96: restoreCloud()
-    case 97: fillCloud()
+    case 94..<97: collectContents()
     default:
       trace(21, UInt64(index), words: "device \(index) sends now")
       step(index, .sendNow)
@@ -278,13 +278,11 @@ extension World {
   }
 
   private func fillCloud() {
-    guard fillsQuota else { return }
     isFull.toggle()
     trace(31, isFull ? 1 : 0, words: "the cloud \(isFull ? "has no room for saves" : "has room again")")
   }
 
   private func restoreCloud() {
-    guard restoresCloud else { return }
     guard let backup = cloudBackup else {
       cloudBackup = cloud
       return

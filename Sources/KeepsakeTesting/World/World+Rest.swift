@@ -5,6 +5,8 @@ import KeepsakeReplication
 extension World {
   /// Rounds in which every device asks once until nothing changes any more. Rights that are recalled take a few.
   private static let maximumRounds = 30
+  /// Exchanges of one device until the rights to new money have spread.
+  private static let maximumExchangesForMoney = 20
   /// Deliveries within one round.
   private static let maximumDeliveries = 4_000
 
@@ -213,5 +215,26 @@ extension World {
         violation("device \(index) never saw the last save")
       }
     }
+    checkQuietMoney()
+  }
+
+  /// Rights that move to where they are needed take a few exchanges more, and then rest, too.
+  private func checkQuietMoney() {
+    for index in devices.indices { devices[index].exchanges = 0 }
+    do {
+      let earning = WalletOperation(
+        id: OperationID(using: &random), kind: .earn, currency: "gems", amount: 1_000, reason: "the last one")
+      try DeviceCommit.apply(
+        CommitDraft(wallet: [earning]), now: clock(of: 0), writer: devices[0].writer, in: &devices[0].storage, using: &random)
+    } catch {
+      violation("the last earning fails: \(error)")
+    }
+    trace(42, words: "the last earning")
+    step(0, .committed)
+    drain()
+    let most = devices.map(\.exchanges).max() ?? 0
+    report.statistics.mostExchangesForMoney = most
+    if most > Self.maximumExchangesForMoney { violation("one earning took \(most) exchanges of a device") }
+    checkMoney()
   }
 }

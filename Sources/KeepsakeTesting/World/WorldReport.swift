@@ -46,6 +46,8 @@ package struct WorldStatistics: Hashable, Sendable {
   package var deletes = 0
   package var resets = 0
   package var skewedClocks = 0
+  /// The most that one device needed for it; over several worlds, the sum of that.
+  package var mostExchangesForMoney = 0
 
   package init() {}
 
@@ -68,7 +70,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
       \.serverRestores, \.restarts, \.refusals, \.pages, \.uploads, \.downloads, \.missingContents, \.forks, \.fences, \.recalls,
-      \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.skewedClocks,
+      \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.skewedClocks, \.mostExchangesForMoney,
     ]
   }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import KeepsakeMacros
+import KeepsakeMacroExpansion
 import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion

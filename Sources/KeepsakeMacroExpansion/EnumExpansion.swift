@@ -45,7 +45,8 @@ struct EnumExpansion {
       let values = enumCase.payloads.enumerated().map { place, payload in
         let label = payload.label.map { "\($0): " } ?? ""
         let fallback = payload.defaultValue ?? (payload.isOptional ? "nil" : nil)
-        return "\(label)try reader.field(\(place), &fields\(fallback.map { ", default: \($0)" } ?? ""))"
+        return
+          "\(label)try reader.field(\(place), &fields\(fallback.map { ", \(payload.isOptional ? "ifAbsent" : "default"): \($0)" } ?? ""))"
       }
       return """
         case \(index):

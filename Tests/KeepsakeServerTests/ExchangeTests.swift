@@ -1,0 +1,97 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Suite("Exchanges")
+struct ExchangeTests {
+  private func exchange(_ client: Client, _ request: ExchangeRequest) async throws -> (ExchangeResponse, bytes: Int) {
+    let answer = try await client.call("POST", "/v1/exchange", body: JSONEncoder().encode(request))
+    try #require(answer.status == 200, "\(answer.json)")
+    return (try JSONDecoder().decode(ExchangeResponse.self, from: answer.body), answer.body.count)
+  }
+
+  private func cell(_ key: String, _ value: Scalar) -> CellUpdate {
+    CellUpdate(key: CellKey(collection: "progress", key: key), state: CellState(value: .max(value)))
+  }
+
+  @Test("a player with very much progress gets all of it, in answers of bounded size")
+  func pages() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let value = Scalar.string(String(repeating: "v", count: 250_000))
+      var sent: Set<String> = []
+      for batch in 0..<4 {
+        let cells = (0..<10).map { cell("\(batch)-\($0)", value) }
+        sent.formUnion(cells.map(\.key.key))
+        let (response, _) = try await exchange(client, ExchangeRequest(cursor: .start, cells: cells, limit: 1))
+        guard case .accepted = response.outcome else {
+          Issue.record("\(response.outcome)")
+          return
+        }
+      }
+      var cursor = Cursor.start
+      var received: Set<String> = []
+      var pages = 0
+      while true {
+        let (page, bytes) = try await exchange(client, ExchangeRequest(cursor: cursor, limit: 1000))
+        #expect(bytes < ServerLimits.pageBytes + 100_000)
+        for case .cell(let update) in page.changes.map(\.item) { received.insert(update.key.key) }
+        cursor = page.cursor
+        pages += 1
+        try #require(pages < 10)
+        if !page.more { break }
+      }
+      #expect(received == sent)
+      #expect(pages == 2)
+    }
+  }
+
+  @Test("two devices that write at the same moment both get in, a thousand times, and nothing has the same number")
+  func concurrency() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let seqs = try await withThrowingTaskGroup(of: [UInt64].self) { group in
+        for writer in 0..<8 {
+          group.addTask {
+            var seqs: [UInt64] = []
+            for number in 0..<25 {
+              let request = ExchangeRequest(
+                cursor: .start, cells: [cell("\(writer)-\(number)", .int(1)), cell("shared", .int(Int64(writer * 25 + number)))],
+                limit: 1)
+              let (response, _) = try await exchange(client, request)
+              guard case .accepted(let seq) = response.outcome else { continue }
+              seqs.append(seq)
+            }
+            return seqs
+          }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
+      }
+      #expect(seqs.count == 200)
+      let (all, _) = try await exchange(client, ExchangeRequest(cursor: .start, limit: 1000))
+      #expect(all.changes.count == 201)
+      #expect(Set(all.changes.map(\.seq)).count == 201)
+      #expect(all.changes.map(\.item).contains(.cell(cell("shared", .int(199)))))
+      #expect(!all.more)
+    }
+  }
+
+  @Test("what one player writes never reaches another, whatever cursor is shown")
+  func playersApart() async throws {
+    try await LiveServer.with { server in
+      let (first, _) = try await server.client.register()
+      let (second, _) = try await server.client.register()
+      let (mine, _) = try await exchange(first, ExchangeRequest(cursor: .start, cells: [cell("gold", .int(5))], limit: 10))
+      let (theirs, _) = try await exchange(second, ExchangeRequest(cursor: .start, limit: 10))
+      #expect(theirs.changes.isEmpty)
+      #expect(theirs.cursor.seq == 0)
+      let (foreign, _) = try await exchange(second, ExchangeRequest(cursor: mine.cursor, limit: 10))
+      #expect(foreign.restart)
+      #expect(foreign.changes.isEmpty)
+    }
+  }
+}
+#endif
