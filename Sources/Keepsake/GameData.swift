@@ -16,9 +16,13 @@ import Synchronization
 public final class GameData: Sendable {
   /// The folder in which everything is kept.
   public let url: URL
+  /// The saved games.
   public let saves: SaveSlots
+  /// Values that never go backwards.
   public let progress: ProgressStore
+  /// The player's money.
   public let wallet: WalletStore
+  /// The same data on the player's other devices.
   public let cloud: Cloud
 
   let core: GameCore
