@@ -53,10 +53,14 @@ public final class Cloud: Sendable {
 
   init(core: GameCore, progress: ProgressStore, wallet: WalletStore) {
     board = CloudBoard()
-    connection = CloudConnection(core: core, progress: progress, wallet: wallet, board: board)
+    let connection = CloudConnection(core: core, progress: progress, wallet: wallet, board: board)
+    self.connection = connection
+    core.onRefresh { [weak connection] in try await connection?.sendNow() }
   }
 
   /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.
+  ///
+  /// A device's data belongs to one cloud: another server refuses what is bound to the first, which `status` tells.
   ///
   /// The first time, this device becomes a new player of its own; `join` brings it to another's. What the cloud says about it
   /// shows in `status`.
@@ -109,6 +113,9 @@ public final class Cloud: Sendable {
     let connection = connection
     Task(executorPreference: connection.executor) { await connection.reconcile() }
   }
+
+  /// Ends everything some time later.
+  func abandon() { if board.close() { reconcile() } }
 
   /// Ends everything, within `limit`.
   func close(within limit: Duration) throws {

@@ -3,6 +3,7 @@ import KeepsakeSync
 
 /// Whether what is here is in the cloud too, and if not, why not.
 public struct CloudStatus: Sendable, Hashable {
+  /// What the connection is doing.
   public enum Phase: Sendable, Hashable {
     /// Not connected: everything stays on this device.
     case off
@@ -22,6 +23,7 @@ public struct CloudStatus: Sendable, Hashable {
     case storeFailed(reason: String)
   }
 
+  /// What the connection is doing.
   public var phase: Phase
   /// Commits that are not yet certain in the cloud, refused ones included.
   public var waitingCommits: Int
@@ -32,8 +34,11 @@ public struct CloudStatus: Sendable, Hashable {
   /// Bytes done and bytes in all of the large save under way; nil if there is none.
   public var transfer: Transfer?
 
+  /// A large save under way.
   public struct Transfer: Sendable, Hashable {
+    /// From here to the cloud, not the other way.
     public var isUpload: Bool
+    /// Bytes on the wire so far.
     public var bytesDone: Int64
     /// Nil while it isn't known.
     public var bytesInAll: Int64?

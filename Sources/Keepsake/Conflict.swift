@@ -4,7 +4,9 @@ import KeepsakeReplication
 public struct Conflict<Value> {
   /// One of the saves.
   public struct Side {
+    /// When and by whom it was saved, and its metadata.
     public let version: Version
+    /// The save itself.
     public let value: Value
   }
   /// Two or more, the one that `load` gives first.

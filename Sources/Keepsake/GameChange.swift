@@ -16,6 +16,7 @@ public enum GameChange: Sendable, Hashable {
 
 /// What the bank decided about one operation.
 public struct WalletVerdict: Sendable, Hashable {
+  /// As `spend`, `earn` or `claim` returned it.
   public let operation: OperationID
   /// False: it was never charged or paid, and its goods are revoked.
   public let isAccepted: Bool

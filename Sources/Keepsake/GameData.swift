@@ -16,9 +16,13 @@ import Synchronization
 public final class GameData: Sendable {
   /// The folder in which everything is kept.
   public let url: URL
+  /// The saved games.
   public let saves: SaveSlots
+  /// Values that never go backwards.
   public let progress: ProgressStore
+  /// The player's money.
   public let wallet: WalletStore
+  /// The same data on the player's other devices.
   public let cloud: Cloud
 
   let core: GameCore
@@ -83,6 +87,9 @@ public final class GameData: Sendable {
   /// What comes from other devices and from the bank, as it comes. Whoever falls behind by more than 256 misses the oldest.
   public var changes: AsyncStream<GameChange> { core.changes.stream() }
 
+  /// What came since the last call, oldest first, at most the newest 256: for a game loop that never lets tasks run.
+  public func takeChanges() -> [GameChange] { core.takeChanges() }
+
   /// Stops talking to the cloud, finishes what was captured and closes the files. Closing twice does nothing.
   ///
   /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, and `close` can
@@ -95,5 +102,10 @@ public final class GameData: Sendable {
     closed.withLock { $0 = true }
     progress.finish()
     core.changes.finish()
+  }
+
+  deinit {
+    // A game that lets go without closing: what talks to the cloud would hold the store for ever.
+    cloud.abandon()
   }
 }

@@ -2,6 +2,7 @@
 ///
 /// Damage and the disk speak through `StoreError`, bytes that are no value of the type through `ArchiveError`.
 public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What kind of failure it is: what a program branches on.
   public enum Code: Sendable, Hashable {
     /// The call is wrong: a name, an amount or a value that can't be taken, a key used with another rule.
     case misuse
@@ -25,6 +26,7 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case closed
   }
 
+  /// What kind of failure it is.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String

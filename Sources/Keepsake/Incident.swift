@@ -4,6 +4,7 @@ public import Foundation
 ///
 /// The game goes on; these are for a message to the player, or for a log.
 public struct Incident: Sendable, Hashable {
+  /// What happened.
   public enum Kind: String, Sendable, Hashable {
     /// A version of a saved game can't be read. If another was given in its place, `usedInstead` names it.
     case damagedVersion
@@ -17,12 +18,16 @@ public struct Incident: Sendable, Hashable {
     case damagedInCloud
   }
 
+  /// What happened.
   public var kind: Kind
   /// The slot's name, where it is about one.
   public var slot: String?
+  /// The version that it is about.
   public var version: VersionID?
+  /// The version that was given in its place.
   public var usedInstead: VersionID?
   /// A sentence that a person can act on.
   public var message: String
+  /// When it was noticed, by this device's clock.
   public var date: Date
 }

@@ -3,6 +3,7 @@ import KeepsakeReplication
 
 /// A value that a key of `progress` can hold.
 public protocol ProgressValue: Sendable, Hashable {
+  /// The value as it is kept.
   var progressScalar: ProgressScalar { get }
   /// Nil if the scalar is of another kind, as a newer game may have written it.
   init?(progressScalar: ProgressScalar)
@@ -19,6 +20,7 @@ public struct ProgressScalar: Sendable, Hashable {
   public static func string(_ value: String) -> Self { Self(.string(value)) }
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
+  /// The whole number that it is, if it is one; likewise below. A whole number can be read as a `double`, too.
   public var int: Int64? {
     if case .int(let value) = scalar { return value }
     return nil
@@ -53,7 +55,9 @@ public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
 
   enum Rule: Sendable { case max, min, latest, union, counter }
 
+  /// The key's name, on every device.
   public let name: String
+  /// What the value is before anything was recorded.
   public let defaultValue: Value
   let rule: Rule
   /// The scalar to record; for sets, the elements.

@@ -198,7 +198,7 @@ public final class ProgressStore: Sendable {
     view.withLock { $0.join(updates) }
     guard !mine.isEmpty else { return }
     self.keys.send(mine.map(\.key).sorted())
-    core.changes.send(.progress(mine.map(\.key).sorted()))
+    core.tell(.progress(mine.map(\.key).sorted()))
   }
 
   func finish() { keys.finish() }

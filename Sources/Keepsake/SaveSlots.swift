@@ -83,6 +83,16 @@ public final class SaveSlots: Sendable {
     }
   }
 
+  /// The same, after this device has heard from its cloud, or has waited so long for it: to start from the newest.
+  ///
+  /// Without a cloud, or if it can't be reached in time, what is here is loaded; `Cloud.status` says when it was last heard.
+  public nonisolated(nonsending) func fetch<Value: Archivable>(
+    _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
+  ) async throws -> Value? {
+    await core.hearFromCloud(within: limit)
+    return try load(slot, context: context)
+  }
+
   /// The saves that stand beside each other in the slot; nil if there is no conflict.
   ///
   /// With any policy: those that merge or choose by themselves still let the game show what they did.

@@ -10,7 +10,9 @@ public struct Slot<Value: Archivable>: Sendable, ExpressibleByStringLiteral {
   /// The most bytes of a name; control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumSlotBytes }
 
+  /// The slot's name, on every device.
   public let name: String
+  /// What `load` gives when two devices saved without knowing of each other.
   public let policy: ConflictPolicy<Value>
 
   /// - Parameter policy: What `load` gives when two devices saved without knowing of each other.

@@ -3,6 +3,7 @@ public import KeepsakeReplication
 
 /// One version of a saved game, without its bytes.
 public struct Version: Sendable, Hashable, Identifiable {
+  /// How far it has come.
   public enum State: String, Sendable, Hashable {
     /// Durable here, on its way to the cloud or waiting for one.
     case queued
@@ -10,16 +11,19 @@ public struct Version: Sendable, Hashable, Identifiable {
     case stored
   }
 
+  /// Its name, on every device.
   public let id: VersionID
   /// The slot's name.
   public let slot: String
   /// By the clock of the device that saved it.
   public let savedAt: Date
+  /// What it was saved with.
   public let metadata: SaveMetadata
   /// Bytes of the save.
   public let length: Int
   /// Whether it is a delete.
   public let isDeleted: Bool
+  /// How far it has come.
   public let state: State
 
   package init(_ version: StoredVersion) {

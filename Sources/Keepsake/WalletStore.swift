@@ -6,6 +6,7 @@ import Synchronization
 ///
 ///     extension Currency { static let gems: Self = "gems" }
 public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
+  /// Its name, on every device.
   public let name: String
 
   public init(_ name: String) { self.name = name }

@@ -4,6 +4,8 @@ package import Foundation
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Android)
+import Android
 #elseif canImport(Darwin)
 import Darwin
 #endif
@@ -84,7 +86,7 @@ package enum AtomicFile {
     try data.withUnsafeBytes { bytes in
       var rest = UnsafeRawBufferPointer(rebasing: bytes[...])
       while !rest.isEmpty {
-        let count = systemWrite(file, rest)
+        let count = writeSome(rest, to: file)
         if count < 0 {
           if errno == EINTR { continue }
           throw StoreError(errorNumber: errno, doing: "writing \(path)")
@@ -92,16 +94,6 @@ package enum AtomicFile {
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
     }
-  }
-
-  private static func systemWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    #if canImport(Glibc)
-    Glibc.write(file, bytes.baseAddress, bytes.count)
-    #elseif canImport(Musl)
-    Musl.write(file, bytes.baseAddress, bytes.count)
-    #else
-    Darwin.write(file, bytes.baseAddress, bytes.count)
-    #endif
   }
 
   private static func sync(_ file: Int32, path: String) throws {
@@ -116,3 +108,6 @@ package enum AtomicFile {
     String(UInt64.random(in: 0...UInt64.max), radix: 36)
   }
 }
+
+/// Outside the type, whose own `write` would stand before the system's.
+private func writeSome(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Int { write(file, bytes.baseAddress, bytes.count) }

@@ -4,11 +4,18 @@ import KeepsakeReplication
 
 /// Decides what is kept of a slot's past, and lets go of the rest with the contents that nobody needs any more.
 ///
-/// Kept are the newest versions, heads, the ancestors that a merge of heads starts from, and what others may still ask this
-/// store about. Ids of covered versions are kept for ever, by the table `covered`.
+/// Kept whole are the newest versions, heads, the ancestors that a merge of heads starts from, and what others may still ask
+/// this store about. Of the others the record stays for long: which version comes from which has to be known as well here as
+/// on every other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table
+/// `covered`.
 struct History {
   /// The newest versions of a slot that stay, whatever else holds.
   static let newestKept = 20
+  /// The newest records of a slot that stay: some days of autosaves every minute, or years of a save a day. A device that
+  /// comes back after more than that brings a save whose ancestor isn't known.
+  static let recordsKept = 2_000
+  /// Heads that each head is compared with: a conflict of more sides than a player has devices keeps fewer ancestors.
+  private static let pinnedPairs = 16
 
   var transaction: StoreTransaction
 
@@ -31,62 +38,79 @@ struct History {
   }
 
   private mutating func thin(_ slot: String) throws {
-    let count = try Int.fetchOne(
-      transaction.statement("SELECT COUNT(*) FROM version WHERE slot = ?"), arguments: [slot])
-    guard let count, count > Self.newestKept else { return }
-    let versions = try transaction.history(of: slot)
-    let heads = try Set(transaction.heads(of: slot))
-    let pinned = ancestors(of: heads, among: versions)
+    let older = try Row.fetchAll(
+      transaction.statement(
+        """
+        SELECT id, acknowledged, offered FROM version WHERE slot = ? AND NOT thinned
+        ORDER BY position DESC LIMIT -1 OFFSET \(Self.newestKept)
+        """), arguments: [slot])
+    guard !older.isEmpty else { return }
+    let pinned = try pinned(by: transaction.heads(of: slot))
     var dropped: [StoredVersion] = []
-    for version in versions.dropFirst(Self.newestKept) {
-      let id = version.record.id
+    for row in older {
+      guard let id = VersionID(bytes: try row.checked("id")) else {
+        throw StoreError(.damaged, "a version of the store has no proper name")
+      }
       // A version that was offered but not acknowledged may be met again; one that was never offered and is covered is known
       // to nobody else and will not be sent.
-      let owed = !version.acknowledged && version.offered
-      if heads.contains(id) || pinned.contains(id) || owed { continue }
-      dropped.append(version)
+      let isOwed: Bool = try !row.checked("acknowledged") && row.checked("offered")
+      if isOwed || pinned.contains(id) { continue }
+      if let version = try transaction.version(id) { dropped.append(version) }
     }
-    try drop(dropped)
+    try keepWhole(pinned)
+    try thin(dropped)
+    try dropRecords(of: slot)
   }
 
-  /// What the heads cover directly, and the versions from which several heads come.
-  private func ancestors(of heads: Set<VersionID>, among versions: [StoredVersion]) -> Set<VersionID> {
-    var records: [VersionID: VersionRecord] = [:]
-    for version in versions { records[version.record.id] = version.record }
-    var pinned: Set<VersionID> = []
-    // How many heads come from a version. A kept past is small (thinning runs each time), so walking it is cheap.
-    var descendants: [VersionID: Int] = [:]
-    for head in heads {
-      let covers = records[head]?.covers ?? []
-      pinned.formUnion(covers)
-      guard heads.count > 1 else { continue }
-      var reached = Set(covers)
-      var waiting = covers
-      while let next = waiting.popLast() {
-        descendants[next, default: 0] += 1
-        for earlier in records[next]?.covers ?? [] where reached.insert(earlier).inserted { waiting.append(earlier) }
+  /// What was thinned and is needed again: the ancestor of a save that a device brought from long ago.
+  private func keepWhole(_ ids: Set<VersionID>) throws {
+    for id in ids.sorted() {
+      let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
+      guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id) else { continue }
+      try transaction.run("UPDATE version SET thinned = 0 WHERE id = ?", [id.bytes])
+      try transaction.useContents(of: version.record)
+    }
+  }
+
+  private func dropRecords(of slot: String) throws {
+    try transaction.run(
+      """
+      DELETE FROM version WHERE slot = ?1 AND thinned AND position < (
+        SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC LIMIT 1 OFFSET \(Self.recordsKept - 1))
+      """, [slot])
+  }
+
+  /// The heads, what they cover directly, and the versions from which several of them come.
+  private func pinned(by heads: [VersionID]) throws -> Set<VersionID> {
+    var pinned = Set(heads)
+    for head in heads { pinned.formUnion(try transaction.version(head)?.record.covers ?? []) }
+    if heads.count > 1 {
+      let record = { (id: VersionID) in try transaction.version(id)?.record }
+      // Pair by pair: three sides may have an ancestor that only two of them share.
+      for (index, left) in heads.enumerated() {
+        for right in heads[(index + 1)...].prefix(Self.pinnedPairs) {
+          pinned.formUnion(try Resolution.commonAncestors(of: [left, right], record: record).known)
+        }
       }
     }
-    // Of those shared, the nearest: not covered by another that is shared.
-    let shared = Set(descendants.filter { $0.value > 1 }.keys)
-    var beneath: Set<VersionID> = []
-    for id in shared { beneath.formUnion(records[id]?.covers ?? []) }
-    return pinned.union(shared.subtracting(beneath))
+    return pinned
   }
 
-  private mutating func drop(_ versions: [StoredVersion]) throws {
+  private mutating func thin(_ versions: [StoredVersion]) throws {
     guard !versions.isEmpty else { return }
     var candidates: [ContentHash] = []
-    let ids = Set(versions.map(\.record.id))
-    for version in versions {
+    for var version in versions {
       let id = version.record.id.bytes
-      try transaction.run("DELETE FROM version WHERE id = ?", [id])
+      version.record.metadata.thumbnail = nil
+      try transaction.putVersion(version)
+      try transaction.run("UPDATE version SET thinned = 1 WHERE id = ?", [id])
       for hash in version.record.contents {
         try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, id])
         candidates.append(hash)
       }
     }
-    if versions.contains(where: { !$0.acknowledged }) { try forget(ids) }
+    let unsent = versions.filter { !$0.acknowledged }
+    if !unsent.isEmpty { try forget(Set(unsent.map(\.record.id))) }
     try collect(candidates)
   }
 

@@ -73,11 +73,12 @@ enum Schema {
           collection TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL,
           PRIMARY KEY (collection, key)) WITHOUT ROWID;
 
-        -- position: the order in which this store came to know the versions.
+        -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
+        -- says about which versions come from which; its contents are not.
         CREATE TABLE version (
           position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL,
-          acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, body BLOB NOT NULL);
-        CREATE INDEX version_slot ON version (slot, position);
+          acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL DEFAULT 0, body BLOB NOT NULL);
+        CREATE INDEX version_slot ON version (slot, thinned, position);
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
 
         -- Ids that are never a head again; kept for ever.

@@ -6,6 +6,8 @@ import KeepsakeReplication
 import Glibc
 #elseif canImport(Musl)
 import Musl
+#elseif canImport(Android)
+import Android
 #elseif canImport(Darwin)
 import Darwin
 #endif
@@ -15,6 +17,7 @@ import Darwin
 /// Damage, input and output, a full disk, a newer store and misuse are different codes, because a game answers each in
 /// another way: it warns, retries, asks for room, asks for an update, or is corrected.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
+  /// What kind of failure it is: what a program branches on.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// What is kept is not what was written: a hash, a checksum or the database itself doesn't hold.
     case damaged
@@ -38,6 +41,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     case misuse
   }
 
+  /// What kind of failure it is.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String

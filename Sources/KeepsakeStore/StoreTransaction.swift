@@ -86,8 +86,17 @@ package struct StoreTransaction: DeviceStorage {
         record.id.bytes, record.slot, version.acknowledged, version.offered,
         codec.encode(record, place: "version \(record.id)"),
       ])
+    try useContents(of: record)
+  }
+
+  /// Holds the contents of a version for as long as it isn't thinned.
+  func useContents(of record: VersionRecord) throws {
     for hash in record.contents {
-      try run("INSERT OR IGNORE INTO content_use (hash, version) VALUES (?, ?)", [hash.bytes, record.id.bytes])
+      try run(
+        """
+        INSERT OR IGNORE INTO content_use (hash, version)
+        SELECT ?, id FROM version WHERE id = ? AND NOT thinned
+        """, [hash.bytes, record.id.bytes])
     }
   }
 
@@ -117,10 +126,10 @@ package struct StoreTransaction: DeviceStorage {
     try identifiers("SELECT id FROM version WHERE acknowledged = 0 ORDER BY id", [])
   }
 
-  /// All that is kept of a slot, newest first in the order in which this store came to know it.
+  /// The versions of a slot that are kept whole, newest first in the order in which this store came to know them.
   package func history(of slot: String) throws -> [StoredVersion] {
     let statement = try statement(
-      "SELECT id, acknowledged, offered, body FROM version WHERE slot = ? ORDER BY position DESC")
+      "SELECT id, acknowledged, offered, body FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC")
     return try Row.fetchAll(statement, arguments: [slot]).map(storedVersion)
   }
 

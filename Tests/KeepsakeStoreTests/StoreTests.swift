@@ -111,11 +111,11 @@ import Testing
     struct Stop: Error {}
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    let reverted = Flag()
+    let reverted = Shared(false)
     var pending: [PendingCommit<Void>] = []
     for number in UInt64(1)...20 {
       pending.append(
-        try store.submit([SubmittedContent(slot: "slot \(number)", bytes: Data([UInt8(number)]))], reverted: reverted.set) {
+        try store.submit([SubmittedContent(slot: "slot \(number)", bytes: Data([UInt8(number)]))], reverted: { reverted.value = true }) {
           transaction, kept in
           try transaction.put(number, slot: "slot \(number)", kept)
           if number == 7 { throw Stop() }
@@ -124,7 +124,7 @@ import Testing
     for (index, commit) in pending.enumerated() {
       if index == 6 { #expect(throws: Stop.self) { try commit.wait() } } else { try commit.wait() }
     }
-    #expect(!reverted.isSet)
+    #expect(!reverted.value)
     #expect(try store.read { try $0.slots().count } == 19)
     #expect(try store.read { try !$0.hasContent(ContentHash(of: Data([7]))) })
   }
@@ -155,6 +155,29 @@ import Testing
     try last?.wait()
     #expect(try store.read { try $0.heads(of: "main") } == [id(500)])
     #expect(try store.read { try $0.history(of: "main").count } == History.newestKept)
+  }
+
+  @Test("a full disk is told as such, loses nothing that was saved, and saving goes on when there is room")
+  func fullDisk() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 11)
+    try store.save(random.bytes(10_000), as: 1)
+    let pages = try store.pool.writeWithoutTransaction { database -> Int in
+      let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+      try database.execute(sql: "PRAGMA max_page_count = \(pages + 2)")
+      return pages
+    }
+    let large = random.bytes(500_000)
+    var codes: [StoreError.Code?] = []
+    for number in UInt64(2)...4 { codes.append(errorCode { try store.save(large, as: number) }) }
+    #expect(codes == [.diskFull, .diskFull, .diskFull])
+    #expect(errorCode { try store.write { transaction in _ = try transaction.keepContent(large) } } == .diskFull)
+    #expect(try store.read { try $0.heads(of: "main") } == [id(1)])
+    try store.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 1_000)") }
+    try store.save(large, as: 2)
+    #expect(try store.read { try $0.heads(of: "main") } == [id(2)])
+    #expect(try store.read { try $0.plainContent(ContentHash(of: large)) } == large)
   }
 
   @Test("a second opener is refused, and may come in when the first has closed")
@@ -227,12 +250,4 @@ import Testing
         }
       } == .damaged)
   }
-}
-
-final class Flag: @unchecked Sendable {
-  // Unchecked: guarded by the lock.
-  private let lock = NSLock()
-  private var value = false
-  var isSet: Bool { lock.withLock { value } }
-  @Sendable func set() { lock.withLock { value = true } }
 }

@@ -80,3 +80,16 @@ func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
     return nil
   }
 }
+
+final class Shared<Value: Sendable>: @unchecked Sendable {
+  // Unchecked: guarded by the lock.
+  private let lock = NSLock()
+  private var stored: Value
+
+  init(_ value: Value) { stored = value }
+
+  var value: Value {
+    get { lock.withLock { stored } }
+    set { lock.withLock { stored = newValue } }
+  }
+}

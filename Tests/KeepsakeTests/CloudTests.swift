@@ -108,6 +108,8 @@ import Testing
     try await here.saves.save(World(level: 9), to: .main)
     try await here.cloud.sendNow()
     try await eventually { seen.value.contains(.progress(["level"])) && seen.value.contains(.slots(["main"])) }
+    let polled = there.takeChanges()
+    #expect(polled.contains(.progress(["level"])) && polled.contains(.slots(["main"])) && there.takeChanges().isEmpty)
     try there.close()
     await listener.value
   }
@@ -149,6 +151,22 @@ import Testing
     try await eventually { here.wallet[.gems].total == 130 && there.wallet[.gems].total == 130 }
     #expect(here.wallet[.gems].pending == 0 && there.wallet[.gems].pending == 0)
     #expect(here.wallet[.gems].spendable + there.wallet[.gems].spendable <= 130)
+  }
+
+  @Test("a game that asks for the newest starts from it, and from its own if the cloud can't be reached (R34)")
+  func fetches() async throws {
+    let here = try phone.open()
+    defer { end(here) }
+    here.cloud.connect(cloud.address)
+    try await here.saves.save(World(level: 5), to: .main)
+    try await here.cloud.sendNow()
+    let there = try tablet.open()
+    defer { end(there) }
+    #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60)) == nil, "there is no cloud to wait for")
+    there.cloud.connect(cloud.address)
+    #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
+    cloud.isCut = true
+    #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
 
   @Test("what waited when the game ended is sent by its next run")

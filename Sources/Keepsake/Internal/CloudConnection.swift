@@ -264,15 +264,15 @@ actor CloudConnection {
   private func heard(_ news: EngineNews, of generation: Int) {
     guard generation == self.generation else { return }
     switch news {
-    case .slots(let names): core.changes.send(.slots(names))
+    case .slots(let names): core.tell(.slots(names))
     case .cells(let keys): received(keys)
     case .caughtUp: received([])
     case .wallet:
       wallet.invalidate()
-      core.changes.send(.wallet)
+      core.tell(.wallet)
     case .decisions(let decisions):
       wallet.invalidate()
-      core.changes.send(.decisions(decisions.map(WalletVerdict.init)))
+      core.tell(.decisions(decisions.map(WalletVerdict.init)))
     case .acknowledged: break
     case .refused(let refusals):
       for refusal in refusals {

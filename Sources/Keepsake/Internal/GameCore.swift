@@ -33,14 +33,19 @@ final class GameCore: Sendable {
 
   /// The most incidents that are remembered: a game that asks now and then misses none, one that never asks isn't flooded.
   static let maximumIncidents = 100
+  /// Changes kept for a game that polls; as many as a stream keeps.
+  static let maximumUntaken = 256
 
   let store: Store
   let environment: GameEnvironment
   let lineages = SlotLineages()
   let changes = Broadcast<GameChange>()
+  /// For `takeChanges`.
+  private let untaken = Mutex<[GameChange]>([])
   private let incidentLog = Mutex<[Incident]>([])
   /// Called after each commit that the cloud may have to hear of.
   private let committed = Mutex<@Sendable () -> Void>({})
+  private let refresh = Mutex<@Sendable () async throws -> Void>({})
 
   init(store: Store, environment: GameEnvironment) {
     self.store = store
@@ -52,6 +57,21 @@ final class GameCore: Sendable {
   func noteCommit() {
     let body = committed.withLock { $0 }
     body()
+  }
+
+  /// How to exchange everything with the cloud once.
+  func onRefresh(_ body: @escaping @Sendable () async throws -> Void) { refresh.withLock { $0 = body } }
+
+  /// Returns when the cloud was heard, when it can't be, or when the time is over.
+  func hearFromCloud(within limit: Duration) async {
+    let refresh = refresh.withLock { $0 }
+    await withTaskGroup(of: Void.self) { group in
+      // Why the cloud isn't heard shows in its status; a cancelled sleep is the end of waiting.
+      group.addTask { try? await refresh() }
+      group.addTask { try? await Task.sleep(for: limit) }
+      await group.next()
+      group.cancelAll()
+    }
   }
 
   // MARK: Commits
@@ -195,7 +215,23 @@ final class GameCore: Sendable {
       if log.count > Self.maximumIncidents { log.removeFirst() }
       return true
     }
-    if isNew { changes.send(.incident(incident)) }
+    if isNew { tell(.incident(incident)) }
+  }
+
+  /// Tells whoever listens, and keeps it for whoever asks.
+  func tell(_ change: GameChange) {
+    untaken.withLock { untaken in
+      untaken.append(change)
+      if untaken.count > Self.maximumUntaken { untaken.removeFirst() }
+    }
+    changes.send(change)
+  }
+
+  func takeChanges() -> [GameChange] {
+    untaken.withLock { untaken in
+      defer { untaken = [] }
+      return untaken
+    }
   }
 
   /// Runs `body` and turns what the floors below throw for themselves into errors that a game can see.

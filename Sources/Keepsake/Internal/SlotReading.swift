@@ -42,7 +42,10 @@ struct SlotReading: Sendable {
         guard let record = try transaction.version(id)?.record else { continue }
         do {
           reading.ancestors.append(try side(record, in: transaction))
-        } catch let error as StoreError where error.code == .damaged || error.code == .missing {
+        } catch let error as StoreError where error.code == .missing {
+          // Of a version from long ago only the record is kept: the sides are merged without it.
+          continue
+        } catch let error as StoreError where error.code == .damaged {
           reading.damage.append(Damage(version: id, message: error.message))
         }
       }
