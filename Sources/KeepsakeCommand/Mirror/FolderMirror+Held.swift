@@ -39,23 +39,15 @@ extension FolderMirror {
 
   /// Lets go of the held files whose bytes are known; keeps those of the others as versions once they stand still.
   func lookAtHeld() throws {
-    var rest: [Held] = []
-    // Put back first: if one of them stops the work, none is forgotten.
-    let all = held
-    for (index, one) in all.enumerated() {
-      let done: Bool
-      do {
-        done = try release(one)
-      } catch {
-        held = rest + all[index...]
-        throw error
+    for one in held {
+      try attempt(nil) {
+        if try self.release(one) { self.held.removeAll { $0.temporary == one.temporary } }
       }
-      if !done { rest.append(one) }
     }
-    held = rest
   }
 
-  private func release(_ one: Held) throws -> Bool {
+  /// Gives whether the file is gone.
+  func release(_ one: Held) throws -> Bool {
     guard case .file(let signature) = try folder.status(of: one.temporary) else { return true }
     if let expected = one.expected, signature.sameContent(as: expected) {
       try checkpoint(.examined, one.path)

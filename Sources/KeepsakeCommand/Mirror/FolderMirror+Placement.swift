@@ -56,11 +56,10 @@ extension FolderMirror {
       try folder.discard(temporary)
       return false
     }
-    try checkpoint(.swapped, path)
-    try placed.record(entry, at: path)
-    try checkpoint(.recorded, path)
-    pass.events.append(.placed(path, entry.version, bytes: bytes.count))
-    try hold(old, of: path, former: current)
+    try release(old, of: path, former: current) {
+      try self.placed.record(entry, at: path)
+      self.pass.events.append(.placed(path, entry.version, bytes: bytes.count))
+    }
     return true
   }
 
@@ -69,21 +68,27 @@ extension FolderMirror {
       if current?.shown != entry.shown { try placed.record(entry, at: path) }
       return true
     }
-    let old = try folder.takeAway(path, using: &random)
-    try checkpoint(.swapped, path)
-    try placed.record(entry, at: path)
-    try checkpoint(.recorded, path)
-    pass.events.append(.removed(path, entry.version))
-    if let old { try hold(old, of: path, former: current) }
+    // Gone already: a deletion here, to be kept as one first.
+    guard let old = try folder.takeAway(path, using: &random) else { return false }
+    try release(old, of: path, former: current) {
+      try self.placed.record(entry, at: path)
+      self.pass.events.append(.removed(path, entry.version))
+    }
     return true
   }
 
-  /// Lets go of a file that was moved aside: at once if it is untouched, else after it was kept.
-  private func hold(_ temporary: Temporary, of path: SavePath, former: PlacedEntry?) throws {
-    held.append(
-      Held(
-        temporary: temporary, path: path, expected: former?.signature, hash: former?.hash, basis: former?.shown ?? []))
-    try lookAtHeld()
+  /// Lets go of a file that was moved aside, after `record` noted what stands in its place: at once if it is untouched, else
+  /// once it stands still and is kept.
+  private func release(_ old: Temporary, of path: SavePath, former: PlacedEntry?, record: () throws -> Void) throws {
+    // Remembered before anything can fail: its bytes may be nowhere else.
+    let one = Held(
+      temporary: old, path: path, expected: former?.signature, hash: former?.hash, basis: former?.shown ?? [])
+    held.append(one)
+    try checkpoint(.swapped, path)
+    try record()
+    try checkpoint(.recorded, path)
+    try folder.synchronize(old.folder, path: path)
+    if try release(one) { held.removeAll { $0.temporary == old } }
   }
 }
 #endif

@@ -141,7 +141,7 @@ final class FolderMirror {
     let listing = try folder.scan()
     try checkpoint(.scanned, nil)
     listing.issues.forEach(report)
-    try attempt(nil) { try self.lookAtHeld() }
+    try lookAtHeld()
     let paths = candidates(in: listing)
     for (done, path) in paths.sorted().enumerated() {
       progress(done, paths.count)

@@ -37,7 +37,7 @@ extension MirrorFolder {
     return Temporary(folder: path.components.dropLast(), name: complete)
   }
 
-  /// Puts `temporary` in the place of the file at `path`.
+  /// Puts `temporary` in the place of the file at `path`; durable after `synchronize`.
   ///
   /// - Returns: The temporary that now holds what stood there; nil if nothing did, and nothing was changed.
   func exchange(_ temporary: Temporary, with path: SavePath) throws(MirrorError) -> Temporary? {
@@ -46,7 +46,6 @@ extension MirrorFolder {
     guard case .file = Self.status(of: name, in: parent.number) else { return nil }
     guard let old = try AtomicRename.exchange(temporary.name, name, spare: temporary.name + "-old", in: parent.number)
     else { return nil }
-    try parent.synchronize(path: path.text)
     return Temporary(folder: temporary.folder, name: old)
   }
 
@@ -60,7 +59,7 @@ extension MirrorFolder {
     return placed
   }
 
-  /// Moves the file at `path` aside.
+  /// Moves the file at `path` aside; durable after `synchronize`.
   ///
   /// - Returns: The temporary that holds it; nil if nothing stood there.
   func takeAway(_ path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary? {
@@ -70,8 +69,13 @@ extension MirrorFolder {
       if errno == ENOENT { return nil }
       throw .system("take the file away", errno, path: path.text)
     }
-    try parent.synchronize(path: path.text)
     return Temporary(folder: path.components.dropLast(), name: aside)
+  }
+
+  /// Makes the names in a folder durable.
+  func synchronize(_ components: [String], path: SavePath) throws(MirrorError) {
+    guard let parent = try folder(components, path: path.text) else { return }
+    try parent.synchronize(path: path.text)
   }
 
   func status(of temporary: Temporary) throws(MirrorError) -> DiskState {

@@ -107,6 +107,7 @@ struct PlacedTable: ~Copyable {
     guard header.placed <= Self.format else {
       throw MirrorError(.newer, "this folder was mirrored by a newer version of keepsake; use that one", path: path)
     }
+    var said: [SavePath: [PlacedEntry]] = [:]
     for part in parts.dropFirst() {
       let line: Line
       let path: SavePath
@@ -118,7 +119,10 @@ struct PlacedTable: ~Copyable {
         continue
       }
       lines += 1
-      if try isKnown(line.entry.version) { entries[path] = line.entry }
+      said[path, default: []].append(line.entry)
+    }
+    for (path, lines) in said {
+      entries[path] = try lines.last { try isKnown($0.version) }
     }
     return damagedLines == 0 && data.last == UInt8(ascii: "\n")
   }
