@@ -16,6 +16,7 @@ struct APIError: Error, Sendable {
     case badAppKey = "bad_app_key"
     case notFound = "not_found"
     case contentMissing = "content_missing"
+    case baseMissing = "base_missing"
     case codeUnknown = "code_unknown"
     case methodNotAllowed = "method_not_allowed"
     case tooLarge = "too_large"

@@ -40,7 +40,7 @@ import Testing
   func numbersKeepTheirDigits() throws {
     for scalar in [
       Scalar.int(.max), .int(.min), .int(9_007_199_254_740_993), .double(0.1), .double(.greatestFiniteMagnitude), .double(-.infinity),
-      .double(5e-324),
+      .double(.leastNonzeroMagnitude),
     ] {
       #expect(try again(scalar) == scalar)
     }

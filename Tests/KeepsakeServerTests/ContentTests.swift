@@ -83,6 +83,10 @@ struct ContentTests {
       #expect(try await client.call("PUT", "/v1/contents/\(hash)", headers: ownBase, body: body).status == 400)
       let shortBase = ["Keepsake-Length": "1", "Keepsake-Base": "abc"]
       #expect(try await client.call("PUT", "/v1/contents/\(hash)", headers: shortBase, body: body).status == 400)
+      let unknownBase = ["Keepsake-Length": "1", "Keepsake-Base": ContentHash(of: body).description]
+      let baseless = try await client.call("PUT", "/v1/contents/\(hash)", headers: unknownBase, body: body)
+      #expect(baseless.status == 409)
+      #expect(baseless.code == "base_missing")
       let empty = try await client.call("PUT", "/v1/contents/\(hash)", headers: ["Keepsake-Length": "0"], body: Data())
       #expect(empty.status == 400)
       #expect(try await client.call("GET", "/v1/contents/\(hash)").status == 404)

@@ -25,7 +25,12 @@ extension Cloud {
       func keep(_ bytes: KeptContent.Bytes, count: Int) async throws -> Response {
         guard count > 0 else { throw APIError(.badRequest, .badRequest, "A content's frame is never empty.") }
         let content = KeptContent(hash: hash, length: length, base: base, bytes: bytes)
-        try await storage.putContent(content, of: identity.container)
+        do {
+          try await storage.putContent(content, of: identity.container)
+        } catch let error as MissingBase {
+          // What is taken has to be complete, or a save that nobody can read would become visible.
+          throw APIError(.conflict, .baseMissing, "The base \(error.base) isn't here: send the content in full.")
+        }
         return try Response(json: ["stored": hash.description], status: .created)
       }
       if let declared, declared <= ServerLimits.inlineContentBytes {

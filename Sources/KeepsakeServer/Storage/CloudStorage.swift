@@ -21,6 +21,7 @@ protocol CloudStorage: Sendable {
   /// A content for sending; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
   /// Keeps a content; durable when this returns. If it is here already, the one that is here stays.
+  /// Throws `MissingBase` for a delta whose base the container lacks.
   func putContent(_ content: KeptContent, of container: ContainerID) async throws
 
   /// Remembers a device, or that it was here.
@@ -72,5 +73,10 @@ struct Pairing: Hashable, Sendable {
   var player: PlayerID
   var container: ContainerID
   var expiresMilliseconds: Int64
+}
+
+/// A delta came whose base the container doesn't have.
+struct MissingBase: Error {
+  var base: ContentHash
 }
 #endif

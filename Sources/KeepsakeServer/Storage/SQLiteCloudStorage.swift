@@ -106,13 +106,19 @@ final class SQLiteCloudStorage: CloudStorage {
     switch content.bytes {
     case .memory(let data):
       let encoded = EncodedContent(hash: content.hash, length: content.length, base: content.base, bytes: data)
-      try await transaction(on: container) { try $0.putContent(encoded) }
+      try await transaction(on: container) {
+        try $0.requireBase(content.base)
+        try $0.putContent(encoded)
+      }
     case .file(let url, _):
       let name = "\(container)-\(content.hash)-\(UInt64.random(in: .min ... .max))"
       try await onFileQueue { try self.files.adopt(url, as: name) }
       let isNew: Bool
       do {
-        isNew = try await transaction(on: container) { try $0.putContent(content, fileName: name) }
+        isNew = try await transaction(on: container) {
+          try $0.requireBase(content.base)
+          return try $0.putContent(content, fileName: name)
+        }
       } catch {
         try await onFileQueue { try self.files.remove(name) }
         throw error

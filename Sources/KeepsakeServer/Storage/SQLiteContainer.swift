@@ -132,6 +132,11 @@ struct SQLiteContainer: CloudContainer {
       [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes])
   }
 
+  /// Throws `MissingBase` unless the content that a delta leans on is here.
+  func requireBase(_ base: ContentHash?) throws {
+    if let base, try !hasContent(base) { throw MissingBase(base: base) }
+  }
+
   /// Keeps a content whose bytes lie in a file; false if it was here already.
   mutating func putContent(_ content: KeptContent, fileName: String) throws -> Bool {
     try run(
