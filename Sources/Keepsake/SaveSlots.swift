@@ -68,12 +68,11 @@ public final class SaveSlots: Sendable {
   ///
   /// Captures made before are waited for. Where devices saved without knowing of each other, the slot's policy makes one
   /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
-  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program or another type: the next save
-  /// then stands beside them and replaces nothing.
+  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program or another type, and `StoreError` if
+  /// they can't be read: the next save then stands beside them and replaces nothing.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
-    let reading = try read(slot)
     do {
-      let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
+      let resolver = ConflictResolver(slot: slot, reading: try read(slot), context: context)
       let value = try resolver.value()
       core.lineages.loaded(slot.name, .versions(resolver.basis))
       return value
@@ -133,7 +132,6 @@ public final class SaveSlots: Sendable {
           message: damage.message, date: core.now))
     }
     if reading.sides.isEmpty, let damage = reading.damage.first {
-      core.lineages.loaded(slot.name, .versions([]))
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
     return reading

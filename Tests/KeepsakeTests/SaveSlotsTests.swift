@@ -178,6 +178,9 @@ import Testing
     game = try device.open()
     defer { end(game) }
     #expect(throws: StoreError.self) { try game.saves.load(.main) }
+    // What could not be read is not replaced by what the game begins instead.
+    try game.saves.capture(World(level: 1), to: .main).wait()
+    #expect(try game.saves.list().first?.isConflicted == true)
   }
 
   /// Destroys the contents kept last.
