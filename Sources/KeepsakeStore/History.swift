@@ -4,8 +4,8 @@ import KeepsakeReplication
 
 /// Decides what is kept of a slot's past, and lets go of the rest with the contents that nobody needs any more.
 ///
-/// Kept whole are the newest versions, heads, the ancestors that a merge of heads starts from, and what others may still ask
-/// this store about. Of the others the record stays for long: which version comes from which has to be known as well here as
+/// Kept whole are the newest versions, heads, and the ancestors that a merge of heads starts from. Of the others the record
+/// stays for long: which version comes from which has to be known as well here as
 /// on every other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table
 /// `covered`.
 struct History {
@@ -41,7 +41,7 @@ struct History {
     let older = try Row.fetchAll(
       transaction.statement(
         """
-        SELECT id, acknowledged, offered FROM version WHERE slot = ? AND NOT thinned
+        SELECT id FROM version WHERE slot = ? AND NOT thinned
         ORDER BY position DESC LIMIT -1 OFFSET \(Self.newestKept)
         """), arguments: [slot])
     guard !older.isEmpty else { return }
@@ -51,11 +51,8 @@ struct History {
       guard let id = VersionID(bytes: try row.checked("id")) else {
         throw StoreError(.damaged, "a version of the store has no proper name")
       }
-      // A version that was offered but not acknowledged may be met again; one that was never offered and is covered is known
-      // to nobody else and will not be sent.
-      let isOwed: Bool = try !row.checked("acknowledged") && row.checked("offered")
-      if isOwed || pinned.contains(id) { continue }
-      if let version = try transaction.version(id) { dropped.append(version) }
+      // What isn't a head is covered, and of a covered version the cloud wants the record only.
+      if !pinned.contains(id), let version = try transaction.version(id) { dropped.append(version) }
     }
     try keepWhole(pinned)
     try thin(dropped)
@@ -75,15 +72,20 @@ struct History {
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
-      DELETE FROM version WHERE slot = ?1 AND thinned AND position < (
+      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND position < (
         SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC LIMIT 1 OFFSET \(Self.recordsKept - 1))
       """, [slot])
   }
 
-  /// The heads, what they cover directly, and the versions from which several of them come.
+  /// The heads, what they cover directly of what others have, and the versions from which several of them come.
   private func pinned(by heads: [VersionID]) throws -> Set<VersionID> {
     var pinned = Set(heads)
-    for head in heads { pinned.formUnion(try transaction.version(head)?.record.covers ?? []) }
+    for head in heads {
+      for id in try transaction.version(head)?.record.covers ?? [] {
+        // What others don't have they can't have gone on from.
+        if let version = try transaction.version(id), version.acknowledged, version.offered { pinned.insert(id) }
+      }
+    }
     if heads.count > 1 {
       let record = { (id: VersionID) in try transaction.version(id)?.record }
       // Pair by pair: three sides may have an ancestor that only two of them share.
@@ -109,7 +111,8 @@ struct History {
         candidates.append(hash)
       }
     }
-    let unsent = versions.filter { !$0.acknowledged }
+    // Those that nobody else can know will not be sent; others may still be met again, and stay in the outbox.
+    let unsent = versions.filter { !$0.acknowledged && !$0.offered }
     if !unsent.isEmpty { try forget(Set(unsent.map(\.record.id))) }
     try collect(candidates)
   }
