@@ -94,6 +94,20 @@ import Testing
     #expect(try again.read { try $0.history(of: "main").map(\.record.id.low).contains(1) })
   }
 
+  @Test("what the other device may go on from stays, however often this one saves offline")
+  func keepsSharedBasis() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.save(Data("shared".utf8), as: 1)
+    for number in UInt64(2)...60 {
+      try store.write { transaction in
+        try transaction.put(number, covers: number > 2 ? [1, number - 1] : [1], acknowledged: false)
+      }
+    }
+    #expect(try store.read { try $0.plainContent(ContentHash(of: Data("shared".utf8))) } == Data("shared".utf8))
+    #expect(try store.read { try $0.history(of: "main").count } == History.newestKept + 1)
+  }
+
   @Test("records of the past are bounded too")
   func boundsRecords() throws {
     let store = try Store.open(at: folder.store)
