@@ -149,7 +149,7 @@ import Darwin
 
   @Test(
     "a hostile cloud can't write outside the folder, nor into the state",
-    arguments: ["../out", "/tmp/keepsake-out", ".keepsake/placed.log", "a/../../out", "linked/out", "x\u{0}y"])
+    arguments: ["../out", "/keepsake-outside", ".keepsake/placed.log", "a/../../out", "linked/out", "x\u{0}y"])
   func hostileCloud(_ name: String) throws {
     let world = try MirrorWorld()
     let outside = world.root.appendingPathComponent("outside")
