@@ -118,14 +118,17 @@ let package = Package(
       name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeTests", dependencies: ["Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      name: "KeepsakeTests",
+      dependencies: [
+        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
         "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
-        .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
-        .product(name: "HummingbirdTesting", package: "hummingbird", condition: cloud),
+        .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),

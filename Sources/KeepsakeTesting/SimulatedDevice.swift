@@ -27,6 +27,11 @@ package struct SimulatedDevice: DeviceStorage, Sendable {
   package init() {}
 
   package func facts() -> DeviceFacts { theFacts }
+
+  /// What the shell around the engine does before its first step: from here on the store belongs to a container.
+  package mutating func connect() {
+    if theFacts.container == nil { theFacts.container = ContainerID(high: 0, low: 1) }
+  }
   package mutating func setFacts(_ facts: DeviceFacts) { theFacts = facts }
 
   package func cell(_ key: CellKey) -> CellState? { theCells[key] }

@@ -66,6 +66,32 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 1)
   }
 
+  @Test("A game that is never connected saves slower from session to session, and one day not at all")
+  func unconnectedSessionsDontAddUp() throws {
+    var lab = try Lab(devices: 2)
+    var last = try lab.save(0, "0", over: .everyHead)
+    let first = last
+    for session in 1...300 {
+      try DeviceCommit.opened(in: &lab.devices[0].storage, using: &lab.random)
+      for save in 1...3 { last = try lab.save(0, "\(session) \(save)", over: .versions([last.id])) }
+    }
+    #expect(last.covers.count <= DeviceCommit.maximumUnconnectedCovers + 1)
+    #expect(lab.devices[0].storage.outboxCount() == 1)
+    // Connected at last, it sends what stands there; a copy of the last session's beginning is replaced by it.
+    let copied = last
+    var copy = lab.devices[0]
+    copy.writer = WriterID(50)
+    lab.devices.append(copy)
+    for index in [0, 2] { try DeviceCommit.opened(in: &lab.devices[index].storage, using: &lab.random) }
+    for number in 1...3 { last = try lab.save(0, "after \(number)", over: .versions([last.id])) }
+    #expect(last.covers.contains(copied.id) && !last.covers.contains(first.id))
+    try lab.settle(2, .started)
+    try lab.settle(0, .started)
+    #expect(lab.cloud.heads(of: "main") == [last.id])
+    try lab.settle(1, .started)
+    #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
+  }
+
   @Test("A store that was copied while it held unsent saves turns them into conflicts with themselves")
   func openedMarksWhatACopyMayHold() throws {
     var lab = try Lab()

@@ -34,6 +34,7 @@ struct Lab {
   }
 
   mutating func step(_ index: Int, _ event: EngineEvent) throws {
+    devices[index].storage.connect()
     var engine = devices[index].engine
     let effects = try engine.step(event, now: now, in: &devices[index].storage, using: &random)
     devices[index].engine = engine

@@ -26,6 +26,8 @@ struct ContentTests {
       let hash = ContentHash(of: Data("a".utf8))
       let base = ContentHash(of: Data("b".utf8))
       let path = "/v1/contents/\(hash)"
+      let first = try await client.call("PUT", "/v1/contents/\(base)", headers: ["Keepsake-Length": "1"], body: bytes(1, seed: 3))
+      #expect(first.status == 201)
       let put = try await client.call(
         "PUT", path, headers: ["Keepsake-Length": "12345", "Keepsake-Base": base.description], body: frame)
       #expect(put.status == 201, "\(put.json)")
@@ -35,7 +37,8 @@ struct ContentTests {
       for _ in 0..<2 {
         let got = try await Client(server: server, token: account.token).call("GET", path)
         #expect(got.status == 200)
-        #expect(got.body == frame)
+        let isSame = got.body == frame
+        #expect(isSame)
         #expect(got.headers["keepsake-length"] == "12345")
         #expect(got.headers["keepsake-base"] == base.description)
         try await server.stop()

@@ -78,6 +78,10 @@ package enum DeviceCommit {
   package static let maximumGroupVersions = 50
   package static let maximumGroupBytes = 128 * 1024
 
+  /// Sessions of a store that was never connected whose first saves a later one still names. A copy of the store from before
+  /// that shows as a conflict that need not be, once both are connected; without a bound each save would name every session.
+  package static let maximumUnconnectedCovers = 64
+
   /// Applies `draft`, and appends what the cloud has to know to the outbox.
   ///
   /// - Parameters:
@@ -92,7 +96,7 @@ package enum DeviceCommit {
   ) throws -> [VersionRecord] {
     let facts = try storage.facts()
     var group = OutboxGroup()
-    var pending = try pendingGroup(in: storage)
+    var pending = try pendingGroup(facts, in: storage)
 
     var deltas: [CellKey: CellState] = [:]
     let context = CellDraft.Context(
@@ -175,6 +179,8 @@ package enum DeviceCommit {
     case .everyHead: basis = try storage.heads(of: save.slot)
     }
 
+    // A store that was never connected has sent nothing: what it replaces needs no place in the outbox.
+    let isConnected = facts.container != nil
     var covers = Set(basis)
     var provisional = true
     var known = false
@@ -189,12 +195,15 @@ package enum DeviceCommit {
           covers.insert(older)
         }
       }
-      if !replaced.acknowledged, !replaced.offered, group.removeVersion(id) || pending?.removeVersion(id) == true {
+      if !replaced.acknowledged, !replaced.offered || !isConnected,
+        group.removeVersion(id) || pending?.removeVersion(id) == true, !replaced.offered
+      {
         replaced.acknowledged = true
         try storage.putVersion(replaced)
       }
     }
     if !known { provisional = basis.isEmpty && !facts.caughtUp }
+    if !isConnected { covers = try newest(of: covers, keeping: basis, in: storage) }
 
     let record = VersionRecord(
       id: save.id, slot: save.slot, covers: covers.sorted(), contents: save.contents, length: save.length,
@@ -207,13 +216,25 @@ package enum DeviceCommit {
     return record
   }
 
+  /// What a save of a store that was never connected names: its basis, and what the last sessions began with.
+  private static func newest(
+    of covers: Set<VersionID>, keeping basis: [VersionID], in storage: some DeviceStorage
+  ) throws -> Set<VersionID> {
+    let inherited = covers.subtracting(basis)
+    guard inherited.count > maximumUnconnectedCovers else { return covers }
+    let dated = try inherited.map { ($0, try storage.version($0)?.record.savedAtMilliseconds ?? .min) }
+    let newest = dated.sorted { $0.1 != $1.1 ? $0.1 > $1.1 : $0.0 < $1.0 }.prefix(maximumUnconnectedCovers)
+    return Set(basis).union(newest.map(\.0))
+  }
+
   // MARK: Outbox
 
   /// The newest group, if what is committed now may join it.
-  private static func pendingGroup(in storage: some DeviceStorage) throws -> OutboxGroup? {
+  private static func pendingGroup(_ facts: DeviceFacts, in storage: some DeviceStorage) throws -> OutboxGroup? {
     // Groups join as they are committed, so more than a few wait only when each is full.
     let count = try storage.outboxCount()
     guard count > 0, let newest = try storage.outbox(limit: count).last, newest.refusals.isEmpty else { return nil }
+    guard facts.container != nil else { return newest }
     for id in newest.versions {
       // Sent, perhaps: the engine may be waiting for the answer about just this group.
       if let version = try storage.version(id), version.offered { return nil }

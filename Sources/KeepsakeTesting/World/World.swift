@@ -207,6 +207,7 @@ package final class World {
       violation("device \(index) can't be opened: \(error)")
     }
     trace(1, UInt64(index), devices[index].writer.value, words: "device \(index) opens as \(devices[index].writer)")
+    devices[index].storage.connect()
     step(index, .started)
   }
 
