@@ -10,6 +10,7 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
 ]
 
 let package = Package(
@@ -28,6 +29,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-crypto", "4.5.2"..<"5.0.0"),
     .package(url: "https://github.com/swiftlang/swift-syntax", "603.0.1"..<"604.0.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -81,7 +85,13 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Crypto", package: "swift-crypto", condition: cloud),
         .product(name: "Hummingbird", package: "hummingbird", condition: cloud),
+        .product(name: "HummingbirdCore", package: "hummingbird", condition: cloud),
+        .product(name: "NIOCore", package: "swift-nio", condition: cloud),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: cloud),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: cloud),
+        .product(name: "HTTPTypes", package: "swift-http-types", condition: cloud),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: cloud),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
@@ -90,7 +100,6 @@ let package = Package(
       dependencies: [
         "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),

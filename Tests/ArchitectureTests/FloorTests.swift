@@ -38,7 +38,9 @@ struct FloorTests {
 
   static func imports(in file: URL) throws -> [String] {
     try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line in
-      let words = line.split(separator: " ").drop { $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0) }
+      let words = line.split(separator: " ").drop {
+        $0.hasPrefix("@") || ["public", "package", "internal", "private", "fileprivate"].contains($0)
+      }
       guard words.first == "import", let last = words.last else { return nil }
       return last.split(separator: ".").first.map(String.init)
     }
@@ -69,7 +71,9 @@ struct FloorTests {
       for module in try Self.imports(in: file) {
         #expect(Self.pureImports.contains(module), "\(file.lastPathComponent) imports \(module)")
       }
-      for (number, line) in try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      for (number, line) in try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        .enumerated()
+      {
         let code = line.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)[0]
         for word in Self.impureWords where code.contains(word) {
           Issue.record("\(file.lastPathComponent):\(number + 1) reaches for \(word)")

@@ -106,7 +106,8 @@ struct AccountTests {
   func badNames(body: String) async throws {
     try await LiveServer.with { server in
       let answer = try await server.client.call(
-        "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey], json: body.replacing("LONG", with: String(repeating: "n", count: 201))
+        "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey],
+        json: body.replacing("LONG", with: String(repeating: "n", count: 201))
           .replacing("DEEP", with: String(repeating: "[", count: 10_000)))
       #expect(answer.status == 400)
       #expect(answer.code == "bad_json" || answer.code == "bad_request")

@@ -89,10 +89,12 @@ struct DoorTests {
   @Test("who sends a byte now and then, or nothing, doesn't keep a connection")
   func slowClients() async throws {
     try await TemporaryFolder.with { folder in
-      let server = try await LiveServer.start(data: folder, change: {
-        $0.idleSeconds = 2
-        $0.slowGraceSeconds = 1
-      })
+      let server = try await LiveServer.start(
+        data: folder,
+        change: {
+          $0.idleSeconds = 2
+          $0.slowGraceSeconds = 1
+        })
       let head = "POST /v1/devices HTTP/1.1\r\nHost: x\r\nKeepsake-App-Key: \(server.appKey)\r\nContent-Length: 5000\r\n\r\n"
       let dripping = try RawConnection(port: server.running.port)
       await dripping.send(head)

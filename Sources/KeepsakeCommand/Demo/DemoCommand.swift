@@ -20,7 +20,9 @@ struct DemoCommand: ParsableCommand {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-demo-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let server = try DemoServer(data: folder.appending(path: "server"))
-    tell("The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false)).")
+    tell(
+      "The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false))."
+    )
 
     var story = Story(folder: folder, server: server.url, appKey: server.appKey, tell: tell)
     let failure = Result { try story.play() }
@@ -29,7 +31,9 @@ struct DemoCommand: ParsableCommand {
       promises.append(Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
     }
     if keep {
-      tell("\nLeft for a look: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))")
+      tell(
+        "\nLeft for a look: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))"
+      )
       tell("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
       server.process.leaveRunning()
     } else {

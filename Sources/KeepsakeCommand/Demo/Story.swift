@@ -210,7 +210,8 @@ struct Story {
     let views = try all.map { try $0.readBack() }
     promise(
       "a copied store counts nothing twice and loses nothing",
-      seen: "\(views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }.joined(separator: " | ")) (expected \(gems), \(waterings))",
+      seen:
+        "\(views.map { "\($0.gems) gems, \($0.pots["windowsill"]?.waterings ?? 0) waterings" }.joined(separator: " | ")) (expected \(gems), \(waterings))",
       kept: arrived.allSatisfy(\.self) && views.allSatisfy { $0.gems == gems && $0.pots["windowsill"]?.waterings == waterings })
     return twin
   }

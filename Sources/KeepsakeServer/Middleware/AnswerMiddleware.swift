@@ -47,7 +47,8 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
       logger.error("The disk is full", metadata: ["error": "\(error)"])
       return APIError(
-        HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull, "The server's disk is full; nothing was taken.", retryAfterSeconds: 60)
+        HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull, "The server's disk is full; nothing was taken.",
+        retryAfterSeconds: 60)
     default:
       logger.error("A request failed", metadata: ["error": "\(error)"])
       return APIError(.internalServerError, .server, "The server failed; its log says why.")

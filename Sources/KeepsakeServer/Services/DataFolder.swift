@@ -74,7 +74,8 @@ final class DataFolder: Sendable {
     if let bytes = try PrivateFile.read(file) {
       guard bytes.count == 32 else {
         throw ServerError(
-          .damaged, "\(file.path) should hold 32 bytes and holds \(bytes.count): put it back from a backup, or remove it "
+          .damaged,
+          "\(file.path) should hold 32 bytes and holds \(bytes.count): put it back from a backup, or remove it "
             + "and let every device register again.")
       }
       return bytes

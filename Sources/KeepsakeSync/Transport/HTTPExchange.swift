@@ -81,7 +81,8 @@ final class HTTPExchange: Sendable {
   }
 
   func didComplete(_ error: (any Error)?) {
-    let (continuation, result) = state.withLock { state -> (CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?, Result<HTTPURLResponse, Failure>) in
+    let (continuation, result) = state.withLock {
+      state -> (CheckedContinuation<Result<HTTPURLResponse, Failure>, Never>?, Result<HTTPURLResponse, Failure>) in
       defer { state.continuation = nil }
       if let refusal = state.refusal { return (state.continuation, .failure(.refused(refusal))) }
       if let error { return (state.continuation, .failure(.error(error))) }

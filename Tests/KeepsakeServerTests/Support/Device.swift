@@ -39,11 +39,12 @@ final class Device: Sendable {
   func save(_ bytes: Data, to slot: String, basis: SaveBasis = .everyHead) throws -> VersionID {
     var random = SystemRandomNumberGenerator()
     let id = VersionID(using: &random)
-    try commit(CommitDraft(saves: [
-      SaveDraft(
-        id: id, slot: slot, basis: basis, contents: [ContentHash(of: bytes)], length: bytes.count,
-        savedAtMilliseconds: 1_000)
-    ]), contents: [bytes])
+    try commit(
+      CommitDraft(saves: [
+        SaveDraft(
+          id: id, slot: slot, basis: basis, contents: [ContentHash(of: bytes)], length: bytes.count,
+          savedAtMilliseconds: 1_000)
+      ]), contents: [bytes])
     return id
   }
 

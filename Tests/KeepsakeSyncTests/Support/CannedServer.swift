@@ -138,7 +138,8 @@ final class CannedServer: Sendable {
       received.append(byte)
     }
     let head = String(decoding: received, as: UTF8.self)
-    let length = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+    let length =
+      head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
       .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
     var buffer = [UInt8](repeating: 0, count: 65_536)
     var left = length
