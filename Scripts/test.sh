@@ -14,7 +14,7 @@ Scripts/stage.sh "a game of its own" Scripts/new-game.sh
 extra=$((extra + 1))
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
   Scripts/stage.sh "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
-  Scripts/stage.sh "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake --kills "${KEEPSAKE_KILLS:-40}"
+  Scripts/stage.sh "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake --kills "${KEEPSAKE_KILLS:-200}"
   extra=$((extra + 2))
   skipped=0
 else

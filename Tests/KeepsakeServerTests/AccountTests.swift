@@ -39,7 +39,8 @@ struct AccountTests {
   func oldCode() async throws {
     let now = Mutex<Int64>(1_000_000)
     let clock = Clock(now)
-    try await LiveServer.with(clock: { clock.now.withLock { $0 } }) { server in
+    let time: @Sendable () -> Int64 = { clock.now.withLock { $0 } }
+    try await LiveServer.with(clock: time) { server in
       let (first, _) = try await server.client.register()
       let code = try #require(try await first.call("POST", "/v1/pairing").json["code"] as? String)
       clock.now.withLock { $0 += 600_001 }
@@ -53,7 +54,8 @@ struct AccountTests {
   func guesses() async throws {
     let now = Mutex<Int64>(1_000_000)
     let clock = Clock(now)
-    try await LiveServer.with(clock: { clock.now.withLock { $0 } }) { server in
+    let time: @Sendable () -> Int64 = { clock.now.withLock { $0 } }
+    try await LiveServer.with(clock: time) { server in
       let key = ["Keepsake-App-Key": server.appKey]
       for _ in 0..<10 {
         let wrong = try await server.client.call("POST", "/v1/pairing/join", headers: key, json: #"{"code": "22222222"}"#)
