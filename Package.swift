@@ -136,7 +136,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
-        "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],

@@ -91,7 +91,7 @@ public final class Autosave<Value: Archivable> {
   private func end(by signal: Int32) throws {
     defer {
       isEndRequested = true
-      if case .saveAndEnd = handling { SignalWatch.raise(signal) }
+      if case .saveAndEnd = handling { signals?.raiseWhenAllTook(signal) }
     }
     try saveNow().wait(within: .seconds(5))
     last = nil

@@ -57,6 +57,7 @@ public final class GameData: Sendable {
   private init(store: Store, environment: GameEnvironment) throws {
     url = store.url
     core = GameCore(store: store, environment: environment)
+    try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
     wallet = WalletStore(core: core)

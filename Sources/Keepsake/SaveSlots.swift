@@ -44,7 +44,8 @@ public final class SaveSlots: Sendable {
   @discardableResult
   public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
     let save = GameCore.Save(
-      lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), basis: .everyHead)
+      lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(),
+      alsoReplaces: core.lineages.shown(slot.name))
     return try commit(save).wait()
   }
 
@@ -112,12 +113,13 @@ public final class SaveSlots: Sendable {
   public func resolve<Value: Archivable>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
   ) throws -> Pending<Version> {
-    let basis = SaveBasis.versions(conflict.heads)
-    core.lineages.loaded(conflict.slot, basis)
     let bytes = try Archive.encode(value, writer: core.store.writer.value)
+    // What the game saved while the player was choosing is replaced too: it came from one of the sides.
     return Pending(
       try commit(
-        GameCore.Save(lineage: core.lineages.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata)))
+        GameCore.Save(
+          lineage: core.lineages.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata,
+          alsoReplaces: conflict.heads)))
   }
 
   private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
@@ -139,7 +141,7 @@ public final class SaveSlots: Sendable {
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
   private func waitForCaptures(in slot: String) throws {
-    guard let pending = core.lineages.takePending(in: slot) else { return }
+    guard let pending = core.lineages.pending(in: slot) else { return }
     do {
       _ = try pending.wait()
     } catch {
@@ -154,6 +156,7 @@ public final class SaveSlots: Sendable {
     try core.store.read { transaction in
       try transaction.slots().compactMap { name in
         let view = try Resolution.view(of: name, in: transaction)
+        core.lineages.show(name, view.basis)
         guard let winner = view.winner, let current = try transaction.version(winner.id) else { return nil }
         return SlotSummary(name: name, current: Version(current), isConflicted: view.isConflict)
       }
@@ -167,7 +170,10 @@ public final class SaveSlots: Sendable {
 
   /// The same by name, for tools.
   public func history(of slot: String) throws -> [Version] {
-    try core.store.read { try $0.history(of: slot).map(Version.init) }
+    try core.store.read { transaction in
+      core.lineages.show(slot, try transaction.heads(of: slot))
+      return try transaction.history(of: slot).map(Version.init)
+    }
   }
 
   /// One version as it was saved, whatever stands in the slot now. Changes nothing.
@@ -190,7 +196,7 @@ public final class SaveSlots: Sendable {
     let record = side.version.record
     let save = GameCore.Save(
       lineage: core.lineages.snapshot(slot.name), payload: .contents(record.contents, length: record.length),
-      metadata: record.metadata, basis: .everyHead)
+      metadata: record.metadata, alsoReplaces: core.lineages.shown(slot.name))
     return try commit(save).wait()
   }
 

@@ -152,6 +152,7 @@ package actor SyncService<Store: DeviceStore> {
           // again, and all that it holds is offered.
           facts.caughtUp = false
           try transaction.clearCloudDepths()
+          try DeviceCommit.moved(in: &transaction)
         }
         facts.container = container
         try transaction.setFacts(facts)

@@ -77,6 +77,12 @@ import Testing
     }
     #expect(last.covers.count <= DeviceCommit.maximumUnconnectedCovers + 1)
     #expect(lab.devices[0].storage.outboxCount() == 1)
+    // The same large set of values again and again is one group, however large.
+    let many = (0..<300).map { CellDraft(CellKey(collection: "progress", key: "key \($0)"), .max(.int(1))) }
+    for value in 1...5 {
+      try lab.commit(0, CommitDraft(cells: many.map { CellDraft($0.key, .max(.int(Int64(value)))) }))
+    }
+    #expect(lab.devices[0].storage.outboxCount() <= 2)
     // Connected at last, it sends what stands there; a copy of the last session's beginning is replaced by it.
     let copied = last
     var copy = lab.devices[0]
@@ -90,6 +96,45 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [last.id])
     try lab.settle(1, .started)
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
+  }
+
+  @Test("Who joins a player after having played as a guest, online, sets back what that player has")
+  func guestsWhoJoinAreHumble() throws {
+    let hat = CellKey(collection: "progress", key: "hat")
+    var lab = try Lab(devices: 2)
+    // The player, at home: level 60, a crown, a save.
+    try lab.settle(0)
+    try lab.commit(0, Lab.level(60))
+    try lab.commit(0, CommitDraft(cells: [CellDraft(hat, .set(.string("crown")))]))
+    try lab.save(0, "far", over: .everyHead)
+    try lab.settle(0)
+    let home = lab.cloud
+    // The guest, later, in a container of its own: caught up, then level 1 by a reset, a cap, a longer save.
+    lab.cloud = SimulatedContainer(epoch: 2)
+    try lab.settle(1)
+    try lab.commit(1, Lab.level(3))
+    try lab.commit(1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .reset(.max(.int(1))))]))
+    try lab.commit(1, CommitDraft(cells: [CellDraft(hat, .set(.string("cap")))]))
+    let guest = try lab.save(1, "a longer save that has just begun", over: .everyHead)
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.version(guest.id)?.record.provisional == false)
+    // It joins, as the shell around the engine has it.
+    lab.cloud = home
+    var facts = lab.devices[1].storage.facts()
+    facts.caughtUp = false
+    lab.devices[1].storage.setFacts(facts)
+    try DeviceCommit.moved(in: &lab.devices[1].storage)
+    for index in [1, 0, 1] { try lab.settle(index) }
+    for index in [0, 1] {
+      #expect(lab.level(index) == .max(.int(60)))
+      guard case .latest(_, .string("crown"))? = lab.devices[index].storage.cell(hat)?.value else {
+        Issue.record("device \(index) lost the crown")
+        continue
+      }
+      let view = try Resolution.view(of: "main", in: lab.devices[index].storage)
+      #expect(view.heads.count == 2)
+      #expect(view.heads.map(\.provisional) == [false, true])
+    }
   }
 
   @Test("A store that was copied while it held unsent saves turns them into conflicts with themselves")

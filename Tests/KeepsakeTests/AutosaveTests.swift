@@ -71,6 +71,26 @@ import Darwin
     #expect(try game.saves.load(.main)?.level == 42)
   }
 
+  @Test("a game that is told to end saves every slot that it autosaves, not the first only")
+  func signalsWithTwo() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let first = Autosave(game, to: "first", every: .seconds(3_600)) { World(level: 1) }
+      let second = Autosave(game, to: "second", every: .seconds(3_600)) { World(level: 2) }
+      kill(getpid(), SIGTERM)
+      while true {
+        try first.update()
+        try second.update()
+        usleep(1_000)
+      }
+    }
+    let game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.load(Slot<World>("first"))?.level == 1)
+    #expect(try game.saves.load(Slot<World>("second"))?.level == 2)
+  }
+
   @Test("a game that wants to end by itself is told")
   func continues() async throws {
     let path = device.url.path

@@ -27,6 +27,35 @@ import Testing
     }
   }
 
+  @Test("a new game doesn't replace the long save that arrived while nobody looked")
+  func newGameBesideArrival() throws {
+    let game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.list().isEmpty)
+    try arrive(World(level: 60), in: .main, covers: [], to: game)
+    try game.saves.capture(World(level: 1), to: .main).wait()
+    #expect(try game.saves.conflict(.main)?.sides.count == 2)
+    // Once it was shown, a delete means it too.
+    #expect(try game.saves.list().count == 1)
+    try game.saves.delete(.main)
+    #expect(try game.saves.list().isEmpty)
+  }
+
+  @Test("what is saved while the player chooses a side doesn't ask again")
+  func autosaveWhileChoosing() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<World>("main", resolving: .ask)
+    try game.saves.capture(World(level: 2), to: slot).wait()
+    try arrive(World(level: 60), in: slot, covers: [], to: game)
+    _ = try game.saves.load(slot)
+    let conflict = try #require(try game.saves.conflict(slot))
+    try game.saves.capture(World(level: 3), to: slot).wait()
+    try game.saves.resolve(conflict, with: World(level: 60)).wait()
+    #expect(try game.saves.conflict(slot) == nil)
+    #expect(try game.saves.load(slot)?.level == 60)
+  }
+
   @Test("level 6 here and badges there become one world, and neither side goes back (R21, R24)")
   func merges() throws {
     let game = try device.open()

@@ -96,7 +96,7 @@ actor CloudConnection {
       switch wanted.kind {
       case .transport(let transport, let container, _): try await begin(transport, container)
       case .server(let server):
-        guard let known = try file.read(), known.credentials.url == server.url else { return keepRegistering() }
+        guard let known = try known(at: server) else { return keepRegistering() }
         try await begin(HTTPTransport(known.credentials), known.credentials.container, rebinding: known.isJoining)
         if known.isJoining { try file.write(CloudFile.Contents(credentials: known.credentials)) }
       }
@@ -118,7 +118,13 @@ actor CloudConnection {
       Task { for await item in news { self.heard(item, of: generation) } },
     ]
     core.onCommit { service.committed() }
-    try await service.start(rebinding: rebinding)
+    do {
+      try await service.start(rebinding: rebinding)
+    } catch {
+      // The next try has to begin as this one did: a service that never started doesn't know whether it may rebind.
+      self.service = nil
+      throw error
+    }
   }
 
   private func end() async {
@@ -174,15 +180,12 @@ actor CloudConnection {
   /// The credentials; makes this device known if it isn't yet. Tries once.
   private func register() async throws -> CloudCredentials {
     let server = try server()
-    if let known = try file.read(), known.credentials.url == server.url { return known.credentials }
+    if let known = try known(at: server) { return known.credentials }
     if let registration { return try await registration.value }
     let name = board.wish.deviceName
-    let file = file
     let task = Task {
       do {
-        let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name)
-        try file.write(CloudFile.Contents(credentials: credentials))
-        return credentials
+        return try self.keep(try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name))
       } catch {
         throw GameDataError.translated(error)
       }
@@ -190,6 +193,22 @@ actor CloudConnection {
     registration = task
     defer { registration = nil }
     return try await task.value
+  }
+
+  /// Writes down who this device is, unless it joined a player while it was registering: it must not become one of its own
+  /// again. Looking and writing are one step here, which nothing else of this actor can come between.
+  private func keep(_ fresh: CloudCredentials) throws -> CloudCredentials {
+    if let known = try file.read() { return known.credentials }
+    try file.write(CloudFile.Contents(credentials: fresh))
+    return fresh
+  }
+
+  /// What this device is known by. A server may move, and its address may be written in several ways: the token says who this
+  /// is, and is never given up for a new one.
+  private func known(at server: CloudServer) throws -> CloudFile.Contents? {
+    guard var known = try file.read() else { return nil }
+    known.credentials.url = server.url
+    return known
   }
 
   private func server() throws -> CloudServer {

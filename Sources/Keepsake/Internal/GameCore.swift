@@ -17,8 +17,8 @@ final class GameCore: Sendable {
     var lineage: SlotLineages.Snapshot
     var payload: Payload
     var metadata: SaveMetadata
-    /// Set where it isn't what the lineage says: a delete, a restore, the answer to a conflict.
-    var basis: SaveBasis?
+    /// What it replaces beside what the lineage says: the heads shown before a delete or a restore, the sides of a conflict.
+    var alsoReplaces: [VersionID] = []
 
     var slot: String { lineage.slot }
   }
@@ -50,6 +50,13 @@ final class GameCore: Sendable {
   init(store: Store, environment: GameEnvironment) {
     self.store = store
     self.environment = environment
+  }
+
+  /// What stands in the slots as the game begins is what it may replace without loading it.
+  func showSlots() throws {
+    try store.read { transaction in
+      for slot in try transaction.slots() { lineages.show(slot, try transaction.heads(of: slot)) }
+    }
   }
 
   func onCommit(_ body: @escaping @Sendable () -> Void) { committed.withLock { $0 = body } }
@@ -133,7 +140,7 @@ final class GameCore: Sendable {
       case .contents(let hashes, let bytes): (contents, length) = (hashes, bytes)
       case .tombstone: (contents, length) = ([], 0)
       }
-      let basis = save.basis ?? lineages.basis(of: save.lineage)
+      let basis = lineages.basis(of: save.lineage).joined(with: save.alsoReplaces)
       if case .bytes = save.payload, let same = try unchanged(basis, contents, save, in: transaction) {
         ids.append(same)
         continue

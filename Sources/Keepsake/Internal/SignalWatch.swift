@@ -14,15 +14,23 @@ import Darwin
 final class SignalWatch: Sendable {
   #if os(Windows)
   static func begin() -> SignalWatch? { nil }
-  static func raise(_ signal: Int32) {}
+  func raiseWhenAllTook(_ signal: Int32) {}
   func take() -> Int32? { nil }
   func end() {}
   #else
   private static let watched: [Int32] = [SIGTERM, SIGINT, SIGHUP]
   /// The signal that came; 0 before. All that the handler touches.
   private static let noted = Atomic<Int32>(0)
-  /// How many watches use each signal that is handled here.
-  private static let users = Mutex<[Int32: Int]>([:])
+  private struct Watches {
+    /// How many watches use each signal that is handled here.
+    var users: [Int32: Int] = [:]
+    var live = 0
+    /// Live watches that have seen to the signal.
+    var taken = 0
+    /// The signal that shall end the process once every watch has seen to it.
+    var wanted: Int32?
+  }
+  private static let watches = Mutex(Watches())
 
   private let signals: [Int32]
   private let isTaken = Atomic(false)
@@ -33,9 +41,9 @@ final class SignalWatch: Sendable {
   static func begin() -> SignalWatch? {
     // Made ready here, so that the handler only loads and stores.
     _ = noted.load(ordering: .relaxed)
-    let signals = users.withLock { users in
-      watched.filter { number in
-        if users[number] == nil {
+    let signals = watches.withLock { watches in
+      let signals = watched.filter { number in
+        if watches.users[number] == nil {
           let before = signal(number, handler)
           // Nil stands for the default. Whatever else was there stays.
           guard before == nil else {
@@ -43,9 +51,11 @@ final class SignalWatch: Sendable {
             return false
           }
         }
-        users[number, default: 0] += 1
+        watches.users[number, default: 0] += 1
         return true
       }
+      if !signals.isEmpty { watches.live += 1 }
+      return signals
     }
     return signals.isEmpty ? nil : SignalWatch(signals)
   }
@@ -56,22 +66,42 @@ final class SignalWatch: Sendable {
     guard number != 0, signals.contains(number), !isTaken.exchange(true, ordering: .acquiringAndReleasing) else {
       return nil
     }
+    Self.watches.withLock { $0.taken += 1 }
     return number
+  }
+
+  /// Lets the signal end the process, as soon as every watch has taken it: each may have something to save.
+  func raiseWhenAllTook(_ number: Int32) {
+    Self.watches.withLock { $0.wanted = number }
+    Self.raiseIfDue()
   }
 
   /// Gives back to their defaults the signals that nobody watches any longer.
   func end() {
-    Self.users.withLock { users in
+    let unheard: Int32? = Self.watches.withLock { watches in
       for number in signals {
-        guard let count = users[number] else { continue }
-        users[number] = count > 1 ? count - 1 : nil
+        guard let count = watches.users[number] else { continue }
+        watches.users[number] = count > 1 ? count - 1 : nil
         if count == 1 { signal(number, SIG_DFL) }
       }
+      watches.live -= 1
+      if isTaken.load(ordering: .acquiring) { watches.taken -= 1 }
+      guard watches.live == 0 else { return nil }
+      // The next watch begins anew. A signal that came too late for the last one does what it would have done.
+      let number = Self.noted.exchange(0, ordering: .acquiringAndReleasing)
+      return number != 0 && !isTaken.load(ordering: .acquiring) ? number : nil
     }
+    Self.raiseIfDue()
+    if let unheard { Self.raise(unheard) }
+  }
+
+  private static func raiseIfDue() {
+    let due: Int32? = watches.withLock { $0.taken >= $0.live ? $0.wanted : nil }
+    if let due { raise(due) }
   }
 
   /// Lets a signal do what it would have done.
-  static func raise(_ number: Int32) {
+  private static func raise(_ number: Int32) {
     signal(number, SIG_DFL)
     kill(getpid(), number)
   }

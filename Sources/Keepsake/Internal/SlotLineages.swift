@@ -22,7 +22,11 @@ final class SlotLineages: Sendable {
 
   private struct Lineage {
     var load: UInt64 = 0
-    var loaded: SaveBasis = .everyHead
+    /// Nil before the first load.
+    var loaded: SaveBasis?
+    /// The heads that stood here when the game began, or that it was shown since: what a save of a game that never loaded
+    /// replaces. Never what arrived meanwhile, which nobody has seen.
+    var shown: [VersionID] = []
     var saved: Saved?
     var pending: PendingCommit<GameCore.Committed>?
   }
@@ -39,9 +43,16 @@ final class SlotLineages: Sendable {
   func snapshot(_ slot: String) -> Snapshot {
     lineages.withLock { lineages in
       let lineage = lineages[slot] ?? Lineage()
-      return Snapshot(slot: slot, load: lineage.load, loaded: lineage.loaded)
+      return Snapshot(slot: slot, load: lineage.load, loaded: lineage.loaded ?? .versions(lineage.shown))
     }
   }
+
+  /// The game was shown these heads of the slot.
+  func show(_ slot: String, _ heads: [VersionID]) {
+    lineages.withLock { $0[slot, default: Lineage()].shown = heads }
+  }
+
+  func shown(_ slot: String) -> [VersionID] { lineages.withLock { $0[slot]?.shown ?? [] } }
 
   /// What the capture replaces. Called in the order of the commits, when those before it are decided: a capture that failed
   /// is no basis.
@@ -70,10 +81,5 @@ final class SlotLineages: Sendable {
     lineages.withLock { $0[slot, default: Lineage()].pending = pending }
   }
 
-  func takePending(in slot: String) -> PendingCommit<GameCore.Committed>? {
-    lineages.withLock { lineages in
-      defer { lineages[slot]?.pending = nil }
-      return lineages[slot]?.pending
-    }
-  }
+  func pending(in slot: String) -> PendingCommit<GameCore.Committed>? { lineages.withLock { $0[slot]?.pending } }
 }

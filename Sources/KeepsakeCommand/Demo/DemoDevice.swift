@@ -43,9 +43,9 @@ final class DemoDevice {
     return view
   }
 
-  /// Waits for the wish; nil where the time was over before it came true.
-  func wait(for wish: DemoWish, seconds: Double = 20) throws -> Double? {
-    try tell(.waitFor(wish, seconds: seconds), withinSeconds: Int(seconds) + 30).milliseconds
+  /// Waits for the wish; false where the time was over before it came true.
+  func wait(for wish: DemoWish, seconds: Double = 20) throws -> Bool {
+    try tell(.waitFor(wish, seconds: seconds), withinSeconds: Int(seconds) + 30).cameTrue == true
   }
 
   /// Lets the device save without pause, kills it in the middle after about this time, and says what it last acknowledged.

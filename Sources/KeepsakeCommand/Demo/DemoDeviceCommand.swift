@@ -47,7 +47,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .earn(let gems): try game.wallet.earn(gems, .gems, for: "a quest")
     case .spend(let gems, let thing): try game.wallet.spend(gems, .gems, for: thing)
     case .sendNow: try await game.cloud.sendNow()
-    case .waitFor(let wish, let seconds): reply.milliseconds = try await wait(for: wish, seconds: seconds, garden)
+    case .waitFor(let wish, let seconds): reply.cameTrue = try await wait(for: wish, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()
     case .saveWithoutPause: break
     case .quit: try game.close(within: .seconds(5))
@@ -55,15 +55,15 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     return reply
   }
 
-  /// Looks every few milliseconds; nil where the time is over first.
-  private func wait(for wish: DemoWish, seconds: Double, _ garden: FlowerGarden) async throws -> Double? {
+  /// Looks every few milliseconds; false where the time is over first.
+  private func wait(for wish: DemoWish, seconds: Double, _ garden: FlowerGarden) async throws -> Bool {
     let clock = ContinuousClock()
     let start = clock.now
     while start.duration(to: clock.now) < .seconds(seconds) {
-      if try garden.sees(wish) { return start.duration(to: clock.now) / .milliseconds(1) }
+      if try garden.sees(wish) { return true }
       try await Task.sleep(for: .milliseconds(2))
     }
-    return nil
+    return false
   }
 
   private func saveWithoutPause(_ garden: FlowerGarden) async throws -> Never {

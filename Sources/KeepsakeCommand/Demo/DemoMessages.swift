@@ -41,8 +41,8 @@ struct DemoReply: Codable {
   var refused: String?
   var view: GardenView?
   var code: String?
-  /// How long a wait took.
-  var milliseconds: Double?
+  /// Whether what was waited for came true in time.
+  var cameTrue: Bool?
   /// The number that `saveWithoutPause` has just had acknowledged.
   var acknowledged: Int?
 }

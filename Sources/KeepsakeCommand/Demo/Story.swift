@@ -17,6 +17,11 @@ struct Story {
   /// Tells a line to whoever watches.
   let tell: (String) -> Void
   private(set) var promises: [Promise] = []
+  /// What the story has made by now, and every device has to show in the end: counted here, not read from a device.
+  private var flowers: Set<String> = []
+  private var waterings = 0
+  private var gems: Int64 = 0
+  private var journal = 0
 
   init(folder: URL, server: URL, appKey: String, tell: @escaping (String) -> Void) {
     self.folder = folder
@@ -54,26 +59,30 @@ struct Story {
     try phone.tell(.claimStarterGift(gems: 100))
     try phone.tell(.plant(pot: "windowsill", flower: "tulip"))
     try phone.tell(.sendNow)
+    flowers = ["tulip", "rose"]
+    gems = 100
     tell("  The phone registers, claims its 100 starter gems and plants a tulip on the windowsill.")
 
     guard let code = try phone.tell(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
     try tablet.tell(.connect(url: server, appKey: appKey))
     try tablet.tell(.join(code: code))
     let joined = try tablet.wait(for: .flower("tulip", inPot: "windowsill"))
-    tell("  The tablet joins with the code \(code)\(joined.map { " and has the tulip after \(Self.milliseconds($0))" } ?? "").")
+    tell("  The tablet joins with the code \(code)\(joined ? " and has the tulip" : "").")
 
+    let planting = ContinuousClock.now
     try phone.tell(.plant(pot: "windowsill", flower: "rose"))
-    let took = try tablet.wait(for: .flower("rose", inPot: "windowsill"))
+    let arrived = try tablet.wait(for: .flower("rose", inPot: "windowsill"))
     promise(
       "what is planted on one device is seen on the other",
-      seen: took.map { "a rose from the phone on the tablet after \(Self.milliseconds($0))" } ?? "no rose within 20 s",
-      kept: joined != nil && took != nil)
+      seen: arrived
+        ? "a rose on the tablet \(Self.milliseconds(since: planting)) after the phone began to plant it" : "no rose within 20 s",
+      kept: joined && arrived)
   }
 
   private mutating func playOffline(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
     tell("\n2. Airplane mode on both")
     // Rights to spend are handed out beforehand: both devices need some while they can still ask for them.
-    let handedOut = try [phone, tablet].allSatisfy { try $0.wait(for: .spendableGems(atLeast: 40)) != nil }
+    let handedOut = try [phone, tablet].allSatisfy { try $0.wait(for: .spendableGems(atLeast: 40)) }
     try phone.tell(.airplaneMode(true))
     try tablet.tell(.airplaneMode(true))
     try phone.tell(.reachLevel(6))
@@ -82,7 +91,7 @@ struct Story {
     try tablet.tell(.unlock(seed: "cactus"))
     tell("  The phone reaches level 6 and unlocks orchid and lily; the tablet, later, level 2 and cactus.")
 
-    let before = try phone.readBack().gems
+    let before = gems
     var spent: Int64 = 0
     var refusals: [String] = []
     for device in [phone, tablet] {
@@ -103,8 +112,9 @@ struct Story {
     try tablet.tell(.airplaneMode(false))
     try tablet.tell(.sendNow)
     tell("  Both are online again, the phone first.")
-    let level = try [phone, tablet].map { try $0.wait(for: .level(atLeast: 6)) != nil }
-    let gems = try [phone, tablet].map { try $0.wait(for: .gems(total: before - spent)) != nil }
+    gems -= spent
+    let level = try [phone, tablet].map { try $0.wait(for: .level(atLeast: 6)) }
+    let gems = try [phone, tablet].map { try $0.wait(for: .gems(total: before - spent)) }
     let views = try [phone, tablet].map { try $0.readBack() }
 
     promise(
@@ -127,7 +137,6 @@ struct Story {
 
   private mutating func samePot(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
     tell("\n3. The same pot changed on both")
-    let before = try phone.readBack().pots["windowsill"]
     try phone.tell(.airplaneMode(true))
     try tablet.tell(.airplaneMode(true))
     try phone.tell(.plant(pot: "windowsill", flower: "violet"))
@@ -138,8 +147,9 @@ struct Story {
       try device.tell(.airplaneMode(false))
       try device.tell(.sendNow)
     }
-    let expected = (before?.waterings ?? 0) + 5
-    let merged = try [phone, tablet].map { try $0.wait(for: .waterings(expected, ofPot: "windowsill")) != nil }
+    flowers.formUnion(["violet", "daisy"])
+    let expected = 5
+    let merged = try [phone, tablet].map { try $0.wait(for: .waterings(expected, ofPot: "windowsill")) }
     let pots = try [phone, tablet].map { try $0.readBack().pots["windowsill"] }
     promise(
       "both versions are kept",
@@ -149,11 +159,12 @@ struct Story {
       "they are merged field by field",
       seen: pots.map { "\(($0?.flowers ?? []).joined(separator: ", ")), watered \($0?.waterings ?? 0) times" }.joined(separator: " | "),
       kept: merged.allSatisfy(\.self)
-        && pots.allSatisfy { Set($0?.flowers ?? []).isSuperset(of: ["violet", "daisy", "rose", "tulip"]) && $0?.waterings == expected })
+        && pots.allSatisfy { Set($0?.flowers ?? []) == flowers && $0?.waterings == expected })
 
     try tablet.tell(.water(pot: "windowsill", times: 1))
     try tablet.tell(.sendNow)
-    let settled = try [phone, tablet].map { try $0.wait(for: .waterings(expected + 1, ofPot: "windowsill")) != nil }
+    waterings = expected + 1
+    let settled = try [phone, tablet].map { try $0.wait(for: .waterings(expected + 1, ofPot: "windowsill")) }
     let heads = try [phone, tablet].map { try $0.readBack().pots["windowsill"]?.heads ?? 0 }
     promise(
       "the next save settles the conflict",
@@ -172,6 +183,7 @@ struct Story {
       let found = try phone.readBack().journal
       if found < last { worst = "acknowledged \(last), found \(found)" }
     }
+    journal = last
     tell("  The phone was killed with SIGKILL \(kills) times while it saved without pause, \(last) saves in all.")
     promise(
       "what was acknowledged survives SIGKILL",
@@ -184,7 +196,6 @@ struct Story {
   private mutating func copyThePhone(_ phone: DemoDevice, _ tablet: DemoDevice) throws -> DemoDevice {
     tell("\n5. The phone's store copied to a second phone")
     try phone.tell(.sendNow)
-    let before = try phone.readBack()
     try phone.quit()
     let copy = folder.appending(path: "second phone")
     try FileManager.default.copyItem(at: phone.store, to: copy)
@@ -201,11 +212,11 @@ struct Story {
       try device.tell(.airplaneMode(false))
       try device.tell(.sendNow)
     }
-    let gems = before.gems + 2 * 10 - 2 * 5
-    let waterings = (before.pots["windowsill"]?.waterings ?? 0) + 2
+    gems += 2 * 10 - 2 * 5
+    waterings += 2
     let all = [phone, twin, tablet]
     let arrived = try all.map {
-      try $0.wait(for: .gems(total: gems)) != nil && $0.wait(for: .waterings(waterings, ofPot: "windowsill")) != nil
+      try $0.wait(for: .gems(total: gems)) && $0.wait(for: .waterings(waterings, ofPot: "windowsill"))
     }
     let views = try all.map { try $0.readBack() }
     promise(
@@ -224,20 +235,30 @@ struct Story {
     let expected = try first.readBack().shared
     let fresh = try device("laptop")
     try fresh.tell(.connect(url: server, appKey: appKey))
+    let joining = ContinuousClock.now
     try fresh.tell(.join(code: code))
-    let took = try fresh.wait(for: .everything(expected))
+    let arrived = try fresh.wait(for: .everything(expected))
     promise(
       "a fresh device pairs and has everything",
-      seen: took.map { "all of it after \(Self.milliseconds($0))" } ?? "not all of it within 20 s",
-      kept: took != nil)
+      seen: arrived ? "all of it \(Self.milliseconds(since: joining)) after it gave the code" : "not all of it within 20 s",
+      kept: arrived)
     let views = try (others + [fresh]).map { try $0.readBack().shared }
+    let right = views.filter(showsTheStory).count
     promise(
-      "all devices show the same",
-      seen: views.allSatisfy { $0 == expected } ? "\(views.count) devices, one garden" : "the devices differ",
-      kept: views.allSatisfy { $0 == expected })
+      "all devices show the same, and all that the story made",
+      seen: "\(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) seeds, \(flowers.count) flowers",
+      kept: right == views.count && views.allSatisfy { $0 == expected })
     try fresh.quit()
   }
 
-  private static func milliseconds(_ value: Double) -> String { "\(Int(value.rounded())) ms" }
+  /// Whether a device shows what was done on all of them, whatever the others show.
+  private func showsTheStory(_ view: GardenView) -> Bool {
+    view.level == 6 && view.seeds == ["cactus", "lily", "orchid"] && view.gems == gems && view.journal >= journal
+      && Set(view.pots["windowsill"]?.flowers ?? []) == flowers && view.pots["windowsill"]?.waterings == waterings
+  }
+
+  private static func milliseconds(since start: ContinuousClock.Instant) -> String {
+    "\(Int((start.duration(to: .now) / .milliseconds(1)).rounded())) ms"
+  }
 }
 #endif

@@ -218,9 +218,11 @@ extension DeviceEngine {
   /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
   /// made while it was open, sent what was replaced here before it ever left.
   private func sayCovered(_ record: VersionRecord, in storage: inout some DeviceStorage) throws {
+    let waiting = Set(try storage.outbox(limit: storage.outboxCount()).flatMap(\.versions))
     for id in try lineage(of: record.slot, in: storage) {
-      guard let later = try storage.version(id), !later.neverLeft else { continue }
-      if later.record.covers.contains(record.id) { return }
+      guard let later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
+      // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
+      if later.acknowledged ? !later.neverLeft : waiting.contains(id) { return }
     }
     guard let id = try storage.heads(of: record.slot).first, var head = try storage.version(id) else { return }
     head.record.covers = (head.record.covers + [record.id]).sorted()

@@ -4,6 +4,14 @@ package enum SaveBasis: Hashable, Sendable {
   case versions([VersionID])
   /// All that the slot list showed: for a new game over a slot, a delete, a restore from history.
   case everyHead
+
+  /// This, and these versions too.
+  package func joined(with others: [VersionID]) -> SaveBasis {
+    switch self {
+    case .versions(let ids): .versions(Set(ids).union(others).sorted())
+    case .everyHead: self
+    }
+  }
 }
 
 /// One save, before it is known which versions it covers.
@@ -163,6 +171,34 @@ package enum DeviceCommit {
     }
   }
 
+  /// To be run when what a store holds joins another player's container: to that container it is what a fresh install wrote
+  /// before it first heard from its cloud, whatever it was to the one before.
+  ///
+  /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.
+  package static func moved(in storage: inout some DeviceStorage) throws {
+    func humbled(_ update: CellUpdate) -> CellUpdate {
+      var update = update
+      update.state.generation = 0
+      if case .latest(var stamp, let value) = update.state.value {
+        stamp.caughtUp = false
+        update.state.value = .latest(stamp, value)
+      }
+      return update
+    }
+    for cell in try storage.cells(in: nil) { try storage.setCell(humbled(cell)) }
+    for var group in try storage.outbox(limit: storage.outboxCount()) {
+      group.cells = group.cells.map(humbled)
+      try storage.updateOutbox(group)
+    }
+    for slot in try storage.slots() {
+      for id in try storage.heads(of: slot) {
+        guard var version = try storage.version(id), !version.record.provisional else { continue }
+        version.record.provisional = true
+        try storage.putVersion(version)
+      }
+    }
+  }
+
   // MARK: Saves
 
   private static func add(
@@ -251,14 +287,18 @@ extension OutboxGroup {
     return true
   }
 
-  /// Both as one group, under this one's id; nil if that would be too much.
+  /// Both as one group, under this one's id; nil if that would be too much. A group that is large already takes what doesn't
+  /// make it larger: the same values again.
   func merged(with later: OutboxGroup) -> OutboxGroup? {
-    guard cells.count + later.cells.count <= DeviceCommit.maximumGroupCells,
+    let joined = CellUpdate.joined(cells, later.cells)
+    let size = joined.reduce(0) { $0 + $1.size }
+    let before = max(cells.reduce(0) { $0 + $1.size }, later.cells.reduce(0) { $0 + $1.size })
+    guard joined.count <= max(DeviceCommit.maximumGroupCells, cells.count, later.cells.count),
       versions.count + later.versions.count <= DeviceCommit.maximumGroupVersions,
-      cells.reduce(0, { $0 + $1.size }) + later.cells.reduce(0, { $0 + $1.size }) <= DeviceCommit.maximumGroupBytes
+      size <= max(DeviceCommit.maximumGroupBytes, before)
     else { return nil }
     var merged = self
-    merged.cells = CellUpdate.joined(cells, later.cells)
+    merged.cells = joined
     merged.versions += later.versions
     return merged
   }

@@ -5,15 +5,18 @@ import Foundation
 struct ContentFiles: Sendable {
   let folder: URL
 
-  /// A file's place and size, from the name that the database knows it by.
-  func file(named name: String) throws -> KeptContent.Bytes {
+  /// A file's place and size, from the name that the database knows it by; nil if it is gone, as after a restore of the
+  /// database alone.
+  func file(named name: String) throws -> KeptContent.Bytes? {
     let url = folder.appendingPathComponent(name)
     do {
       let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
       guard let size = attributes[.size] as? NSNumber else { throw CocoaError(.fileReadUnknown) }
       return .file(url, count: size.intValue)
+    } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
+      return nil
     } catch {
-      throw ServerError(.damaged, "The content file \(url.path) is missing.", cause: error)
+      throw ServerError(.inputOutput, "The content file \(url.path) can't be read.", cause: error)
     }
   }
 

@@ -103,7 +103,16 @@ struct SQLiteContainer: CloudContainer {
   // MARK: Contents
 
   func hasContent(_ hash: ContentHash) throws -> Bool {
-    try row("SELECT 1 FROM content WHERE container = ? AND hash = ?", [id, hash.bytes]) != nil
+    let found = try row("SELECT file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+    guard let found else { return false }
+    // A file that is gone is a content that isn't here: some device still has it, and sends it again.
+    guard let name = found[0] as String? else { return true }
+    return try files.file(named: name) != nil
+  }
+
+  /// Makes room for a content whose file is gone.
+  private func forgetLost(_ hash: ContentHash) throws {
+    if try !hasContent(hash) { try run("DELETE FROM content WHERE container = ? AND hash = ?", [id, hash.bytes]) }
   }
 
   func content(_ hash: ContentHash) throws -> EncodedContent? {
@@ -118,7 +127,8 @@ struct SQLiteContainer: CloudContainer {
     guard let found else { return nil }
     let bytes: KeptContent.Bytes
     if let name = found[3] as String? {
-      bytes = try files.file(named: name)
+      guard let file = try files.file(named: name) else { return nil }
+      bytes = file
     } else {
       bytes = .memory(found[2] as Data? ?? Data())
     }
@@ -127,6 +137,7 @@ struct SQLiteContainer: CloudContainer {
   }
 
   mutating func putContent(_ content: EncodedContent) throws {
+    try forgetLost(content.hash)
     try run(
       "INSERT OR IGNORE INTO content (container, hash, length, base, bytes) VALUES (?, ?, ?, ?, ?)",
       [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes])
@@ -139,6 +150,7 @@ struct SQLiteContainer: CloudContainer {
 
   /// Keeps a content whose bytes lie in a file; false if it was here already.
   mutating func putContent(_ content: KeptContent, fileName: String) throws -> Bool {
+    try forgetLost(content.hash)
     try run(
       "INSERT OR IGNORE INTO content (container, hash, length, base, file) VALUES (?, ?, ?, ?, ?)",
       [id, content.hash.bytes, content.length, content.base?.bytes, fileName])

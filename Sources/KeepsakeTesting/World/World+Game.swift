@@ -230,7 +230,10 @@ extension World {
     devices[index].online.toggle()
     if !devices[index].online { report.statistics.partitions += 1 }
     trace(26, UInt64(index), words: "device \(index) is \(devices[index].online ? "online" : "offline")")
-    if devices[index].online, random.once(in: 2) { step(index, .started) }
+    guard devices[index].online else { return }
+    let isNew = devices[index].storage.facts().container == nil
+    devices[index].storage.connect()
+    if isNew || random.once(in: 2) { step(index, .started) }
   }
 
   /// The player's backup tool, or a synced folder, gives a second machine the same store.
@@ -248,6 +251,8 @@ extension World {
     report.statistics.rollbacks += 1
     trace(28, UInt64(index), words: "device \(index) is set back")
     for number in devices[index].journal.dropFirst(backup.writes) {
+      // What the cloud has comes back from there.
+      if case .version(let id) = model.writes[number].write, cloud.version(id) != nil || cloud.isCovered(id) { continue }
       model.writes[number].mayBeGone = true
       switch model.writes[number].write {
       case .version(let id): model.versions[id]?.mayBeGone = true

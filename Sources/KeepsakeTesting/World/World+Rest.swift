@@ -18,6 +18,9 @@ extension World {
     queue.removeAll { if case .action = $0.happening { true } else { false } }
     for index in devices.indices {
       devices[index].online = true
+      guard devices[index].storage.facts().container == nil else { continue }
+      devices[index].storage.connect()
+      step(index, .started)
     }
     var rounds = 0
     var before: [UInt64] = []

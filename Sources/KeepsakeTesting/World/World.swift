@@ -207,12 +207,13 @@ package final class World {
       violation("device \(index) can't be opened: \(error)")
     }
     trace(1, UInt64(index), devices[index].writer.value, words: "device \(index) opens as \(devices[index].writer)")
-    devices[index].storage.connect()
+    if devices[index].online { devices[index].storage.connect() }
     step(index, .started)
   }
 
   func step(_ index: Int, _ event: EngineEvent) {
-    guard var engine = devices[index].engine else { return }
+    // A game without a cloud has no engine running; what it commits is the same.
+    guard var engine = devices[index].engine, devices[index].storage.facts().container != nil else { return }
     let crash = drawCrash()
     let before = crash == .beforeCommit ? devices[index].storage : nil
     let effects: [EngineEffect]

@@ -19,6 +19,8 @@ struct LiveServer: Sendable {
     change: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LiveServer {
     var configuration = ServerConfiguration(data: data, port: port, appKeys: appKeys)
+    // However slow the machine is, a stop that takes its time is no failure.
+    configuration.stopSeconds = 120
     change(&configuration)
     if let clock { configuration.clock = clock }
     var logger = Logger(label: "keepsake.test")
