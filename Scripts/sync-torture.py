@@ -226,10 +226,14 @@ def main():
     parser.add_argument("--largest", type=int, default=1 << 20, help="leave larger saves out")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
+    parser.add_argument("--skip-without-corpus", action="store_true", help="without real saves say so and succeed")
     arguments = parser.parse_args()
     if not arguments.corpus:
-        print("skipped: KEEPSAKE_CORPUS is not set")
-        return 0
+        if arguments.skip_without_corpus:
+            print("skipped: KEEPSAKE_CORPUS is not set")
+            return 0
+        print("set KEEPSAKE_CORPUS, or give --corpus: a folder of real saves", file=sys.stderr)
+        return 1
     arguments.keepsake = os.path.abspath(arguments.keepsake)
     root = tempfile.mkdtemp(prefix="keepsake-torture-")
     say = (lambda _: None) if arguments.json else (lambda text: print(text, flush=True))

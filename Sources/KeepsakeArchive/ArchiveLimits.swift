@@ -4,7 +4,7 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var archiveBytes = 256 << 20
   /// Nested collections, enums and hand-written values. Each level takes a few stack frames, in a debug build about
   /// 2 KiB, and a secondary thread has 512 KiB on some platforms.
-  public var depth = 160
+  public var depth = 128
   /// Objects with an identity. Each costs a table entry before its first field is read.
   public var objects = 16 << 20
   /// Bytes of one string or data value.
@@ -24,6 +24,9 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
   /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
   static let describedLevels = 4
+  /// How many types one within the other are compared with the program's; what lies deeper is read field by field. Real
+  /// games have some dozens, an altered archive could have each of its types lead to the next.
+  static let comparedLevels = 256
   /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
   @usableFromInline static let reservedElements = 1 << 16

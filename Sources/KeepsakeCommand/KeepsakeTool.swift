@@ -1,5 +1,12 @@
 #if Cloud
 import ArgumentParser
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// The command `keepsake`.
 @main
@@ -9,8 +16,8 @@ struct KeepsakeTool: AsyncParsableCommand {
     abstract: "Saves that never go backwards: run a cloud, sync a folder, look inside.",
     discussion: """
       Commands that print an answer take --json. Exit codes are those of sysexits.h: 64 wrong usage, 65 damaged or unknown \
-      input, 66 not found, 69 the cloud can't be reached, 74 the disk refused, 75 in use, 77 not allowed, 78 from a newer \
-      version.
+      input, 66 not found, 69 the cloud can't be reached, 74 the disk refused, 75 in use or stopped early, 77 not allowed, 78 \
+      from a newer version.
 
       Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
       """,
@@ -19,13 +26,32 @@ struct KeepsakeTool: AsyncParsableCommand {
       DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, HistoryCommand.self, RestoreCommand.self,
       DemoDeviceCommand.self,
     ])
+
+  static func main() async {
+    // Whoever reads the output, or is spoken to through a pipe, may go at any time: that is an error of one write then, and
+    // not the end of a sync or of a server.
+    signal(SIGPIPE, SIG_IGN)
+    await self.main(nil)
+  }
 }
 #else
+import Foundation
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Stands in for the command in a build without the packages that it needs.
 @main
 struct KeepsakeTool {
   static func main() {
-    print("This build is without the command. Build it with the trait Cloud: swift run --traits Cloud keepsake")
+    let hint = "This build is without the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
+    FileHandle.standardError.write(Data(hint.utf8))
+    // Wrong usage, as <sysexits.h> has it.
+    exit(64)
   }
 }
 #endif

@@ -31,7 +31,8 @@ package enum AtomicFile {
     let folder = url.deletingLastPathComponent().path
     // Beside the file, since a rename is atomic only within one file system. The name says whose it is, so that a file left
     // behind by a crash is recognized; a process writes each name from one thread at a time or the later rename wins.
-    let temporary = folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self) + ".\(getpid()).\(uniqueNumber()).partial"
+    let temporary =
+      folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self) + ".\(getpid()).\(uniqueNumber()).partial"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
     guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "creating a file beside \(path)") }
     do {

@@ -41,6 +41,8 @@ enum Old {
   @Archivable struct Empty {}
   @Archivable struct Holder { var empty = Empty(), after = 5 }
   @Archivable struct Keyed { var text = "t", number = 4 }
+  @Archivable struct Bond { var to: Person?, weight = 1 }
+  @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
 }
 
 enum New {
@@ -82,6 +84,8 @@ enum New {
   @Archivable struct Strict { var name: String, missing: Int }
   @Archivable(version: 2) struct Second { var x = 1 }
   @Archivable struct First { var x = 1 }
+  @Archivable struct Bond { var since = 7, weight = 0, to: Person? }
+  @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
 }
 
 /// Written by hand: calls its normal initialiser and applies what was saved.
@@ -246,6 +250,16 @@ struct HandKeyed: Archivable {
     copy.level.linked = nil
     lonely.linked = nil
     level.linked = nil
+  }
+
+  @Test func aChangedStructThatHoldsReferencesKeepsItsFields() throws {
+    let person = Old.Person()
+    person.bonds = [Old.Bond(to: person, weight: 5), Old.Bond(to: nil, weight: 6)]
+    let copy = try Archive.decode(New.Person.self, from: Archive.encode(person))
+    #expect(copy.bonds.map(\.weight) == [5, 6] && copy.bonds.map(\.since) == [7, 7])
+    #expect(copy.bonds.first?.to === copy && copy.bonds.last?.to == nil)
+    person.bonds = []
+    copy.bonds = []
   }
 
   @Test func handWrittenAndGeneratedTypesReadEachOther() throws {

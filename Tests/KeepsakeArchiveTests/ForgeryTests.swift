@@ -25,12 +25,14 @@ private struct Twigs: Archivable {
     return bytes
   }
 
-  private func string(_ text: String) -> [UInt8] { varint(text.utf8.count) + Array(text.utf8) }
+  private func join(_ parts: [UInt8]...) -> [UInt8] { Array(parts.joined()) }
+
+  private func string(_ text: String) -> [UInt8] { join(varint(text.utf8.count), Array(text.utf8)) }
 
   /// A type without what its kind adds.
-  private func type(_ kind: TypeKind, _ name: String) -> [UInt8] { [kind.rawValue] + string(name) + varint(1) }
+  private func type(_ kind: TypeKind, _ name: String) -> [UInt8] { join([kind.rawValue], string(name), varint(1)) }
 
-  private func named(_ index: Int) -> [UInt8] { [WireCode.named.rawValue] + varint(index) }
+  private func named(_ index: Int) -> [UInt8] { join([WireCode.named.rawValue], varint(index)) }
 
   private func archive(types: [[UInt8]], root: [UInt8], keys: [String] = [], wires: [[UInt8]] = [], value: [UInt8]) -> Data {
     var bytes: [UInt8] = ArchiveLayout.magic
@@ -56,13 +58,13 @@ private struct Twigs: Archivable {
 
   /// A field of a hand-written value.
   private func keyed(_ key: Int, _ wire: Int, length: UInt8, _ value: [UInt8] = []) -> [UInt8] {
-    varint(key + 1) + varint(wire) + [length, 0, 0, 0] + value
+    join(varint(key + 1), varint(wire), [length, 0, 0, 0], value)
   }
 
   @Test func valuesThatReachIntoEachOtherAreDamageAndTakeNoTime() throws {
-    let pairs = (0..<8).flatMap { _ in keyed(0, 0, length: 0) + keyed(1, 0, length: 0) }
+    let pairs = (0..<8).flatMap { _ in join(keyed(0, 0, length: 0), keyed(1, 0, length: 0)) }
     let bytes = archive(
-      types: [type(.keyedValue, "Twigs")], root: named(0), keys: ["a", "b"], wires: [named(0)], value: pairs + varint(0))
+      types: [type(.keyedValue, "Twigs")], root: named(0), keys: ["a", "b"], wires: [named(0)], value: join(pairs, varint(0)))
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(Twigs.self, from: bytes) }
     #expect(error?.code == .damaged)
   }
@@ -72,13 +74,13 @@ private struct Twigs: Archivable {
       archive(
         types: [type(.keyedValue, "HandKeyed")], root: named(0), keys: ["text", "number"],
         wires: [[WireCode.string.rawValue], [WireCode.int64.rawValue]],
-        value: keyed(0, 0, length: 2, string("a")) + keyed(1, 1, length: length, number) + varint(0))
+        value: join(keyed(0, 0, length: 2, string("a")), keyed(1, 1, length: length, number), varint(0)))
     }
     let whole = bytes(1, varint(8))
     #expect(try Archive.decode(HandKeyed.self, from: whole).number == 4)
     #expect(try Archive.decode(Old.Keyed.self, from: whole).number == 4)
     // Too short: the number would be the end of the list. Too long: a byte that belongs to nothing.
-    for wrong in [bytes(0, []), bytes(2, varint(8) + [0])] {
+    for wrong in [bytes(0, []), bytes(2, join(varint(8), [0]))] {
       let byKey = #expect(throws: ArchiveError.self) { try Archive.decode(HandKeyed.self, from: wrong) }
       #expect(byKey?.code == .damaged)
       let generated = #expect(throws: ArchiveError.self) { try Archive.decode(Old.Keyed.self, from: wrong) }
@@ -87,21 +89,19 @@ private struct Twigs: Archivable {
   }
 
   @Test func onlyFieldsOfClassesMayStandInTheReferencesSection() throws {
-    func fields(flags: UInt8) -> [UInt8] { varint(1) + string("number") + [flags, WireCode.int64.rawValue] }
-    func bytes(_ entry: [UInt8], root: [UInt8], value: [UInt8]) -> Data { archive(types: [entry], root: root, value: value) }
-    let structure = { (flags: UInt8) in
-      bytes(self.type(.structure, "S") + fields(flags: flags), root: self.named(0), value: self.varint(2))
+    func fields(_ flags: UInt8) -> [UInt8] { join(varint(1), string("number"), [flags, WireCode.int64.rawValue]) }
+    func structure(_ flags: UInt8) -> Data {
+      archive(types: [join(type(.structure, "S"), fields(flags))], root: named(0), value: varint(2))
     }
-    let payload = { (flags: UInt8) in
-      bytes(
-        self.type(.enumeration, "E") + self.varint(1) + self.string("one") + fields(flags: flags), root: self.named(0),
-        value: self.varint(0) + self.varint(2))
+    func payload(_ flags: UInt8) -> Data {
+      archive(
+        types: [join(type(.enumeration, "E"), varint(1), string("one"), fields(flags))], root: named(0),
+        value: join(varint(0), varint(2)))
     }
-    let object = { (flags: UInt8) in
-      bytes(self.type(.object, "C") + fields(flags: flags), root: [WireCode.int64.rawValue], value: self.varint(2))
+    func object(_ flags: UInt8) -> Data {
+      archive(types: [join(type(.object, "C"), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
     }
-    for make in [structure, payload, object] { _ = try ArchiveInspection(of: make(0)) }
-    _ = try ArchiveInspection(of: object(1))
+    for good in [structure(0), payload(0), object(0), object(1)] { _ = try ArchiveInspection(of: good) }
     for bad in [structure(1), payload(1), object(2)] {
       let error = #expect(throws: ArchiveError.self) { try ArchiveInspection(of: bad) }
       #expect(error?.code == .damaged && error?.message.contains("flags") == true)
@@ -111,12 +111,13 @@ private struct Twigs: Archivable {
   @Test func aLongChainOfTypesFitsOnASmallStack() throws {
     let count = ArchiveLimits.standard.types
     // Each type is `Deep`, but for the next type in its payload; the last leads to itself.
-    let types = (0..<count).map { index in
-      type(.enumeration, "Deep") + varint(2) + string("end") + varint(0) + string("more") + varint(1) + string("0") + [0]
-        + named(min(index + 1, count - 1))
+    let types = (0..<count).map { (index: Int) -> [UInt8] in
+      let end = join(string("end"), varint(0))
+      let more = join(string("more"), varint(1), string("0"), [0], named(min(index + 1, count - 1)))
+      return join(type(.enumeration, "Deep"), varint(2), end, more)
     }
     func bytes(levels: Int) -> Data {
-      archive(types: types, root: named(0), value: (0..<levels).flatMap { _ in varint(1) } + varint(0))
+      archive(types: types, root: named(0), value: join([UInt8](repeating: varint(1)[0], count: levels), varint(0)))
     }
     let samples = [bytes(levels: 0), bytes(levels: 3)]
     nonisolated(unsafe) var results: [String] = []

@@ -3,6 +3,13 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 @testable import KeepsakeCommand
 
@@ -72,6 +79,35 @@ import Testing
       }
     }
     #expect(failure?.kind == kind, "\(name): \(failure?.message ?? "")")
+  }
+
+  @Test("a device or a pipe is refused, and doesn't hold the command or fill the memory")
+  func noPlainFile() throws {
+    let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-pipe-\(UUID().uuidString)").path
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // A pipe of a test that stays behind harms nobody.
+    defer { try? FileManager.default.removeItem(atPath: pipe) }
+    for path in [pipe, "/dev/zero"] {
+      let failure = #expect(throws: CommandFailure.self) { _ = try InspectCommand.look(at: path) }
+      #expect(failure?.kind == .data, "\(path)")
+    }
+  }
+
+  @Test("an answer that JSON can't hold is a failure, and not an answer")
+  func noJSON() {
+    struct Unspeakable: Encodable {
+      func encode(to encoder: any Encoder) throws { throw Crash() }
+    }
+    let failure = #expect(throws: CommandFailure.self) { try Output.document(Unspeakable()) }
+    #expect(failure?.kind == .software)
+  }
+
+  @Test("who looked into a damaged store in vain isn't told to look into it")
+  func advice() {
+    let failure = CommandFailure(StoreError(.damaged, "x"))
+    #expect(failure.next != nil)
+    #expect(failure.withoutInspectAdvice.next == nil)
+    #expect(CommandFailure(StoreError(.inUse, "x")).withoutInspectAdvice.next != nil)
   }
 
   @Test("every failure has the exit code that scripts rely on")

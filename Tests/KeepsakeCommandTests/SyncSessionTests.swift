@@ -126,6 +126,91 @@ import Testing
     }
   }
 
+  @Test("a folder that isn't there, or is another one, doesn't delete every save")
+  func otherFolder() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server, stateElsewhere: true)
+      try folder.write("hundred hours", to: "a")
+      try await folder.sync()
+      let id = try folder.ids()
+      #expect(id.state != nil && id.state == id.folder)
+
+      // As the mount point of a stick that isn't mounted.
+      try folder.takeAway()
+      #expect(await Self.failure(of: folder) == .noInput)
+      try folder.write("of another game", to: "b")
+      try FileManager.default.createDirectory(at: folder.reserved, withIntermediateDirectories: true)
+      try Data("another".utf8).write(to: folder.reserved.appendingPathComponent("folder"))
+      #expect(await Self.failure(of: folder) == .noInput)
+      let versions = try StoreReader.open(at: folder.state).read { transaction in
+        try transaction.slots().flatMap { try transaction.history(of: $0) }.map(\.record.tombstone)
+      }
+      #expect(versions == [false], "nothing was deleted, nothing taken in")
+
+      try folder.bringBack()
+      try await folder.sync()
+      #expect(try folder.files() == ["a": "hundred hours"])
+      #expect(try folder.ids() == id)
+    }
+  }
+
+  @Test("a state from before there were ids knows its folder by the saves in it, and no other")
+  func stateWithoutID() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server, stateElsewhere: true)
+      try folder.write("mine", to: "a")
+      try folder.write("mine too", to: "b")
+      try await folder.sync()
+      try FileManager.default.removeItem(at: folder.state.appendingPathComponent("folder"))
+      try FileManager.default.removeItem(at: folder.reserved)
+      try folder.takeAway()
+      #expect(await Self.failure(of: folder) == .noInput)
+      #expect(try folder.ids() == SyncFolder.IDs())
+      try folder.bringBack()
+      try folder.remove("b")
+      try await folder.sync()
+      let id = try folder.ids()
+      #expect(id.state != nil && id.state == id.folder)
+      #expect(try folder.files() == ["a": "mine"])
+    }
+  }
+
+  @Test("a state that has placed nothing yet takes up a folder whose id a crash took, and two states share one folder")
+  func halfTied() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server, stateElsewhere: true)
+      try await folder.sync()
+      let id = try folder.ids()
+      try FileManager.default.removeItem(at: folder.reserved)
+      try await folder.sync()
+      #expect(try folder.ids() == id)
+      try FileManager.default.removeItem(at: folder.state)
+      try await folder.sync()
+      #expect(try folder.ids() == id, "the folder keeps its id for the other states")
+    }
+  }
+
+  @Test("a sync that was stopped halfway doesn't say that all is well")
+  func stopped() async throws {
+    try await Self.withServer { server in
+      let folder = try SyncFolder(server)
+      try folder.write("never stands still for long enough", to: "a")
+      let failure = await #expect(throws: CommandFailure.self) {
+        do {
+          try await folder.sync(
+            settle: 3_600_000,
+            stop: AsyncStream { signals in
+              signals.yield(15)
+              signals.finish()
+            })
+        } catch {
+          throw CommandFailure(error)
+        }
+      }
+      #expect(failure?.kind == .temporary)
+    }
+  }
+
   @Test("a folder is synced by one process at a time, and the second is told so")
   func twice() async throws {
     try await Self.withServer { server in
@@ -137,6 +222,15 @@ import Testing
       }
       #expect(failure?.kind == .temporary)
       try store.close()
+    }
+  }
+
+  private static func failure(of folder: SyncFolder) async -> CommandFailure.Kind? {
+    do {
+      try await folder.sync()
+      return nil
+    } catch {
+      return CommandFailure(error).kind
     }
   }
 
@@ -172,30 +266,63 @@ import Testing
 final class SyncFolder: Sendable {
   let root: URL
   let server: RunningServer
-  var state: URL { root.appendingPathComponent(".keepsake") }
+  private let elsewhere: URL?
+  var reserved: URL { root.appendingPathComponent(".keepsake") }
+  var state: URL { elsewhere ?? reserved }
 
-  init(_ server: RunningServer) throws {
+  init(_ server: RunningServer, stateElsewhere: Bool = false) throws {
     self.server = server
-    root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-folder-\(UUID().uuidString)")
+    let name = "keepsake-folder-\(UUID().uuidString)"
+    root = FileManager.default.temporaryDirectory.appendingPathComponent(name)
+    elsewhere = stateElsewhere ? FileManager.default.temporaryDirectory.appendingPathComponent(name + "-state") : nil
     try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
   }
 
   deinit {
     // A folder of a test that stays behind harms nobody.
-    try? FileManager.default.removeItem(at: root)
+    for url in [root, aside] + (elsewhere.map { [$0] } ?? []) { try? FileManager.default.removeItem(at: url) }
+  }
+
+  private var aside: URL { root.deletingLastPathComponent().appendingPathComponent(root.lastPathComponent + "-aside") }
+
+  /// An empty folder stands in its place.
+  func takeAway() throws {
+    try FileManager.default.moveItem(at: root, to: aside)
+    try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+  }
+
+  func bringBack() throws {
+    try FileManager.default.removeItem(at: root)
+    try FileManager.default.moveItem(at: aside, to: root)
+  }
+
+  struct IDs: Equatable {
+    var state: Data?
+    var folder: Data?
+  }
+
+  /// What ties the state and the folder together.
+  func ids() throws -> IDs {
+    func id(_ folder: URL) throws -> Data? {
+      let file = folder.appendingPathComponent("folder")
+      return FileManager.default.fileExists(atPath: file.path) ? try Data(contentsOf: file) : nil
+    }
+    return IDs(state: try id(state), folder: try id(reserved))
   }
 
   /// `keepsake sync --once --json`; gives the lines that it printed.
   @discardableResult
-  func sync(pair: Bool = false, join: String? = nil, key: String? = nil) async throws -> [[String: any Sendable]] {
+  func sync(
+    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, stop: AsyncStream<Int32> = AsyncStream { _ in }
+  ) async throws -> [[String: any Sendable]] {
     let printed = Mutex<[String]>([])
     let reporter = SyncReporter(json: true) { line in printed.withLock { $0.append(line) } }
     let session = try await SyncSession.open(
       SyncSession.Options(
-        folder: root.path, state: nil, cloud: server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join,
-        showsPairingCode: pair, once: true, intervalMilliseconds: 30, settleMilliseconds: 60),
+        folder: root.path, state: elsewhere?.path, cloud: server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join,
+        showsPairingCode: pair, once: true, intervalMilliseconds: 30, settleMilliseconds: settle),
       reporter: reporter)
-    try await session.run(stop: AsyncStream { _ in })
+    try await session.run(stop: stop)
     return try printed.withLock { $0 }.map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: any Sendable])
     }

@@ -19,6 +19,7 @@ public struct ArchiveFields {
   struct Position {
     var node: Int32
     var start: UnsafeRawPointer
+    var end: UnsafeRawPointer
   }
 
   @usableFromInline init(exact caseIndex: Int) {
@@ -55,8 +56,8 @@ extension ArchiveReader {
       isExact = true
       return ArchiveFields(plan: plan, isExact: true)
     }
+    // Of a struct, all fields stand together, in whatever section it is.
     var fields = ArchiveFields(plan: plan, isExact: false)
-    fields.isInReferences = isInReferences
     try locate(&fields)
     return fields
   }
@@ -67,8 +68,8 @@ extension ArchiveReader {
     if plan.isKeyed {
       let entries = try scanKeyed()
       fields.positions = plan.keys.map { key in
-        guard let entry = entries.first(where: { $0.key == key }) else { return .init(node: -1, start: base) }
-        return .init(node: entry.node, start: entry.start)
+        guard let entry = entries.first(where: { $0.key == key }) else { return .init(node: -1, start: base, end: base) }
+        return .init(node: entry.node, start: entry.start, end: entry.start + entry.length)
       }
       fields.end = cursor
     } else if !plan.isOrdered {
@@ -76,10 +77,11 @@ extension ArchiveReader {
       for field in plan.fields {
         // What stands in the other section has no position in this one.
         let isHere = field.deferred == fields.isInReferences
-        found.append(.init(node: isHere ? field.node : -1, start: cursor))
+        let start = cursor
         if isHere { try skip(field.node) }
+        found.append(.init(node: isHere ? field.node : -1, start: start, end: cursor))
       }
-      fields.positions = plan.steps.map { $0.source < 0 ? .init(node: -1, start: base) : found[Int($0.source)] }
+      fields.positions = plan.steps.map { $0.source < 0 ? .init(node: -1, start: base, end: base) : found[Int($0.source)] }
       fields.end = cursor
     }
     if plan.isEmptyStruct { _ = try takeByte() }
@@ -140,7 +142,7 @@ extension ArchiveReader {
   /// Whether the archive has a value for the field that can be read as it stands; nothing may be read in between.
   public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
     guard let node = try seek(index, &fields) else { return false }
-    return try !isEmptyOptional(node)
+    return try !isEmptyOptional(node, end: valueEnd(index, fields))
   }
 
   /// As `hasField`, for a property that is optional itself: an empty one counts.
@@ -158,11 +160,14 @@ extension ArchiveReader {
     }
     let place = fields.base + index
     let isSame = fields.positions == nil && place < (fields.plan?.steps.count ?? 0) && fields.plan?.steps[place].isSame == true
-    let outer = (current, fields.next)
+    let outer = (current, fields.next, end)
+    defer { end = outer.2 }
+    end = valueEnd(index, fields)
     current = node
     isExact = isSame
     do {
       let value = try T.archiveRead(from: &self)
+      if fields.positions != nil { try checkValueEnd() }
       isExact = false
       current = outer.0
       fields.next = outer.1 + 1
@@ -197,6 +202,13 @@ extension ArchiveReader {
     return keys[place]
   }
 
+  /// Where a field's bytes end, as far as that is known before it is read.
+  private func valueEnd(_ index: Int, _ fields: ArchiveFields) -> UnsafeRawPointer {
+    let place = fields.base + index
+    guard let positions = fields.positions, place < positions.count else { return end }
+    return positions[place].end
+  }
+
   /// Moves to a field and gives its saved type; nil if the archive doesn't have it here.
   private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> Int32? {
     guard let plan = fields.plan else { return nil }
@@ -214,9 +226,9 @@ extension ArchiveReader {
   }
 
   /// An optional that is empty counts as missing for a property that has a default value.
-  private mutating func isEmptyOptional(_ node: Int32) throws -> Bool {
+  private func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
     guard core.file.nodes[Int(node)].code == .optional else { return false }
-    try need(1)
+    guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
     let first = cursor.load(as: UInt8.self)
     // A reference's number 0 is the varint 1.
     return core.file.isObject(core.file.nodes[Int(node)].first) ? first == 1 : first == 0

@@ -4,6 +4,7 @@ struct KeyedFields {
     let key: String
     let node: Int32
     let start: UnsafeRawPointer
+    let length: Int
   }
 
   let entries: [Entry]
@@ -38,21 +39,30 @@ extension ArchiveReader {
       throw ArchiveError(.unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
     }
     guard let entry = keyed.entries.first(where: { $0.key == key }) else { return nil }
-    let outer = (cursor, isExact, current, depth)
+    let outer = (cursor, end, isExact, current, depth)
     defer {
-      (cursor, isExact, current, depth) = outer
+      (cursor, end, isExact, current, depth) = outer
       self.keyed = keyed
     }
     cursor = entry.start
+    // Values that reach into each other would be read again and again, twice as often with each level.
+    end = entry.start + entry.length
     isExact = false
     current = entry.node
     self.keyed = nil
     do {
-      return try T.archiveRead(from: &self)
+      let value = try T.archiveRead(from: &self)
+      try checkValueEnd()
+      return value
     } catch var error as ArchiveError {
       if error.field == nil { error.field = key }
       throw error
     }
+  }
+
+  /// Checks that a value took all of its bytes, `end` being set to where they end.
+  func checkValueEnd() throws {
+    guard cursor == end else { throw damaged("A value has another length than the archive says") }
   }
 
   @usableFromInline mutating func readKeyed<T: Archivable>(_ type: T.Type) throws -> T {
@@ -93,7 +103,7 @@ extension ArchiveReader {
       guard entries.count < core.limits.fields else {
         throw ArchiveError(.limit, "A value has more than \(core.limits.fields) keys", offset: offset)
       }
-      entries.append(.init(key: core.names[Int(name) - 1], node: core.wires[Int(wire)], start: cursor))
+      entries.append(.init(key: core.names[Int(name) - 1], node: core.wires[Int(wire)], start: cursor, length: length))
       cursor += length
     }
   }
@@ -103,9 +113,11 @@ extension ArchiveReader {
     guard plan.cases.isEmpty else { throw mismatch(plan.name) }
     if plan.isEmptyStruct { _ = try takeByte() }
     var entries: [KeyedFields.Entry] = []
-    for field in plan.fields where field.deferred == isInReferences {
-      entries.append(.init(key: field.key, node: field.node, start: cursor))
+    // Only objects are spread over two sections.
+    for field in plan.fields where field.deferred == (plan.isObject && isInReferences) {
+      let start = cursor
       try skip(field.node)
+      entries.append(.init(key: field.key, node: field.node, start: start, length: cursor - start))
     }
     return entries
   }

@@ -13,6 +13,7 @@
   /// Same declaration: read without looking anything up.
   let isSame: Bool
   let isKeyed: Bool
+  let isObject: Bool
   /// A struct without fields was saved: it took a byte.
   let isEmptyStruct: Bool
   let fields: [FieldEntry]
@@ -43,6 +44,7 @@
     name = mine.name
     savedVersion = saved.version
     isKeyed = saved.kind.isKeyed
+    isObject = saved.kind.isObject
     isEmptyStruct = saved.kind == .structure && saved.fields.isEmpty
     guard saved.kind != .keyedObject || mine.kind == .keyedObject else {
       throw ArchiveError(
@@ -83,6 +85,7 @@
     savedVersion = version
     self.program = program
     isKeyed = false
+    isObject = false
     isEmptyStruct = false
     cases = []
     caseKeys = []
@@ -122,8 +125,11 @@ struct SchemaComparison {
 
   let file: ArchiveSchema
   let program: ArchiveSchema
-  /// Pairs taken to be the same while their fields are compared; wrong ones spoil the whole answer, so they may stay.
+  /// Pairs taken to be the same, compared or still to be; a wrong one spoils the whole answer, so they may stay.
   private var assumed: Set<Pair> = []
+  /// The same pairs in the order in which they are compared: a loop, because an altered archive may describe a chain of
+  /// types that is as long as it likes, and calls would take the stack.
+  private var queue: [(pair: Pair, level: Int)] = []
 
   init(file: ArchiveSchema, program: ArchiveSchema) {
     self.file = file
@@ -132,46 +138,76 @@ struct SchemaComparison {
 
   /// Compares two type expressions, starting afresh.
   mutating func same(_ a: Int32, _ b: Int32) -> Bool {
-    assumed = []
-    return nodes(a, b)
+    start()
+    return nodes(a, b, level: 0) && compareQueue()
   }
 
   mutating func sameType(_ a: Int32, _ b: Int32) -> Bool {
-    assumed = []
-    return types(a, b)
+    start()
+    return enqueue(a, b, level: 0) && compareQueue()
   }
 
-  private mutating func nodes(_ a: Int32, _ b: Int32) -> Bool {
+  private mutating func start() {
+    assumed = []
+    queue = []
+  }
+
+  /// First those that are met first, so that a type's level is the shortest way to it.
+  private mutating func compareQueue() -> Bool {
+    var next = 0
+    while next < queue.count {
+      let (pair, level) = queue[next]
+      guard types(pair, level: level) else { return false }
+      next += 1
+    }
+    return true
+  }
+
+  /// Beyond the limit the answer is "not the same", which is always safe: the values are then read field by field.
+  private mutating func enqueue(_ a: Int32, _ b: Int32, level: Int) -> Bool {
+    let pair = Pair(file: a, program: b)
+    if assumed.contains(pair) { return true }
+    guard level < ArchiveLimits.comparedLevels else { return false }
+    assumed.insert(pair)
+    queue.append((pair, level))
+    return true
+  }
+
+  /// Calls itself only along one expression, whose nesting is limited where it is read.
+  private mutating func nodes(_ a: Int32, _ b: Int32, level: Int) -> Bool {
     let left = file.nodes[Int(a)]
     let right = program.nodes[Int(b)]
     guard left.code == right.code else { return false }
     switch left.code {
-    case .optional, .array, .set: return nodes(left.first, right.first)
-    case .dictionary: return nodes(left.first, right.first) && nodes(left.second, right.second)
+    case .optional, .array, .set: return nodes(left.first, right.first, level: level)
+    case .dictionary: return nodes(left.first, right.first, level: level) && nodes(left.second, right.second, level: level)
     case .vector: return left.first == right.first && left.second == right.second
     case .named:
       let (x, y) = (file.types[Int(left.first)].kind, program.types[Int(right.first)].kind)
       // An object's fields are compared where its run is read.
       if x.isObject && y.isObject { return true }
-      return types(left.first, right.first)
+      return enqueue(left.first, right.first, level: level)
     default: return true
     }
   }
 
-  private mutating func types(_ a: Int32, _ b: Int32) -> Bool {
-    guard assumed.insert(Pair(file: a, program: b)).inserted else { return true }
-    let left = file.types[Int(a)]
-    let right = program.types[Int(b)]
+  private mutating func types(_ pair: Pair, level: Int) -> Bool {
+    let left = file.types[Int(pair.file)]
+    let right = program.types[Int(pair.program)]
     // Versions must agree, too: a newer one is refused where it is met.
     guard left.kind == right.kind, left.version == right.version, left.cases.count == right.cases.count else { return false }
-    guard fields(left.fields, right.fields) else { return false }
-    for (x, y) in zip(left.cases, right.cases) where x.key != y.key || !fields(x.fields, y.fields) { return false }
+    guard fields(left.fields, right.fields, level: level + 1) else { return false }
+    for (x, y) in zip(left.cases, right.cases) where x.key != y.key || !fields(x.fields, y.fields, level: level + 1) {
+      return false
+    }
     return true
   }
 
-  private mutating func fields(_ a: [FieldEntry], _ b: [FieldEntry]) -> Bool {
+  private mutating func fields(_ a: [FieldEntry], _ b: [FieldEntry], level: Int) -> Bool {
     guard a.count == b.count else { return false }
-    for (x, y) in zip(a, b) where x.key != y.key || x.deferred != y.deferred || !nodes(x.node, y.node) { return false }
+    for (x, y) in zip(a, b) where x.key != y.key || x.deferred != y.deferred || !nodes(x.node, y.node, level: level) {
+      return false
+    }
     return true
   }
 }

@@ -61,13 +61,13 @@ struct SchemaParser {
       guard let version = Int(exactly: try input.varint()) else { throw input.damaged("A type's version is out of range") }
       entry.version = version
       switch kind {
-      case .structure, .object: entry.fields = try fields(from: &input)
+      case .structure, .object: entry.fields = try fields(from: &input, isObject: kind == .object)
       case .enumeration:
         let cases = try input.count(limit: limits.fields, "enum cases")
         entry.cases.reserveCapacity(cases)
         for _ in 0..<cases {
           let key = try input.string(limit: limits.stringBytes)
-          entry.cases.append(CaseEntry(key: key, fields: try fields(from: &input)))
+          entry.cases.append(CaseEntry(key: key, fields: try fields(from: &input, isObject: false)))
         }
       case .keyedValue, .keyedObject: break
       }
@@ -75,14 +75,16 @@ struct SchemaParser {
     }
   }
 
-  private mutating func fields(from input: inout ByteCursor) throws -> [FieldEntry] {
+  /// Only fields of classes may stand in the references section. Elsewhere such a field would leave values that take no
+  /// bytes, and a count of those could be as large as it likes.
+  private mutating func fields(from input: inout ByteCursor, isObject: Bool) throws -> [FieldEntry] {
     let count = try input.count(limit: limits.fields, "fields")
     var fields: [FieldEntry] = []
     fields.reserveCapacity(count)
     for _ in 0..<count {
       let key = try input.string(limit: limits.stringBytes)
       let flags = try input.byte()
-      guard flags <= 1 else { throw input.damaged("A field has unknown flags") }
+      guard flags <= (isObject ? 1 : 0) else { throw input.damaged("A field has unknown flags") }
       let node = try expression(from: &input, depth: 0)
       fields.append(FieldEntry(key: key, node: node, deferrable: flags == 1, deferred: flags == 1))
     }

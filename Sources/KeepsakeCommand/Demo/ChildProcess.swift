@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -15,15 +16,25 @@ final class ChildProcess {
     case noExecutable
     case ended(String)
     case silent(String, seconds: Int)
+    case interrupted
 
     var description: String {
       switch self {
       case .noExecutable: "The demo can't find its own executable."
       case .ended(let name): "The process of \(name) ended before it answered; see what it printed above."
       case .silent(let name, let seconds): "\(name) did not answer within \(seconds) seconds."
+      case .interrupted: "The demo was told to stop."
       }
     }
   }
+
+  private static let caught = Mutex<Int32?>(nil)
+
+  /// The signal that told the demo to stop.
+  static var interruption: Int32? { caught.withLock { $0 } }
+
+  /// Ends all waiting for children, now and from now on.
+  static func interrupt(_ signal: Int32) { caught.withLock { $0 = signal } }
 
   let name: String
   private let process = Process()
@@ -55,11 +66,12 @@ final class ChildProcess {
     try input.fileHandleForWriting.write(contentsOf: line + Data([UInt8(ascii: "\n")]))
   }
 
-  /// The next line that the child prints; nil at its end.
+  /// The next line that the child prints; nil at its end. Throws `Failure`.
   func readLine(withinSeconds seconds: Int) throws -> Data? {
     let descriptor = output.fileHandleForReading.fileDescriptor
     let deadline = ContinuousClock.now + .seconds(seconds)
     while true {
+      guard Self.interruption == nil else { throw Failure.interrupted }
       if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
         let line = Data(received[received.startIndex..<end])
         received = Data(received[(end + 1)...])

@@ -17,15 +17,38 @@ struct DemoCommand: ParsableCommand {
   @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
 
   func run() throws {
+    // Noted only: whoever waits for a child then lets go, and all is tidied up on the way out.
+    let signals = StopSignals(note: { ChildProcess.interrupt($0) })
+    defer { withExtendedLifetime(signals) {} }
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-demo-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let server = try DemoServer(data: folder.appending(path: "server"))
+    let server: DemoServer
+    do {
+      server = try DemoServer(data: folder.appending(path: "server"), endsWithDemo: !keep)
+    } catch {
+      // Why it could not be started is what has to be told, whatever then stays behind in the temporary folder.
+      try? FileManager.default.removeItem(at: folder)
+      if let number = ChildProcess.interruption { throw ExitCode(128 + number) }
+      throw error
+    }
     tell(
       "The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false))."
     )
 
     var story = Story(folder: folder, server: server.url, appKey: server.appKey, tell: tell)
     let failure = Result { try story.play() }
+    if let number = ChildProcess.interruption {
+      // The devices went with the story.
+      if keep {
+        tell("\nStopped; all data is in \(folder.path(percentEncoded: false))")
+        server.process.leaveRunning()
+      } else {
+        server.process.kill()
+        try FileManager.default.removeItem(at: folder)
+      }
+      // As a shell has it for what a signal ended.
+      throw ExitCode(128 + number)
+    }
     var promises = story.promises
     if case .failure(let error) = failure {
       promises.append(Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
@@ -77,10 +100,12 @@ private struct DemoServer {
   let url: URL
   let appKey: String
 
-  init(data: URL) throws {
+  init(data: URL, endsWithDemo: Bool) throws {
     self.data = data
-    process = try ChildProcess(
-      name: "the server", arguments: ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"])
+    var arguments = ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"]
+    // Its input is a pipe from here, which ends however the demo ends, by SIGKILL too.
+    if endsWithDemo { arguments.append("--until-input-ends") }
+    process = try ChildProcess(name: "the server", arguments: arguments)
     guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended("the server") }
     let hello = try JSONDecoder().decode(ServeCommand.Hello.self, from: line)
     guard let url = URL(string: hello.url), let appKey = hello.appKeys.first else { throw ChildProcess.Failure.ended("the server") }

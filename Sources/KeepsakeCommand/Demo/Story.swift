@@ -246,7 +246,8 @@ struct Story {
     let right = views.filter(showsTheStory).count
     promise(
       "all devices show the same, and all that the story made",
-      seen: "\(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) seeds, \(flowers.count) flowers",
+      seen:
+        "\(right) of \(views.count) devices: level \(expected.level), \(expected.gems) gems, \(expected.seeds.count) seeds, \(flowers.count) flowers",
       kept: right == views.count && views.allSatisfy { $0 == expected })
     try fresh.quit()
   }

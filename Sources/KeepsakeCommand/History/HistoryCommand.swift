@@ -20,7 +20,7 @@ struct HistoryCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) {
+    try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
       let reports = try StoreReader.open(at: url).read { transaction in
         let slots = try transaction.slots()
@@ -31,7 +31,7 @@ struct HistoryCommand: AsyncParsableCommand {
         return try slots.map { try SlotReport($0, in: transaction) }
       }
       if json {
-        Output.document(Answer(slots: reports))
+        try Output.document(Answer(slots: reports))
       } else {
         Output.text(reports.isEmpty ? "no versions yet" : reports.flatMap(\.lines).joined(separator: "\n"))
       }

@@ -27,13 +27,13 @@ struct RestoreCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) {
+    try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
       let opened = try Store.open(at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url)
       let answer = try Self.restore(version, of: slot, in: opened)
       try opened.close()
       if json {
-        Output.document(answer)
+        try Output.document(answer)
       } else {
         Output.text("restored \(Printable.text(slot)) from \(answer.from) as \(answer.version)")
         if let stood = answer.stood.first {

@@ -3,6 +3,14 @@ import ArgumentParser
 import Foundation
 import KeepsakeArchive
 import KeepsakeStore
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// `keepsake inspect`: what is in a file of Keepsake's.
 struct InspectCommand: AsyncParsableCommand {
@@ -45,12 +53,12 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    try await CommandRun.reporting(json: json) {
+    try await CommandRun.reporting(json: json, looksInside: true) {
       switch try Self.look(at: file) {
       case .store(let report):
-        if json { Output.document(report) } else { Output.text(report.text) }
+        if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
-        if json { Output.document(inspection) } else { Output.text(inspection.text()) }
+        if json { try Output.document(inspection) } else { Output.text(inspection.text()) }
       }
     }
   }
@@ -63,7 +71,7 @@ enum InputKind {
   case archive(Data)
 
   /// The most bytes of an archive that are read into memory at once.
-  static let maximumArchiveBytes: UInt64 = 1 << 30
+  static let maximumArchiveBytes = 1 << 30
 
   /// - Throws: `CommandFailure` if nothing is there or it is of no kind that is known.
   init(of path: String) throws {
@@ -72,23 +80,32 @@ enum InputKind {
       return
     }
     let url = URL(fileURLWithPath: path)
-    let file: FileHandle
-    do {
-      file = try FileHandle(forReadingFrom: url)
-    } catch {
-      throw CommandFailure(.noInput, "\(path) can't be opened: \(error.localizedDescription)")
-    }
+    let file = try Self.plainFile(at: path)
     let start = try file.read(upToCount: Self.databaseMagic.count) ?? Data()
     if start == Self.databaseMagic {
       self = .store(url)
       return
     }
-    let size = try file.seekToEnd()
-    guard size <= Self.maximumArchiveBytes else {
-      throw CommandFailure(.data, "\(path) has \(size) bytes; archives of up to \(Self.maximumArchiveBytes) bytes are shown")
-    }
     try file.seek(toOffset: 0)
-    self = .archive(try file.readToEnd() ?? Data())
+    // One more than allowed tells whether there is more; what a file says of its size need not be so.
+    let data = try file.read(upToCount: Self.maximumArchiveBytes + 1) ?? Data()
+    guard data.count <= Self.maximumArchiveBytes else {
+      throw CommandFailure(.data, "\(path) is too large; archives of up to \(Self.maximumArchiveBytes) bytes are shown")
+    }
+    self = .archive(data)
+  }
+
+  /// Opens a plain file: a device may give bytes without end, a pipe none.
+  private static func plainFile(at path: String) throws -> FileHandle {
+    // Without waiting, so that a pipe to which nobody writes can't hold the command before it is known for one.
+    let number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard number >= 0 else { throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))") }
+    let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+    var status = stat()
+    guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw CommandFailure(.data, "\(path) is neither a plain file nor a folder", next: "name an archive, a store or a synced folder")
+    }
+    return file
   }
 
   /// The store that a folder is, or that a synced folder has; nil if `path` is a file.

@@ -33,6 +33,10 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
+  // For whoever starts a server for a while: the end of the input comes however that process ends.
+  @Flag(name: .long, help: .hidden)
+  var untilInputEnds = false
+
   func validate() throws {
     guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
     guard appKey.allSatisfy({ !$0.isEmpty }) else { throw ValidationError("--app-key can't be empty.") }
@@ -41,6 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let json = json
+      let untilInputEnds = untilInputEnds
       // Standard output is for the one line that others wait for.
       LoggingSystem.bootstrap { label in
         var handler = StreamLogHandler.standardError(label: label)
@@ -58,8 +63,24 @@ struct ServeCommand: AsyncParsableCommand {
           let keys = server.appKeys.joined(separator: ", ")
           Output.text("serving \(server.url.absoluteString)  app key: \(Printable.text(keys))")
         }
+        if untilInputEnds { Self.stopWhenInputEnds(server) }
       }
     }
+  }
+
+  /// Stops the server as SIGTERM does, once standard input is at its end.
+  private static func stopWhenInputEnds(_ server: RunningServer) {
+    let reader = Thread {
+      do {
+        // What is written there means nothing; only its end does.
+        while let data = try FileHandle.standardInput.read(upToCount: 4_096), !data.isEmpty {}
+      } catch {
+        // An input that can't be read is at its end, too.
+        Output.complaint("keepsake: standard input can't be read: \(error)")
+      }
+      server.stop()
+    }
+    reader.start()
   }
 
   /// The line that `--json` prints once the server listens.

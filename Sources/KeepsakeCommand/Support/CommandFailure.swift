@@ -20,7 +20,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case software = 70
     /// The disk refused.
     case io = 74
-    /// Somebody else holds it; later is fine.
+    /// Somebody else holds it, or it was stopped before it was done; later is fine.
     case temporary = 75
     /// The cloud or the system doesn't allow it.
     case permission = 77
@@ -36,6 +36,16 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     self.kind = kind
     self.message = message
     self.next = next
+  }
+
+  /// What to do about a damaged store, for those who have not just tried that.
+  private static let inspectAdvice = "keepsake inspect shows what can still be read"
+
+  /// The same without the advice to look inside: for commands that failed at just that.
+  var withoutInspectAdvice: CommandFailure {
+    var failure = self
+    if failure.next == Self.inspectAdvice { failure.next = nil }
+    return failure
   }
 
   /// Puts any error that a command can meet into these words.
@@ -55,7 +65,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
   private init(store error: StoreError) {
     switch error.code {
-    case .damaged: self.init(.data, error.message, next: "keepsake inspect shows what can still be read")
+    case .damaged: self.init(.data, error.message, next: Self.inspectAdvice)
     case .io, .diskFull, .tooLarge, .timedOut:
       self.init(.io, "\(error)", next: error.code == .diskFull ? "make room and try again; nothing was changed" : nil)
     case .notPermitted: self.init(.permission, error.message)
@@ -118,13 +128,14 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
 /// How a command ends: with its failure told on standard error, or as JSON, and the exit code that goes with it.
 enum CommandRun {
-  static func reporting(json: Bool, _ body: () async throws -> Void) async throws {
+  /// `looksInside` says that the command itself reads all that a damaged store still gives.
+  static func reporting(json: Bool, looksInside: Bool = false, _ body: () async throws -> Void) async throws {
     do {
       try await body()
     } catch let exit as ExitCode {
       throw exit
     } catch {
-      let failure = CommandFailure(error)
+      let failure = looksInside ? CommandFailure(error).withoutInspectAdvice : CommandFailure(error)
       if json {
         Output.line(ErrorLine(error: .init(code: "\(failure.kind)", message: failure.message, next: failure.next)))
       } else {

@@ -14,25 +14,33 @@ enum Output {
   /// One JSON object on one line.
   static func line(_ value: some Encodable) { text(json(value)) }
 
-  /// One JSON object as one line, without its end.
+  /// One JSON object as one line, without its end; for flat objects of texts and numbers, which always are JSON.
   static func json(_ value: some Encodable) -> String {
-    String(decoding: encode(value, pretty: false).dropLast(), as: UTF8.self)
+    do {
+      return String(decoding: try encode(value, pretty: false), as: UTF8.self)
+    } catch {
+      return "{\"error\":{\"code\":\"software\",\"message\":\"a line could not be written as JSON\"},\"event\":\"error\"}"
+    }
   }
 
   /// One JSON document for people and programs.
-  static func document(_ value: some Encodable) {
-    write(encode(value, pretty: true), to: .standardOutput)
+  ///
+  /// - Throws: `CommandFailure` if `value` can't be written as JSON; nothing was written then.
+  static func document(_ value: some Encodable) throws {
+    let data: Data
+    do {
+      data = try encode(value, pretty: true)
+    } catch {
+      throw CommandFailure(.software, "the answer can't be written as JSON: \(error)", next: "it can be shown without --json")
+    }
+    write(data + Data("\n".utf8), to: .standardOutput)
   }
 
-  private static func encode(_ value: some Encodable, pretty: Bool) -> Data {
+  private static func encode(_ value: some Encodable, pretty: Bool) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = pretty ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
     encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    do {
-      return try encoder.encode(value) + Data("\n".utf8)
-    } catch {
-      return Data("{\"error\":{\"code\":\"software\",\"message\":\"the answer could not be written as JSON\"}}\n".utf8)
-    }
+    return try encoder.encode(value)
   }
 
   private static func write(_ data: Data, to handle: FileHandle) {

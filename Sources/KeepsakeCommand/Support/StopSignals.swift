@@ -14,7 +14,8 @@ final class StopSignals {
   private let continuation: AsyncStream<Int32>.Continuation
   private let sources: [any DispatchSourceSignal]
 
-  init() {
+  /// Each signal is also told to `note`, at once and on a thread of its own: for what can't await.
+  init(note: @escaping @Sendable (Int32) -> Void = { _ in }) {
     let (stream, continuation) = AsyncStream.makeStream(of: Int32.self, bufferingPolicy: .bufferingNewest(1))
     self.stream = stream
     self.continuation = continuation
@@ -22,7 +23,10 @@ final class StopSignals {
       // The default action would end the process before the source is asked.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler { continuation.yield(number) }
+      source.setEventHandler {
+        note(number)
+        continuation.yield(number)
+      }
       source.resume()
       return source
     }

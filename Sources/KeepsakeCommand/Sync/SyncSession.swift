@@ -89,7 +89,11 @@ final class SyncSession {
     self.store = store
     var settings = FolderMirror.Settings()
     settings.settleMilliseconds = Int64(options.settleMilliseconds)
-    mirror = try FolderMirror(path: options.folder, state: state.url.path, store: store, settings: settings)
+    let mirror = try FolderMirror(path: options.folder, state: state.url.path, store: store, settings: settings)
+    // After it was opened, since from then on it notices if another folder takes its place, and before its first look, which
+    // takes what isn't there for deleted.
+    try FolderBinding(folder: options.folder, state: state.url)?.settle(for: mirror)
+    self.mirror = mirror
     transport = HTTPTransport(credentials)
     service = SyncService(store: store, transport: transport, container: credentials.container)
   }
@@ -124,11 +128,12 @@ final class SyncSession {
     }
     mirror.progress = { [reporter] in reporter.looking($0, of: $1) }
     var failure: (any Error)?
+    var isSynced = false
     do {
       try await firstLook()
       if !inbox.take().stop {
         try await service.start()
-        if options.once { try await syncOnce() } else { try await syncOn() }
+        if options.once { isSynced = try await syncOnce() } else { try await syncOn() }
       }
     } catch {
       failure = error
@@ -137,6 +142,9 @@ final class SyncSession {
     await service.stop()
     try close(waiting: waiting)
     if let failure { throw failure }
+    if options.once, !isSynced {
+      throw CommandFailure(.temporary, "stopped before everything was synced", next: "nothing is lost: the rest is synced at the next run")
+    }
     if options.once, lastPass.troubled > 0 {
       throw CommandFailure(.io, "\(lastPass.troubled) files could not be synced", next: "the lines above say why")
     }
@@ -173,11 +181,12 @@ final class SyncSession {
     }
   }
 
-  private func syncOnce() async throws {
+  /// Gives whether everything was synced; if not, it was told to stop.
+  private func syncOnce() async throws -> Bool {
     while true {
       // Nothing moved, then the cloud had nothing new, then still nothing moved.
       repeat {
-        if try take() { return }
+        if try take() { return false }
         try await pause()
         reporter.tell(service.status, files: lastPass.unsettled)
       } while try !look()
@@ -188,11 +197,11 @@ final class SyncSession {
         throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
       } catch SyncError.notRunning {
         // Told to stop meanwhile.
-        return
+        return false
       }
-      if try take() { return }
+      if try take() { return false }
       try mirror.doubtEverything()
-      if try look() { return }
+      if try look() { return true }
     }
   }
 
