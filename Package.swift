@@ -143,7 +143,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeCommandTests",
-      dependencies: ["KeepsakeCommand", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake"],
+      dependencies: [
+        "KeepsakeCommand", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake",
+      ],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

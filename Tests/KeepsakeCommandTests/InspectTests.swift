@@ -1,5 +1,7 @@
 #if Cloud
 import Foundation
+import Keepsake
+import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
@@ -37,6 +39,29 @@ import Darwin
         try transaction.setFacts(DeviceFacts(caughtUp: true))
       }
     }
+  }
+
+  @Test("support sees what is in a saved game, as it stands and as it was, without the game")
+  func savedGame() async throws {
+    let store = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
+    let garden = try FlowerGarden(store: store)
+    try await garden.change(pot: "sill") { $0.flowers = ["tulip"] }
+    try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
+    guard case .archive(let now) = try InspectCommand.look(at: store.path, slot: "pot/sill") else {
+      Issue.record("no archive")
+      return
+    }
+    #expect(now.text().contains("tulip") && now.text().contains("rose"))
+    let first = try #require(try garden.game.saves.history(of: "pot/sill").last)
+    guard case .archive(let before) = try InspectCommand.look(at: store.path, slot: "pot/sill", version: first.id.description) else {
+      Issue.record("no archive")
+      return
+    }
+    #expect(before.text().contains("tulip") && !before.text().contains("rose"))
+    #expect(throws: CommandFailure.self) { try InspectCommand.look(at: store.path, slot: "pot/none") }
+    #expect(throws: CommandFailure.self) { try InspectCommand.look(at: store.path, slot: "pot/sill", version: "x") }
+    try garden.game.close()
   }
 
   @Test("a store is known by its first bytes, whatever it is called")

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import KeepsakeArchive
+import KeepsakeReplication
 import KeepsakeStore
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
@@ -19,14 +20,25 @@ struct InspectCommand: AsyncParsableCommand {
     abstract: "Show what is in an archive or a store.",
     discussion: """
       Takes an archive, a store's folder, its database, or a synced folder. What it is shows in its first bytes, not in its \
-      name. A store is only looked at: a game or a sync may have it open.
+      name. A store is only looked at: a game or a sync may have it open. With --slot, the saved game that stands in that \
+      slot of a store is shown as an archive is: its types and values.
       """)
 
   @Argument(help: "The archive, store or synced folder.", completion: .file())
   var file: String
 
+  @Option(help: "Look into the saved game in this slot of the store.")
+  var slot: String?
+
+  @Option(help: "With --slot: this version instead of the one that stands there; keepsake history lists them.")
+  var version: String?
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
+
+  func validate() throws {
+    guard version == nil || slot != nil else { throw ValidationError("--version goes with --slot.") }
+  }
 
   /// What a look found.
   enum Finding {
@@ -34,11 +46,28 @@ struct InspectCommand: AsyncParsableCommand {
     case archive(ArchiveInspection)
   }
 
-  static func look(at path: String) throws -> Finding {
+  static func look(at path: String, slot: String? = nil, version: String? = nil) throws -> Finding {
     switch try InputKind(of: path) {
-    case .store(let url): .store(try StoreReader.open(at: url).read { try StoreReport($0, path: url.path) })
-    case .archive(let data): .archive(try inspection(of: data, at: path))
+    case .store(let url):
+      let store = try StoreReader.open(at: url)
+      guard let slot else { return .store(try store.read { try StoreReport($0, path: url.path) }) }
+      guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
+        throw CommandFailure(
+          .noInput, "the slot \(Printable.text(slot)) has no such save in \(path)", next: "keepsake history lists slots and versions")
+      }
+      return .archive(try inspection(of: bytes, at: "the save in \(Printable.text(slot))"))
+    case .archive(let data):
+      guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }
+      return .archive(try inspection(of: data, at: path))
     }
+  }
+
+  /// The plain bytes of a version of a slot, or of the one that stands there; nil if there is none.
+  private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
+    let id: VersionID?
+    if let version { id = VersionID(version) } else { id = try Resolution.view(of: slot, in: store).winner?.id }
+    guard let id, let record = try store.version(id)?.record, record.slot == slot, !record.tombstone else { return nil }
+    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
   }
 
   private static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
@@ -54,7 +83,7 @@ struct InspectCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      switch try Self.look(at: file) {
+      switch try Self.look(at: file, slot: slot, version: version) {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
