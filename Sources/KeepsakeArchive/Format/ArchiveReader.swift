@@ -21,7 +21,6 @@ public struct ArchiveReader: ~Copyable {
   /// Reading the references section.
   var isInReferences = false
   var keyed: KeyedFields?
-  var skipDepth = 0
 
   init(core: ReaderCore, base: UnsafeRawPointer, isExact: Bool) {
     self.core = core

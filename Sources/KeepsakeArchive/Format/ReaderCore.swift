@@ -11,6 +11,8 @@
   let wires: [Int32]
   /// By number, as far as they are built. Never read and written at the same time: one call decodes, on one thread.
   @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
+  /// What is being passed over, from the outside in; empty but during one call of `skip`, kept for its memory.
+  @exclusivity(unchecked) var skipped: [SkippedValue] = []
   private var plans: [PlanKey: FieldPlan] = [:]
   private var lastPlan: (key: PlanKey, plan: FieldPlan)?
 

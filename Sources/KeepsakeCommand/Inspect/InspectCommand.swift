@@ -87,7 +87,7 @@ struct InspectCommand: AsyncParsableCommand {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
-        if json { try Output.document(inspection) } else { Output.text(inspection.text()) }
+        if json { Output.bytes(inspection.json()) } else { Output.text(inspection.text()) }
       }
     }
   }
