@@ -28,6 +28,9 @@ package enum ArchiveFrame {
     !bytes.isEmpty && bytes.prefix(Zstd.frameMagic.count).elementsEqual(Zstd.frameMagic.prefix(bytes.count))
   }
 
+  /// Whether bytes begin like an archive.
+  package static func isArchive(_ bytes: Data) -> Bool { bytes.starts(with: Archive.magic) }
+
   /// The archive in a file's bytes, which are either it or a frame around it. Whether it is one isn't looked at.
   ///
   /// Throws `ArchiveError`: `damaged` for a frame that is cut off, altered or followed by anything, `limit` for one that holds more

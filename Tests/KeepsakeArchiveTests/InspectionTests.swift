@@ -19,7 +19,8 @@ import Testing
     #expect(everything["v2"] == .vector([.number(1), .number(2)]))
     #expect(everything["map"]?["c"] == .array([.integer(300), .integer(-70000)]))
     let text = inspection.text()
-    #expect(text.contains("friends: [#0 Creature, #1 Boss]") && text.contains("rage: 300") && text.contains("case said(0: string, 1: int64?)"))
+    #expect(
+      text.contains("friends: [#0 Creature, #1 Boss]") && text.contains("rage: 300") && text.contains("case said(0: string, 1: int64?)"))
   }
 
   @Test func theJSONFormIsJSON() throws {

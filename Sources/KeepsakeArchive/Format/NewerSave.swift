@@ -1,6 +1,9 @@
 package import Foundation
 
 extension Archive {
+  /// What every archive begins with.
+  package static var magic: [UInt8] { ArchiveLayout.magic }
+
   /// Whether bytes are an archive that a program with these declarations must leave alone: nil, or the error that says why.
   ///
   /// That is one of a newer format, or with a type of a newer version. What is no archive, or a damaged one, is nobody's save: nil.

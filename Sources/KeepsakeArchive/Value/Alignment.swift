@@ -31,32 +31,44 @@ enum Alignment {
     return pairs
   }
 
-  /// Pairs elements in order: the same beginning, the same end, and between them as many alike as possible; what is left between two
-  /// such is paired by position.
+  /// Pairs elements in order: the same beginning, the same end, and between them as many alike as possible.
   ///
-  /// - Parameter budget: Steps that may still be spent on the middles of lists; beyond it they are paired by position.
-  static func inOrder(_ old: [UInt64], _ new: [UInt64], budget: inout Int) -> [Pair] {
-    var start = 0
-    while start < old.count, start < new.count, old[start] == new[start] { start += 1 }
-    var (oldEnd, newEnd) = (old.count, new.count)
-    while oldEnd > start, newEnd > start, old[oldEnd - 1] == new[newEnd - 1] {
-      oldEnd -= 1
-      newEnd -= 1
-    }
-    var pairs = (0..<start).map { Pair(old: $0, new: $0) }
-    let anchors = common(old[start..<oldEnd], new[start..<newEnd], budget: &budget)
-    var (nextOld, nextNew) = (start, start)
-    for (anchorOld, anchorNew) in anchors + [(oldEnd, newEnd)] {
-      while nextOld < anchorOld || nextNew < anchorNew {
-        pairs.append(Pair(old: nextOld < anchorOld ? nextOld : nil, new: nextNew < anchorNew ? nextNew : nil))
-        if nextOld < anchorOld { nextOld += 1 }
-        if nextNew < anchorNew { nextNew += 1 }
+  /// - Parameters:
+  ///   - keys: What makes elements alike: what stands between elements alike by the first keys is aligned by the next. What no keys
+  ///     tell apart is paired by position.
+  ///   - budget: Steps that may still be spent on the middles of lists; beyond it they are paired by position.
+  static func inOrder(_ keys: [(old: [UInt64], new: [UInt64])], budget: inout Int) -> [Pair] {
+    guard let first = keys.first else { return [] }
+    var pairs: [Pair] = []
+    align(first.old.indices, first.new.indices, keys[...], budget: &budget, &pairs)
+    return pairs
+  }
+
+  /// Calls itself once for each kind of keys.
+  private static func align(
+    _ old: Range<Int>, _ new: Range<Int>, _ keys: ArraySlice<(old: [UInt64], new: [UInt64])>, budget: inout Int, _ pairs: inout [Pair]
+  ) {
+    guard let (before, after) = keys.first, !old.isEmpty, !new.isEmpty else {
+      for offset in 0..<max(old.count, new.count) {
+        pairs.append(
+          Pair(old: offset < old.count ? old.lowerBound + offset : nil, new: offset < new.count ? new.lowerBound + offset : nil))
       }
-      guard anchorOld < oldEnd else { break }
+      return
+    }
+    var (nextOld, nextNew) = (old.lowerBound, new.lowerBound)
+    while nextOld < old.upperBound, nextNew < new.upperBound, before[nextOld] == after[nextNew] {
+      pairs.append(Pair(old: nextOld, new: nextNew))
+      (nextOld, nextNew) = (nextOld + 1, nextNew + 1)
+    }
+    var (oldEnd, newEnd) = (old.upperBound, new.upperBound)
+    while oldEnd > nextOld, newEnd > nextNew, before[oldEnd - 1] == after[newEnd - 1] { (oldEnd, newEnd) = (oldEnd - 1, newEnd - 1) }
+    for (anchorOld, anchorNew) in common(before[nextOld..<oldEnd], after[nextNew..<newEnd], budget: &budget) {
+      align(nextOld..<anchorOld, nextNew..<anchorNew, keys.dropFirst(), budget: &budget, &pairs)
       pairs.append(Pair(old: anchorOld, new: anchorNew))
       (nextOld, nextNew) = (anchorOld + 1, anchorNew + 1)
     }
-    return pairs + zip(oldEnd..<old.count, newEnd..<new.count).map { Pair(old: $0, new: $1) }
+    align(nextOld..<oldEnd, nextNew..<newEnd, keys.dropFirst(), budget: &budget, &pairs)
+    for (old, new) in zip(oldEnd..<old.upperBound, newEnd..<new.upperBound) { pairs.append(Pair(old: old, new: new)) }
   }
 
   /// The most steps for one pair of lists: a thousand elements against a thousand.

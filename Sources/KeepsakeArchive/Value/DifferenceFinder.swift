@@ -13,7 +13,7 @@ struct DifferenceFinder {
   var recorder = DifferenceRecorder()
   private var matches: ObjectMatches
   private var paths = DifferencePath()
-  /// What is compared next: the last first.
+  /// What is compared next: the first first, so that the way to an object is the shortest.
   private var work: [Pair] = []
   /// References that stand alone in a field, such as a target: looked into when all that is listed somewhere is matched, because a
   /// list tells better which objects belong together.
@@ -29,22 +29,33 @@ struct DifferenceFinder {
   mutating func run() {
     work = [Pair(old: old.root, new: new.root, path: DifferencePath.root)]
     drain()
-    var next = 0
-    while next < later.count {
-      work.append(later[next])
-      next += 1
-      drain()
-    }
     // Matched by their `id`, but reached in such different ways that they never met.
-    for (number, partner) in matches.notCompared() {
+    for (number, partner) in matches.notCompared() where matches.isToBeCompared(number) {
       compareObjects(number, partner, path: paths.start(at: new.caption(partner)))
       drain()
-      while next < later.count {
-        work.append(later[next])
+    }
+  }
+
+  /// Compares all that is known to be left. What is done is dropped half by half, since a world can be large.
+  private mutating func drain() {
+    var (next, nextLater) = (0, 0)
+    while true {
+      if next < work.count {
+        compare(work[next])
         next += 1
-        drain()
+        if next > work.count / 2, next > 10_000 {
+          work.removeFirst(next)
+          next = 0
+        }
+      } else if nextLater < later.count {
+        compare(later[nextLater])
+        nextLater += 1
+      } else {
+        break
       }
     }
+    work = []
+    later = []
   }
 
   /// Objects without a partner.
@@ -53,10 +64,6 @@ struct DifferenceFinder {
     return matches.unmatched(side).compactMap { number in
       archive.objects[number].map { .init(number: number, type: archive.types[$0.type].name, fields: $0.fields) }
     }
-  }
-
-  private mutating func drain() {
-    while let pair = work.popLast() { compare(pair) }
   }
 
   private mutating func compare(_ pair: Pair) {
@@ -105,13 +112,11 @@ struct DifferenceFinder {
     } else {
       pairs = Alignment.byKey(a.map(\.key), b.map(\.key))
     }
-    let first = work.count
     for (order, pair) in pairs.enumerated() {
       let (before, after) = (pair.old.map { a[$0] }, pair.new.map { b[$0] })
       let key = after?.key ?? before?.key ?? ""
       push(before?.value, after?.value, .field(key), order, path, mayWait: true)
     }
-    work[first...].reverse()
   }
 
   private mutating func compareLists(_ a: [ArchiveValue], _ b: [ArchiveValue], path: Int) {
@@ -121,9 +126,11 @@ struct DifferenceFinder {
       if zip(positions, positions.dropFirst()).contains(where: { $0 > $1 }) { record(.reordered, nil, nil, path) }
       return pushElements(pairs, a, b, path)
     }
-    let before = a.map { matches.fingerprint(of: $0, .old) }
-    let after = b.map { matches.fingerprint(of: $0, .new) }
-    pushElements(Alignment.inOrder(before, after, budget: &alignmentBudget), a, b, path)
+    var keys = [(a.map { matches.fingerprint(of: $0, .old) }, b.map { matches.fingerprint(of: $0, .new) })]
+    if keys[0].0 != keys[0].1, !a.allSatisfy(\.isPlainNumber) {
+      keys.append((a.map { matches.outline(of: $0, .old) }, b.map { matches.outline(of: $0, .new) }))
+    }
+    pushElements(Alignment.inOrder(keys, budget: &alignmentBudget), a, b, path)
   }
 
   private mutating func compareSets(_ a: [ArchiveValue], _ b: [ArchiveValue], path: Int) {
@@ -134,17 +141,14 @@ struct DifferenceFinder {
   }
 
   private mutating func pushElements(_ pairs: [Alignment.Pair], _ a: [ArchiveValue], _ b: [ArchiveValue], _ path: Int) {
-    let first = work.count
     for (order, pair) in pairs.enumerated() {
       push(pair.old.map { a[$0] }, pair.new.map { b[$0] }, .element(old: pair.old, new: pair.new), order, path)
     }
-    work[first...].reverse()
   }
 
   private mutating func compareDictionaries(_ a: [ArchiveValue.Pair], _ b: [ArchiveValue.Pair], path: Int) {
     let pairs = Alignment.byKey(
       a.map { matches.fingerprint(of: $0.key, .old) }, b.map { matches.fingerprint(of: $0.key, .new) })
-    let first = work.count
     for (order, pair) in pairs.enumerated() {
       let (before, after) = (pair.old.map { a[$0] }, pair.new.map { b[$0] })
       let archive = after == nil ? old : new
@@ -154,7 +158,6 @@ struct DifferenceFinder {
       // Keys that are objects, or lead to some, may differ in what their fingerprints leave out.
       if let before, let after { push(before.key, after.key, step, order, path) }
     }
-    work[first...].reverse()
   }
 
   /// Compares what has nothing inside at once, and the rest later.
@@ -186,6 +189,14 @@ struct DifferenceFinder {
       ArchiveDifference.Change(
         kind: kind, path: text, old: before, new: after, oldText: before.map { old.line($0) }, newText: after.map { new.line($0) })
     }
+  }
+}
+
+extension ArchiveValue {
+  /// A value whose outline is all of it.
+  fileprivate var isPlainNumber: Bool {
+    if case .reference = self { return false }
+    return childCount == nil
   }
 }
 

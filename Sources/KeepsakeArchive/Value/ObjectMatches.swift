@@ -127,6 +127,29 @@ struct ObjectMatches {
     return print.hash
   }
 
+  /// The same for values that look the same but for what is nested in them: an object whose list changed is still itself.
+  func outline(of value: ArchiveValue, _ side: DifferenceFinder.Side) -> UInt64 {
+    var print = Fingerprint()
+    var fields: [ArchiveValue.Field] = []
+    switch value {
+    case .structure(_, let inner): fields = inner
+    case .enumeration(_, let name, let inner):
+      print.add(.string(name))
+      fields = inner
+    case .reference(let number):
+      let archive = side == .old ? old : new
+      guard let object = archive.objects[number] else { break }
+      print.add(.string(archive.types[object.type].name))
+      fields = object.fields
+    default: return fingerprint(of: value, side)
+    }
+    for field in fields.prefix(Self.fingerprintValues) {
+      if case .reference = field.value { continue }
+      if field.value.childCount == nil { print.add(field.value) }
+    }
+    return print.hash
+  }
+
   /// Calls itself once at most: what an object refers to counts by its class only, unless it is matched.
   private func add(
     _ value: ArchiveValue, _ side: DifferenceFinder.Side, to print: inout Fingerprint, left: inout Int, opensObjects: Bool

@@ -60,8 +60,9 @@ struct TypeComparison {
   /// Pairs of what has the same key, the first with the first and so on; first all of `old`, then what only `new` has.
   private func matched<T>(_ old: [T], _ new: [T], key: (T) -> String) -> [(T?, T?)] {
     let pairs = Alignment.byKey(old.map(key), new.map(key))
-    return pairs.map { ($0.old.map { old[$0] }, $0.new.map { new[$0] }) }.filter { $0.0 != nil } + pairs.filter { $0.old == nil }.map {
-      (nil, $0.new.map { new[$0] })
-    }
+    return pairs.map { ($0.old.map { old[$0] }, $0.new.map { new[$0] }) }.filter { $0.0 != nil }
+      + pairs.filter { $0.old == nil }.map {
+        (nil, $0.new.map { new[$0] })
+      }
   }
 }

@@ -60,7 +60,8 @@ struct ValueLine {
     case .array, .set: ("[", "]")
     case .dictionary(let pairs): ("[", pairs.isEmpty ? ":]" : "]")
     case .structure(let type, _): (name(type) + "(", ")")
-    case .enumeration(_, let name, let fields): fields.isEmpty ? (".\(PrintableText.name(name))", "") : (".\(PrintableText.name(name))(", ")")
+    case .enumeration(_, let name, let fields):
+      fields.isEmpty ? (".\(PrintableText.name(name))", "") : (".\(PrintableText.name(name))(", ")")
     default: nil
     }
   }
