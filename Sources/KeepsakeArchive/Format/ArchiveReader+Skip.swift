@@ -58,7 +58,7 @@ extension ArchiveReader {
   }
 
   /// The type of the next field; nil after the last. Nothing is copied on the way to it.
-  private func field(_ value: SkippedValue) -> Int32? {
+  private mutating func field(_ value: SkippedValue) -> Int32? {
     let type = Int(value.type)
     if value.enumCase < 0 {
       return value.position < core.file.types[type].fields.count ? core.file.types[type].fields[value.position].node : nil
@@ -70,7 +70,7 @@ extension ArchiveReader {
 
   /// Passes over a value that has nothing inside, or opens it and gives false.
   private mutating func skipWhole(_ node: Int32) throws -> Bool {
-    let wire = core.file.nodes[Int(node)]
+    let wire = core.nodes[Int(node)]
     switch wire.code {
     case .bool, .int8, .uint8: _ = try takeByte()
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
@@ -90,7 +90,7 @@ extension ArchiveReader {
       }
     case .array, .set:
       let count = try takeCount()
-      if wire.code == .array, let width = try takeBlockWidth(core.file.nodes[Int(wire.first)].code, count) {
+      if wire.code == .array, let width = try takeBlockWidth(core.nodes[Int(wire.first)].code, count) {
         _ = try takeBytes(width * count)
       } else if count > 0 {
         open(list: wire.first, count: count)
@@ -130,7 +130,7 @@ extension ArchiveReader {
     return false
   }
 
-  private func open(list first: Int32, _ second: Int32 = -1, count: Int) {
+  private mutating func open(list first: Int32, _ second: Int32 = -1, count: Int) {
     core.skipped.append(SkippedValue(type: -1, enumCase: -1, first: first, second: second, position: count))
   }
 }
