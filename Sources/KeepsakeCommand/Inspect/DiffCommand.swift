@@ -49,7 +49,18 @@ struct DiffCommand: AsyncParsableCommand {
     }
   }
 
+  /// One side. A failure says which: both may be called the same but for the folder.
   static func archive(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
+    do {
+      return try inspection(at: path, slot: slot, version: version)
+    } catch let error as ArchiveError {
+      var failure = CommandFailure(error)
+      failure.message = "\(path): \(failure.message)"
+      throw failure
+    }
+  }
+
+  private static func inspection(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
     switch try InputKind(of: path) {
     case .archive(let data):
       guard version == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no versions", next: "leave out the version") }
