@@ -4,7 +4,10 @@ import Foundation
 import Keepsake
 import Testing
 
+@testable import KeepsakeArchive
 @testable import KeepsakeCommand
+
+@Archivable private struct Lamp { var isOn = true }
 
 @Archivable private struct Hero {
   var level = 1
@@ -80,14 +83,21 @@ import Testing
   func everyValue() async throws {
     try await cleaning {
       let url = folder.appendingPathComponent("a")
-      try Archive.write([true, false, true], to: url)
+      try Archive.write(Lamp(), to: url)
       #expect(verify([url.path]).unsound == 0)
-      let newer = folder.appendingPathComponent("b")
-      var bytes = try Data(contentsOf: url)
-      bytes[8] = 2
-      try bytes.write(to: newer)
-      // Without its checksum made good, it is damage and not a newer format.
-      #expect(verify([newer.path]).files.map(\.state) == [.damaged])
+      func alter(_ index: Int, _ value: UInt8, resealed: Bool) throws -> [Verdict.State] {
+        var bytes = [UInt8](try Archive.encode(Lamp()).dropLast(8))
+        bytes[index] = value
+        let sum = resealed ? bytes.withUnsafeBytes { Checksum.xxh64($0) } : 0
+        for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: sum >> shift)) }
+        try Data(bytes).write(to: url)
+        return verify([url.path]).files.map(\.state)
+      }
+      // The lamp's only field is the first byte behind the header; the version stands at 8.
+      #expect(try alter(16, 2, resealed: true) == [.damaged])
+      #expect(try alter(16, 0, resealed: true) == [.sound])
+      #expect(try alter(8, 2, resealed: true) == [.newer])
+      #expect(try alter(8, 2, resealed: false) == [.damaged])
     }
   }
 
@@ -100,7 +110,7 @@ import Testing
       try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
       let report = verify([folder.path])
       #expect(report.files.map(\.kind) == [.store] && report.unsound == 0)
-      #expect(report.files[0].message.contains("2 saved games"), "\(report.files[0].message)")
+      #expect(report.files.first?.message.contains("2 saved games") == true, "\(report.files)")
       try garden.game.close()
 
       let database = store.appendingPathComponent("store.sqlite")
