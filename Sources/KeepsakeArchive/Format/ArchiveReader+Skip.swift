@@ -11,7 +11,8 @@ extension ArchiveReader {
     case .bool, .int8, .uint8: _ = try takeByte()
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
     case .float: _ = try takeBytes(4)
-    case .double, .date: _ = try takeBytes(8)
+    case .double: _ = try takeDouble()
+    case .date: _ = try takeBytes(8)
     case .uuid: _ = try takeBytes(16)
     case .string, .data, .url: _ = try takeBytes(try takeCount())
     case .vector:
