@@ -42,7 +42,7 @@ struct StructExpansion {
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
       var fields = try reader.enter(\(model.typeName).self)
       \(body)
-      try reader.leave(&fields)
+      try reader.leave(&fields, &self)
       }
       """
   }

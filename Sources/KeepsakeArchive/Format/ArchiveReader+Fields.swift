@@ -15,6 +15,10 @@ public struct ArchiveFields {
   var positions: [Position]?
   var end: UnsafeRawPointer?
   var isInReferences = false
+  /// An older version was saved: the value's hook is called once it is read.
+  @usableFromInline var isOlder: Bool
+  /// Where the value's fields begin, if the hook is to be called.
+  var start: UnsafeRawPointer?
 
   struct Position {
     var node: Int32
@@ -27,12 +31,14 @@ public struct ArchiveFields {
     self.caseIndex = caseIndex
     plan = nil
     restoresMapping = false
+    isOlder = false
   }
 
   init(plan: FieldPlan, isExact: Bool) {
     self.plan = plan
     self.isExact = isExact
     restoresMapping = isExact
+    isOlder = !isExact && plan.isOlder
   }
 }
 
@@ -58,6 +64,7 @@ extension ArchiveReader {
     }
     // Of a struct, all fields stand together, in whatever section it is.
     var fields = ArchiveFields(plan: plan, isExact: false)
+    if fields.isOlder { fields.start = cursor }
     try locate(&fields)
     return fields
   }
@@ -87,7 +94,7 @@ extension ArchiveReader {
     if plan.isEmptyStruct { _ = try takeByte() }
   }
 
-  /// Called last by a generated initialiser: passes over fields that the program no longer has.
+  /// Called last by the initialiser of a value that is not migrated: passes over fields that the program no longer has.
   public mutating func leave(_ fields: inout ArchiveFields) throws {
     if fields.isExact {
       if fields.restoresMapping { isExact = false }
@@ -154,6 +161,7 @@ extension ArchiveReader {
   public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
     guard let node = try seek(index, &fields) else {
+      try checkRetyped(index, fields)
       throw ArchiveError(
         .missingField, "The archive has no value for a property without default value", type: fields.plan?.name,
         field: key(index, fields), offset: offset)
@@ -196,7 +204,14 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
-  private func key(_ index: Int, _ fields: ArchiveFields) -> String? {
+  /// A field that is left to the hook must have a value until then.
+  private func checkRetyped(_ index: Int, _ fields: ArchiveFields) throws {
+    let place = fields.base + index
+    guard let plan = fields.plan, place < plan.steps.count, plan.steps[place].isRetyped else { return }
+    throw retypedError(plan, place)
+  }
+
+  func key(_ index: Int, _ fields: ArchiveFields) -> String? {
     let place = fields.base + index
     guard let keys = fields.plan?.keys, place < keys.count else { return nil }
     return keys[place]
@@ -226,7 +241,7 @@ extension ArchiveReader {
   }
 
   /// An optional that is empty counts as missing for a property that has a default value.
-  private func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
+  func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
     guard core.file.nodes[Int(node)].code == .optional else { return false }
     guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
     let first = cursor.load(as: UInt8.self)
@@ -257,12 +272,14 @@ extension ArchiveReader {
         type: plan.name, offset: offset)
     }
     var fields = ArchiveFields(plan: casePlan, isExact: casePlan.isSame)
+    if fields.isOlder { fields.start = cursor }
     if casePlan.isSame { isExact = true } else { try locate(&fields) }
     fields.caseIndex = target
+    if casePlan.fallback != nil { core.usedFallback = true }
     return fields
   }
 
-  /// Called last by a generated enum initialiser.
+  /// Called last by the initialiser of an enum that is not migrated.
   public mutating func leaveCase(_ fields: inout ArchiveFields) throws {
     ascend()
     try leave(&fields)

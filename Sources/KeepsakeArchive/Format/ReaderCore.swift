@@ -4,6 +4,7 @@
   private(set) var program: ArchiveSchema
   private let compiled: CompiledSchema
   let limits: ArchiveLimits
+  let objectCount: Int
   let context: Any?
   @usableFromInline let stringLimit: Int
   /// Key names and value types of hand-written values.
@@ -11,6 +12,8 @@
   let wires: [Int32]
   /// By number, as far as they are built. Never read and written at the same time: one call decodes, on one thread.
   @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
+  /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
+  var usedFallback = false
   private var plans: [PlanKey: FieldPlan] = [:]
   private var lastPlan: (key: PlanKey, plan: FieldPlan)?
 
@@ -31,6 +34,7 @@
     self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
+    self.objectCount = objectCount
     objects = ContiguousArray(repeating: nil, count: objectCount)
   }
 

@@ -2,8 +2,8 @@
 struct ObjectBuilder {
   let file: ArchiveFile
   let core: ReaderCore
-  private let isSame: Bool
-  private let classes: [String: any Archivable.Type]
+  let isSame: Bool
+  let classes: [String: any Archivable.Type]
 
   init(
     file: ArchiveFile, compiled: CompiledSchema, classes extra: [any Archivable.Type], context: Any?, limits: ArchiveLimits
@@ -25,6 +25,12 @@ struct ObjectBuilder {
   }
 
   func decode<V: Archivable>(_ type: V.Type) throws -> V {
+    // Whether it succeeds or not, and after everything else here has let go of the objects.
+    defer { core.releaseObjects(of: file) }
+    return try decodeGraph(type)
+  }
+
+  private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
     guard let base = file.bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
     var reader = ArchiveReader(core: core, base: base, isExact: isSame)
     let runs = try file.runs.map { run in
@@ -44,6 +50,7 @@ struct ObjectBuilder {
     for run in runs { try run.connect(&reader) }
     try checkEnd(reader)
     reader.isInReferences = false
+    if !isSame { try migrateObjects() }
     try select(file.rootSection, &reader)
     reader.isExact = isSame
     reader.current = file.root
