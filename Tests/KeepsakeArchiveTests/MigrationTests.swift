@@ -116,6 +116,14 @@ private enum V2 {
   }
 }
 
+@Archivable(version: 2) private struct Generated {
+  var text = ""
+  var number = 0
+  mutating func migrate(_ saved: inout ArchiveMigration) throws {
+    text += " " + (try saved.decode([Double].self, forKey: "extra")).description + " \(saved.version)"
+  }
+}
+
 @Suite struct MigrationTests {
   @Test func anOldHeroIsRebuiltFromWhateverWasSaved() throws {
     let hero = try Archive.decode(V2.Hero.self, from: Archive.encode(V1.Hero()), context: "levels")
@@ -182,13 +190,6 @@ private enum V2 {
   }
 
   @Test func aHandWrittenSaveIsMigratedIntoAGeneratedType() throws {
-    @Archivable(version: 2) struct Generated {
-      var text = ""
-      var number = 0
-      mutating func migrate(_ saved: inout ArchiveMigration) throws {
-        text += " " + (try saved.decode([Double].self, forKey: "extra")).description + " \(saved.version)"
-      }
-    }
     let copy = try Archive.decode(Generated.self, from: Archive.encode(HandKeyed(text: "t", number: 9)))
     #expect(copy.text == "t [1.5] 1" && copy.number == 9)
   }

@@ -8,6 +8,22 @@ import Testing
   var added = 0
   var value: Value
 }
+private enum Earlier {
+  @Archivable struct Blow { var damage: Int32 = 3, gone = "x", kind = Kind.cut(depth: 1) }
+  @Archivable enum Kind { case cut(depth: Int8), burn([Blow]) }
+  @Archivable enum Event { case hit(Blow, by: String), none }
+}
+private enum Present {
+  @Archivable struct Blow { var critical = true, kind: Kind, damage: Int }
+  @Archivable enum Kind { case burn([Blow]), cut(wide: Int = 4, depth: Int) }
+  @Archivable enum Event { case none, hit(by: String, blow: Blow?), miss }
+}
+// The payload's first value had no label, so its key is its place.
+@Archivable(name: "Event") private enum PlacedEvent { case none, hit(Present.Blow, by: String, times: Int = 1) }
+@Archivable private struct Ordered { var a = "a", b = 2, c = [1.5], d: Int? = nil, e = Item(kind: 5) }
+@Archivable private struct Reordered { var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0 }
+@Archivable private struct Read { var first = 7, second = "d" }
+
 /// A saved field `value` of one type, read as another; through a struct of another declaration.
 private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) throws -> B {
   try Archive.decode(Two<B>.self, from: Archive.encode(One(value: value))).value
@@ -98,7 +114,6 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
     }
     // With a default value, an empty optional counts as missing.
     let empty = Pair<Int?, String>(first: nil, second: nil)
-    @Archivable(name: "P") struct Read { var first = 7, second = "d" }
     let copy = try Archive.decode(Read.self, from: Archive.encode(empty))
     #expect(copy.first == 7 && copy.second == "d")
   }
@@ -112,41 +127,40 @@ private func through<A: Archivable, B: Archivable>(_ value: A, as type: B.Type) 
     #expect(try through(SIMD2<Float>(1, 2), as: SIMD2<Double>.self) == SIMD2(1, 2))
     #expect(try through([SIMD3<Float>(1, 2, 3)], as: [SIMD3<Double>].self) == [SIMD3(1, 2, 3)])
     #expect(try through(SIMD4<Int16>(1, 2, 3, 4), as: SIMD4<Int32>.self) == SIMD4(1, 2, 3, 4))
-    let error = #expect(throws: ArchiveError.self) { try through(SIMD2<Float>(1, 2), as: SIMD3<Float>.self) }
-    #expect(error?.code == .mismatch)
+    #expect(try through(SIMD2<Int8>(-1, 2), as: SIMD2<Double>.self) == SIMD2(-1, 2))
+    #expect(try through(SIMD2<UInt64>(1, .max), as: SIMD2<UInt64>.self) == SIMD2(1, .max))
+    #expect(try through([1, 300, -70_000], as: [Double].self) == [1, 300, -70_000])
+    #expect(try through([1, 300, -70_000], as: [Int?].self) == [1, 300, -70_000])
+    #expect(try through([1, Int.min, .max], as: [Int64??].self) == [1, .min, .max])
+    #expect(try through([UInt16(1), 65_535] as [UInt16?], as: [UInt32].self) == [1, 65_535])
+    #expect(try through([[Int16(-300)], [5]], as: [[Float?]].self) == [[-300], [5]])
+    #expect(try through([1.5, 2], as: [Double?].self) == [1.5, 2] && through([true], as: [Bool?].self) == [true])
+    for attempt in [
+      { _ = try through(SIMD2<Float>(1, 2), as: SIMD3<Float>.self) }, { _ = try through(SIMD2<Int32>(1, 70_000), as: SIMD2<Int16>.self) },
+      { _ = try through(SIMD2<Float>(1, 2), as: SIMD2<Int32>.self) }, { _ = try through([Int.max], as: [Double].self) },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: ArchiveError.self) { try attempt() }
+      #expect(error?.code == .mismatch)
+    }
   }
 
   @Test func aStructInsideOfAPayloadMayChange() throws {
-    enum Before {
-      @Archivable struct Blow { var damage: Int32 = 3, gone = "x", kind = Kind.cut(depth: 1) }
-      @Archivable enum Kind { case cut(depth: Int8), burn([Blow]) }
-      @Archivable enum Event { case hit(Blow, by: String), none }
-    }
-    enum After {
-      @Archivable struct Blow { var critical = true, kind: Kind, damage: Int }
-      @Archivable enum Kind { case burn([Blow]), cut(wide: Int = 4, depth: Int) }
-      @Archivable enum Event { case none, hit(by: String, blow: Blow?), miss }
-    }
-    // The payload's first value had no label, so its key is its place.
-    @Archivable(name: "Event") enum Event { case none, hit(After.Blow, by: String, times: Int = 1) }
-    let saved = Before.Event.hit(Before.Blow(kind: .burn([Before.Blow(damage: 9)])), by: "orc")
-    guard case .hit(let blow, by: "orc", times: 1) = try Archive.decode(Event.self, from: Archive.encode(saved)),
+    let saved = Earlier.Event.hit(Earlier.Blow(kind: .burn([Earlier.Blow(damage: 9)])), by: "orc")
+    guard case .hit(let blow, by: "orc", times: 1) = try Archive.decode(PlacedEvent.self, from: Archive.encode(saved)),
       case .burn(let inner) = blow.kind, case .cut(wide: 4, depth: 1)? = inner.first?.kind
     else {
       Issue.record("the event came back in another shape")
       return
     }
     #expect(blow.damage == 3 && blow.critical && inner.map(\.damage) == [9])
-    guard case .hit(by: "orc", blow: nil) = try Archive.decode(After.Event.self, from: Archive.encode(saved)) else {
+    guard case .hit(by: "orc", blow: nil) = try Archive.decode(Present.Event.self, from: Archive.encode(saved)) else {
       Issue.record("a payload without its old label came back as something else")
       return
     }
   }
 
   @Test func fieldsInAnyOrderComeBackInTheirPlaces() throws {
-    @Archivable(name: "F") struct A { var a = "a", b = 2, c = [1.5], d: Int? = nil, e = Item(kind: 5) }
-    @Archivable(name: "F") struct B { var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0 }
-    let copy = try Archive.decode([B].self, from: Archive.encode([A(), A(a: "z", b: 3)]))
+    let copy = try Archive.decode([Reordered].self, from: Archive.encode([Ordered(), Ordered(a: "z", b: 3)]))
     #expect(copy.map(\.a) == ["a", "z"] && copy.map(\.b) == [2, 3] && copy[1].c == [1.5] && copy[0].d == nil && copy[0].e.kind == 5)
   }
 }

@@ -42,7 +42,7 @@ extension Array: Archivable where Element: Archivable {
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.array)
     let count = try reader.takeCount()
-    if Element.archiveBlockCode != 0 {
+    if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
         // Numbers only: any bytes are a value, and there is nothing to release if a conversion throws.
@@ -54,10 +54,12 @@ extension Array: Archivable where Element: Archivable {
     self.init()
     reserveCapacity(Swift.min(count, ArchiveLimits.reservedElements))
     try reader.descend()
+    try reader.enterElements(element, count: count)
     for _ in 0..<count {
       reader.current = element
       append(try Element.archiveRead(from: &reader))
     }
+    reader.leaveElements()
     reader.ascend()
   }
 }

@@ -43,6 +43,7 @@ extension ArchiveReader {
     let outer = (cursor, end, isExact, current, depth)
     defer {
       (cursor, end, isExact, current, depth) = outer
+      blockWidth = 0
       self.keyed = keyed
     }
     cursor = entry.start
