@@ -27,7 +27,9 @@ struct DeclarationModel {
   let kind: Kind
   let name: String
   let access: String
-  /// The global actor in the declaration's attributes: the conformance belongs to it, too.
+  /// `@available` of the declaration, which its extension must repeat.
+  let availability: String
+  /// The global actor in the declaration's attributes: the conformance belongs to it, too. Told by its name, which must end in "Actor".
   let actor: String?
   /// Said to be of no actor, which its extension must repeat.
   let isNonisolated: Bool
@@ -63,6 +65,10 @@ struct DeclarationModel {
     isNonisolated = modifiers.contains("nonisolated")
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
+    availability = declaration.attributes.compactMap { element -> String? in
+      guard case .attribute(let attribute) = element, attribute.attributeName.trimmedDescription == "available" else { return nil }
+      return attribute.trimmedDescription + "\n"
+    }.joined()
     actor =
       declaration.attributes.lazy.compactMap { element -> String? in
         guard case .attribute(let attribute) = element else { return nil }
@@ -137,9 +143,12 @@ struct DeclarationModel {
       let key = collector.key(attribute)
       for element in declaration.elements {
         let payloads = (element.parameterClause?.parameters ?? []).enumerated().map { index, parameter in
-          let label = parameter.firstName?.text
+          let written = parameter.firstName?.text
+          let name = written.map { $0.filter { $0 != "`" } }
+          // As a label, a keyword needs no escape, and the compiler warns of one; these three do.
+          let label = ["inout", "var", "let"].contains(name) ? written : name
           return Payload(
-            label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : label ?? "",
+            label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : name ?? "",
             type: parameter.type.trimmedDescription, isOptional: parameter.type.is(OptionalTypeSyntax.self),
             defaultValue: parameter.defaultValue?.value.trimmedDescription)
         }

@@ -1,13 +1,13 @@
 extension ArchiveReader {
   /// Called last by a generated struct initialiser: calls the value's migration hook, if an older version was saved, and
   /// passes over fields that the program no longer has.
-  @inlinable @inline(__always) public mutating func leave<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
+  @inlinable public mutating func leave<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
     if fields.isOlder { try migrate(&value, fields) }
     try leave(&fields)
   }
 
   /// The same for a generated enum initialiser.
-  @inlinable @inline(__always) public mutating func leaveCase<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
+  @inlinable public mutating func leaveCase<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
     if fields.isOlder { try migrate(&value, fields) }
     try leaveCase(&fields)
   }
