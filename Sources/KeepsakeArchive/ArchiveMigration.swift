@@ -55,7 +55,7 @@ public struct ArchiveMigration: ~Copyable {
   }
 
   /// What couldn't be read into its field must have been read by the hook: nothing that was saved gets lost unnoticed.
-  func checkRetyped(_ plan: FieldPlan) throws {
+  mutating func checkRetyped(_ plan: FieldPlan) throws {
     guard let key = plan.retyped.first(where: { !read.contains($0) }), let place = plan.keys.firstIndex(of: key) else { return }
     throw reader.retypedError(plan, place)
   }

@@ -65,7 +65,10 @@ struct EnumExpansion {
       default:
       throw reader.invalidCase()
       }
-      try reader.leaveCase(&fields, &self)
+      try reader.leaveCase(&fields)
+      if fields.isOlder {
+      try reader.migrate(&self, fields)
+      }
       }
       """
   }

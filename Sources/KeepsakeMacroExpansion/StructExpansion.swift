@@ -42,7 +42,10 @@ struct StructExpansion {
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
       var fields = try reader.enter(\(model.typeName).self)
       \(body)
-      try reader.leave(&fields, &self)
+      try reader.leave(&fields)
+      if fields.isOlder {
+      try reader.migrate(&self, fields)
+      }
       }
       """
   }

@@ -87,7 +87,10 @@ import Testing
                 self.count = try reader.field(1, &fields)
               }
             }
-            try reader.leave(&fields, &self)
+            try reader.leave(&fields)
+            if fields.isOlder {
+              try reader.migrate(&self, fields)
+            }
           }
         }
         """)
@@ -242,7 +245,10 @@ import Testing
             default:
               throw reader.invalidCase()
             }
-            try reader.leaveCase(&fields, &self)
+            try reader.leaveCase(&fields)
+            if fields.isOlder {
+              try reader.migrate(&self, fields)
+            }
           }
         }
         """)

@@ -4,14 +4,14 @@ extension ArchiveReader {
   @usableFromInline func isBlock(_ element: Int32, as wanted: UInt8) -> Bool {
     guard wanted != 0 else { return false }
     if isExact { return true }
-    let saved = core.file.nodes[Int(element)].code
+    let saved = core.nodes[Int(element)].code
     return saved.scalarBytes > 0 && saved != .bool && saved.isInteger == WireCode(rawValue: wanted)?.isInteger
   }
 
   /// Called before an array's elements are read one by one: in a block they stand in another width than alone.
   @usableFromInline mutating func enterElements(_ element: Int32, count: Int) throws {
     guard !isExact, count > 0 else { return }
-    let code = core.file.nodes[Int(element)].code
+    let code = core.nodes[Int(element)].code
     if code.isInteger, let width = try takeBlockWidth(code, count) { blockWidth = width }
   }
 

@@ -64,7 +64,7 @@ extension ArchiveReader {
 
   /// Whether an optional was saved that holds nothing.
   private mutating func isEmpty(_ entry: KeyedFields.Entry) throws -> Bool {
-    guard core.file.nodes[Int(entry.node)].code == .optional else { return false }
+    guard core.nodes[Int(entry.node)].code == .optional else { return false }
     let outer = cursor
     defer { cursor = outer }
     cursor = entry.start
@@ -72,7 +72,7 @@ extension ArchiveReader {
   }
 
   /// Checks that a value took all of its bytes, `end` being set to where they end.
-  func checkValueEnd() throws {
+  mutating func checkValueEnd() throws {
     guard cursor == end else { throw damaged("A value has another length than the archive says") }
   }
 
@@ -87,7 +87,7 @@ extension ArchiveReader {
       keyed = KeyedFields(entries: try scanKeyed(), version: T.archiveVersion)
     } else {
       try unwrapPresentOptional(T.archiveName)
-      let node = core.file.nodes[Int(current)]
+      let node = core.nodes[Int(current)]
       guard node.code == .named else { throw mismatch(T.archiveName) }
       let plan = try core.plan(type, node.first)
       keyed = KeyedFields(entries: plan.isKeyed ? try scanKeyed() : try scanFields(plan), version: plan.savedVersion)

@@ -1,37 +1,25 @@
 extension ArchiveReader {
-  /// Called last by a generated struct initialiser: calls the value's migration hook, if an older version was saved, and
-  /// passes over fields that the program no longer has.
-  @inlinable public mutating func leave<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
-    if fields.isOlder { try migrate(&value, fields) }
-    try leave(&fields)
-  }
-
-  /// The same for a generated enum initialiser.
-  @inlinable public mutating func leaveCase<T: Archivable>(_ fields: inout ArchiveFields, _ value: inout T) throws {
-    if fields.isOlder { try migrate(&value, fields) }
-    try leaveCase(&fields)
-  }
-
-  /// Reads the payload of the case that stands for unknown ones: the saved case's key, if that is how it came to be read.
-  public mutating func caseKey(
-    _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () -> String? = nil
-  ) throws -> String {
-    if let fallback = fields.plan?.fallback { return fallback.key }
-    if let value = value() { return try field(index, &fields, default: value) }
-    return try field(index, &fields)
-  }
-
-  /// Whether a collection may have an element or key twice: different saved cases may have become one.
-  var mayRepeat: Bool { core.usedFallback }
-
-  @usableFromInline mutating func migrate<T: Archivable>(_ value: inout T, _ fields: ArchiveFields) throws {
-    guard let plan = fields.plan, let start = fields.start else { return }
+  /// Called by generated initialisers of structs and enums, after everything else, where an older version was saved.
+  public mutating func migrate<T: Archivable>(_ value: inout T, _ fields: ArchiveFields) throws {
+    guard let plan = fields.plan?.takeUnretainedValue(), let start = fields.start else { return }
     var scan = fresh(at: start)
     let entries = plan.isKeyed ? try scan.scanKeyed() : try scan.scanFields(plan.fields, inReferences: false)
     var saved = ArchiveMigration(scan, plan, caseKey: plan.caseKey, entries: entries)
     try value.migrate(&saved)
     try saved.checkRetyped(plan)
   }
+
+  /// Reads the payload of the case that stands for unknown ones: the saved case's key, if that is how it came to be read.
+  public mutating func caseKey(
+    _ index: Int, _ fields: inout ArchiveFields, default value: @autoclosure () -> String? = nil
+  ) throws -> String {
+    if let fallback = fields.plan?.takeUnretainedValue().fallback { return fallback.key }
+    if let value = value() { return try field(index, &fields, default: value) }
+    return try field(index, &fields)
+  }
+
+  /// Whether a collection may have an element or key twice: different saved cases may have become one.
+  var mayRepeat: Bool { core.usedFallback }
 
   /// Another reader of the same archive, which leaves this one where it is.
   func fresh(at start: UnsafeRawPointer) -> ArchiveReader {
@@ -43,7 +31,7 @@ extension ArchiveReader {
     return other
   }
 
-  func retypedError(_ plan: FieldPlan, _ place: Int) -> ArchiveError {
+  mutating func retypedError(_ plan: FieldPlan, _ place: Int) -> ArchiveError {
     let saved = plan.fields.first { $0.key == plan.keys[place] }.map { core.file.text($0.node) } ?? "another type"
     return ArchiveError(
       .mismatch,

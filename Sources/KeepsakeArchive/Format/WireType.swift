@@ -95,6 +95,8 @@ struct TypeEntry {
   var cases: [CaseEntry] = []
   /// The case that stands for those that the program doesn't know. Not written: it is the reader's affair.
   var fallback: Int?
+  /// The expression that is just this type.
+  var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
 }

@@ -5,6 +5,7 @@ extension ObjectBuilder {
   func migrateObjects() throws {
     var places: ObjectPlaces?
     for run in file.runs {
+      if file.isSame && run.type < file.staticCount { continue }
       guard let type = classes[file.schema.types[run.type].name], !type.archiveIsKeyed else { continue }
       func open<T: Archivable>(_ type: T.Type) throws {
         let plan = try core.plan(type, Int32(run.type))
@@ -18,7 +19,7 @@ extension ObjectBuilder {
   }
 
   private func migrate<T: Archivable>(_ type: T.Type, _ id: Int32, _ plan: FieldPlan, _ places: ObjectPlaces) throws {
-    guard let base = file.bytes.baseAddress, let object = core.objects[Int(id)] else { return }
+    guard let base = file.bytes.baseAddress, let object = core.objects[Int(id)]?.takeUnretainedValue() else { return }
     var reader = ArchiveReader(core: core, base: base, isExact: false)
     reader.end = base + file.referenceSection.upperBound
     reader.cursor = base + places.values[Int(id)]
