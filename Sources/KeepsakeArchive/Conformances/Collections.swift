@@ -44,7 +44,7 @@ extension Array: Archivable where Element: Archivable {
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.array)
     let count = try reader.takeCount()
-    if Element.archiveBlockCode != 0 {
+    if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
         // Numbers only: any bytes are a value, and there is nothing to release if a conversion throws.
@@ -54,6 +54,7 @@ extension Array: Archivable where Element: Archivable {
       return
     }
     try reader.descend()
+    try reader.enterElements(element, count: count)
     // Over a contiguous array, whose methods the compiler specialises where those of an array call into the standard library.
     // Memory is taken at once only for as many as a small archive may ask for.
     var elements = ContiguousArray<Element>()
@@ -63,6 +64,7 @@ extension Array: Archivable where Element: Archivable {
       elements.append(try Element.archiveRead(from: &reader))
     }
     self.init(elements)
+    reader.leaveElements()
     reader.ascend()
   }
 }
@@ -88,7 +90,9 @@ extension Set: Archivable where Element: Archivable {
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
-      guard insert(try Element.archiveRead(from: &reader)).inserted else { throw reader.damaged("A set has an element twice") }
+      guard insert(try Element.archiveRead(from: &reader)).inserted || reader.mayRepeat else {
+        throw reader.damaged("A set has an element twice")
+      }
     }
     reader.ascend()
   }
@@ -118,7 +122,7 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
       reader.current = key
       let newKey = try Key.archiveRead(from: &reader)
       reader.current = value
-      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil else {
+      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil || reader.mayRepeat else {
         throw reader.damaged("A dictionary has a key twice")
       }
     }
