@@ -1,0 +1,37 @@
+import Foundation
+
+/// One run: the groups that were asked for, then the report.
+struct Benchmark {
+  let options: Options
+
+  init(_ options: Options) { self.options = options }
+
+  /// Whether everything that must be reached was.
+  func run() throws -> Bool {
+    let machine = Machine.line(compiler: options.compiler)
+    Progress.tell(machine)
+    var runner = Runner(rounds: options.rounds, figures: Figures(machine: machine, rounds: options.rounds))
+    if wants(DungeonGroup.name) { try DungeonGroup.run(&runner, protobufLibrary: options.protobuf) }
+    if wants(KingdomGroup.name) { try KingdomGroup.run(&runner) }
+    if wants(CardGroup.name) { try CardGroup.run(&runner) }
+    if wants(TilesGroup.name) { try TilesGroup.run(&runner) }
+    if wants(KeyedGroup.name) { try KeyedGroup.run(&runner) }
+    if wants(CaptureGroup.name) { try CaptureGroup.run(&runner) }
+    if wants(MemoryProbe.group) { runner.figures.memory = try MemoryProbe.measureAll() }
+    let figures = runner.figures
+    if options.json {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      FileHandle.standardOutput.write(try encoder.encode(figures) + Data("\n".utf8))
+    } else {
+      FileHandle.standardOutput.write(Data(Report(figures: figures).text.utf8))
+    }
+    if let root = options.root {
+      try Documents(root: root).write(figures)
+      Progress.tell("wrote \((Documents.files + Documents.pictures).joined(separator: ", "))")
+    }
+    return figures.goals.allSatisfy(\.meetsMust)
+  }
+
+  private func wants(_ group: String) -> Bool { options.filter.isEmpty || group.contains(options.filter) }
+}

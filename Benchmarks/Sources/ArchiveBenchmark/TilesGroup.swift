@@ -1,0 +1,43 @@
+import Foundation
+import GameWorlds
+import Keepsake
+
+/// A million tiles of several kinds, against copying the same memory into fresh memory.
+struct TilesGroup {
+  static let name = "tiles"
+  static let count = 1_000_000
+  static let kinds = ["[UInt8]", "[UInt16]", "[Int32]", "[Int]", "[Float]"]
+
+  static func run(_ runner: inout Runner) throws {
+    try run(&runner, kinds[0], Tiles.sample(count) { UInt8(truncatingIfNeeded: $0) })
+    try run(&runner, kinds[1], Tiles.sample(count) { UInt16(truncatingIfNeeded: $0) })
+    try run(&runner, kinds[2], Tiles.sample(count) { Int32(truncatingIfNeeded: $0) })
+    try run(&runner, kinds[3], Tiles.sample(count) { $0 })
+    try run(&runner, kinds[4], Tiles.sample(count) { Float($0) / 16 })
+  }
+
+  private static func run<Tile: Archivable & Equatable & Sendable>(
+    _ runner: inout Runner, _ kind: String, _ tiles: Tiles<Tile>
+  ) throws {
+    let archive = try Archive.encode(tiles)
+    try BenchmarkError.require(try Archive.decode(Tiles<Tile>.self, from: archive) == tiles, "The archive lost tiles")
+    let memory = tiles.tiles.withUnsafeBytes { Memory.copy($0) }
+    try runner.measure(
+      "\(name) \(kind)",
+      [
+        Task("memcpy", "encode", bytes: memory) { tiles.tiles.withUnsafeBytes { Memory.copy($0) } },
+        Task("Keepsake", "encode", bytes: archive) { try Archive.encode(tiles) },
+        Task("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
+        Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
+      ])
+  }
+
+  /// A new array of the same bytes. The tiles are plain numbers.
+  private static func array<Tile>(_: Tile.Type, _ bytes: UnsafeRawBufferPointer) -> [Tile] {
+    let count = bytes.count / MemoryLayout<Tile>.stride
+    return [Tile](unsafeUninitializedCapacity: count) { buffer, initialized in
+      UnsafeMutableRawBufferPointer(buffer).copyMemory(from: bytes)
+      initialized = count
+    }
+  }
+}
