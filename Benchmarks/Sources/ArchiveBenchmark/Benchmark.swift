@@ -8,6 +8,9 @@ struct Benchmark {
 
   /// Whether everything that must be reached was.
   func run() throws -> Bool {
+    guard Self.groups.contains(where: wants) else {
+      throw UsageError(message: "No group's name contains \(options.filter): \(Self.groups.joined(separator: ", "))")
+    }
     let machine = Machine.line(compiler: options.compiler)
     Progress.tell(machine)
     var runner = Runner(rounds: options.rounds, figures: Figures(machine: machine, rounds: options.rounds))
@@ -32,6 +35,10 @@ struct Benchmark {
     }
     return figures.goals.allSatisfy(\.meetsMust)
   }
+
+  private static let groups = [
+    DungeonGroup.name, KingdomGroup.name, CardGroup.name, TilesGroup.name, KeyedGroup.name, CaptureGroup.name, MemoryProbe.group,
+  ]
 
   private func wants(_ group: String) -> Bool { options.filter.isEmpty || group.contains(options.filter) }
 }

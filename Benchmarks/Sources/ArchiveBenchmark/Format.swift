@@ -6,7 +6,7 @@ enum Format {
   static func number(_ value: Double) -> String {
     if value == value.rounded(), abs(value) < 1e9 { return grouped(Int(value)) }
     if value >= 100 { return grouped(Int(value.rounded())) }
-    return String(format: value >= 10 ? "%.1f" : "%.2f", value)
+    return String(format: value >= 10 ? "%.1f" : value >= 0.1 ? "%.2f" : "%.3f", value)
   }
 
   static func microseconds(_ value: Double) -> String {

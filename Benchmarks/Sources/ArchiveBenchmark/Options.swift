@@ -17,6 +17,7 @@ struct Options {
   static let roundLimits = 1...1_000
 
   var filter = ""
+  var help = false
   var rounds = 12
   var json = false
   var root: URL?
@@ -43,6 +44,7 @@ struct Options {
       case "--json": json = true
       case "--write": root = URL(filePath: try value(option), directoryHint: .isDirectory)
       case "--check": check = true
+      case "--help": help = true
       case "--protobuf": protobuf = try value(option)
       case "--compiler": compiler = try value(option)
       case "--memory-probe":

@@ -44,8 +44,10 @@ struct Plot {
       "  <title>\(title)</title>",
       "  <style>",
       "    .card { fill: #fbfaf7 } .text { fill: #333 } .soft { fill: #6b6b6b } .line { stroke: #d8d3c6 } .bar { fill: #a9b4ae } .ours { fill: #2f7d54 }",
+      "    .time { stroke: #fbfaf7; stroke-width: 4; paint-order: stroke }",
       "    @media (prefers-color-scheme: dark) {",
       "      .card { fill: #1c1f1e } .text { fill: #e6e6e3 } .soft { fill: #a5a8a5 } .line { stroke: #3b403d } .bar { fill: #5d6762 } .ours { fill: #58b984 }",
+      "      .time { stroke: #1c1f1e }",
       "    }",
       "  </style>",
       "  <rect class=\"card\" width=\"\(text(Self.width))\" height=\"\(text(height))\" rx=\"12\"/>",
@@ -77,7 +79,7 @@ struct Plot {
         "  <rect class=\"\(bar.isOurs ? "ours" : "bar")\" x=\"\(text(Self.left))\" y=\"\(text(y))\" width=\"\(text(max(end - Self.left, 2)))\" height=\"\(text(Self.barHeight))\" rx=\"3\"/>"
       )
       lines.append(
-        "  <text class=\"text\" x=\"\(text(end + 8))\" y=\"\(text(y + 15))\"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>"
+        "  <text class=\"text time\" x=\"\(text(end + 8))\" y=\"\(text(y + 15))\"\(weight)>\(Format.time(microseconds: bar.microseconds))</text>"
       )
     }
     return lines

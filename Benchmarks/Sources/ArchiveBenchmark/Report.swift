@@ -90,7 +90,10 @@ struct Report {
     if figures.measurement(DungeonGroup.name, "Keepsake", "encode") != nil { parts.append(ratios) }
     if !figures.goals.isEmpty { parts.append(goals) }
     let unmet = figures.goals.filter { !$0.meetsMust }
-    for goal in unmet { parts.append("NOT MET: \(goal.what): must \(goal.text(goal.must)), reached \(goal.text(goal.reached))") }
+    if !unmet.isEmpty {
+      parts.append(
+        unmet.map { "NOT MET: \($0.what): must \($0.text($0.must)), reached \($0.text($0.reached))" }.joined(separator: "\n"))
+    }
     return parts.joined(separator: "\n\n") + "\n"
   }
 }

@@ -52,6 +52,7 @@ struct Runner {
     let rounds = min(rounds ?? self.rounds, self.rounds)
     Progress.tell("\(group): \(tasks.count) tasks, \(rounds) rounds")
     let repeats = try tasks.map { task in
+      _ = try task.run()
       let first = try task.run()
       return max(1, min(Self.mostInARound, Int(Self.share / max(first, .nanoseconds(1)))))
     }

@@ -2,6 +2,10 @@ import Foundation
 
 do {
   let options = try Options(Array(CommandLine.arguments.dropFirst()))
+  if options.help {
+    print(Options.usage)
+    exit(0)
+  }
   if let probe = options.probe {
     try probe.run()
     exit(0)
