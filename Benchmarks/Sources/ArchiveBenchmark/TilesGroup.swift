@@ -1,11 +1,14 @@
+import CPeers
 import Foundation
 import GameWorlds
 import Keepsake
 
-/// A million tiles of several kinds, against copying the same memory into fresh memory.
+/// A million tiles of several kinds, against copying the same memory: into fresh memory, as the goals say, and into memory that is used again
+/// and again and never leaves the processor's caches.
 struct TilesGroup {
   static let name = "tiles"
   static let count = 1_000_000
+  static let warm = "memory used again"
   static let kinds = ["[UInt8]", "[UInt16]", "[Int32]", "[Int]", "[Float]"]
 
   static func run(_ runner: inout Runner) throws {
@@ -22,14 +25,16 @@ struct TilesGroup {
     let archive = try Archive.encode(tiles)
     try BenchmarkError.require(try Archive.decode(Tiles<Tile>.self, from: archive) == tiles, "The archive lost tiles")
     let memory = tiles.tiles.withUnsafeBytes { Memory.copy($0) }
-    try runner.measure(
-      "\(name) \(kind)",
-      [
-        Task("memcpy", "encode", bytes: memory) { tiles.tiles.withUnsafeBytes { Memory.copy($0) } },
-        Task("Keepsake", "encode", bytes: archive) { try Archive.encode(tiles) },
-        Task("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
-        Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
-      ])
+    let tasks = [
+      Task("memcpy", "encode", bytes: memory) { tiles.tiles.withUnsafeBytes { Memory.copy($0) } },
+      Task("Keepsake", "encode", bytes: archive) { try Archive.encode(tiles) },
+      Task("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
+      Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
+    ]
+    take_fresh_memory(true)
+    try runner.measure("\(name) \(kind)", tasks)
+    take_fresh_memory(false)
+    try runner.measure("\(name) \(kind), \(warm)", tasks)
   }
 
   /// A new array of the same bytes. The tiles are plain numbers.

@@ -11,3 +11,12 @@ void return_unused_memory(void) {
   malloc_trim(0);
 #endif
 }
+
+void take_fresh_memory(bool fresh) {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, fresh ? 64 << 10 : 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, fresh ? 64 << 10 : 1 << 30);
+#else
+  (void)fresh;
+#endif
+}

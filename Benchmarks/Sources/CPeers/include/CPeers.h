@@ -35,6 +35,10 @@ const DungeonPeer *hand_written_peer(void);
 /// Gives memory that was freed back to the system, where the C library can.
 void return_unused_memory(void);
 
+/// Whether large blocks of memory come from the system each time, with pages never touched, or are used again and again. Left
+/// alone, the C library decides by what was freed before. Without effect where it can't be told.
+void take_fresh_memory(bool fresh);
+
 #ifdef __cplusplus
 }
 #endif
