@@ -17,6 +17,8 @@ for argument in "$@"; do
   esac
 done
 
+# Without this the package manager doesn't notice files that are new in the package above.
+touch Package.swift
 # Standard output is for the results.
 $Scripts/stage.sh "build the benchmarks in release" swift build -c release --product ArchiveBenchmark >&2
 

@@ -11,12 +11,17 @@ struct TilesGroup {
   static let warm = "memory used again"
   static let kinds = ["[UInt8]", "[UInt16]", "[Int32]", "[Int]", "[Float]"]
 
+  /// Fresh memory first: once a process has freed large blocks that it may use again, no block is sure to be fresh.
   static func run(_ runner: inout Runner) throws {
-    try run(&runner, kinds[0], Tiles.sample(count) { UInt8(truncatingIfNeeded: $0) })
-    try run(&runner, kinds[1], Tiles.sample(count) { UInt16(truncatingIfNeeded: $0) })
-    try run(&runner, kinds[2], Tiles.sample(count) { Int32(truncatingIfNeeded: $0) })
-    try run(&runner, kinds[3], Tiles.sample(count) { $0 })
-    try run(&runner, kinds[4], Tiles.sample(count) { Float($0) / 16 })
+    for fresh in [true, false] {
+      take_fresh_memory(fresh)
+      let suffix = fresh ? "" : ", \(warm)"
+      try run(&runner, kinds[0] + suffix, Tiles.sample(count) { UInt8(truncatingIfNeeded: $0) })
+      try run(&runner, kinds[1] + suffix, Tiles.sample(count) { UInt16(truncatingIfNeeded: $0) })
+      try run(&runner, kinds[2] + suffix, Tiles.sample(count) { Int32(truncatingIfNeeded: $0) })
+      try run(&runner, kinds[3] + suffix, Tiles.sample(count) { $0 })
+      try run(&runner, kinds[4] + suffix, Tiles.sample(count) { Float($0) / 16 })
+    }
   }
 
   private static func run<Tile: Archivable & Equatable & Sendable>(
@@ -31,10 +36,7 @@ struct TilesGroup {
       Task("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
       Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
     ]
-    take_fresh_memory(true)
     try runner.measure("\(name) \(kind)", tasks)
-    take_fresh_memory(false)
-    try runner.measure("\(name) \(kind), \(warm)", tasks)
   }
 
   /// A new array of the same bytes. The tiles are plain numbers.
