@@ -32,16 +32,7 @@ enum MemoryProbe: String, CaseIterable {
     #if os(Linux)
     Progress.tell("memory: \(allCases.count) processes")
     return try allCases.map { probe in
-      let process = Process()
-      process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-      process.arguments = ["--memory-probe", probe.rawValue]
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      try process.run()
-      let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-      process.waitUntilExit()
-      try BenchmarkError.require(process.terminationStatus == 0, "The memory probe \(probe.rawValue) failed")
-      return try JSONDecoder().decode(MemoryFigure.self, from: output)
+      try JSONDecoder().decode(MemoryFigure.self, from: try Subprocess.run(["--memory-probe", probe.rawValue]))
     }
     #else
     return []

@@ -11,6 +11,12 @@ struct TilesGroup {
   static let warm = "memory used again"
   static let kinds = ["[UInt8]", "[UInt16]", "[Int32]", "[Int]", "[Float]"]
 
+  /// In a process of its own, since this tells the C library for good how to take memory.
+  static func runApart(rounds: Int) throws -> [Measurement] {
+    let output = try Subprocess.run(["--filter", name, "--rounds", "\(rounds)", "--json"])
+    return try JSONDecoder().decode(Figures.self, from: output).measurements
+  }
+
   /// Fresh memory first: once a process has freed large blocks that it may use again, no block is sure to be fresh.
   static func run(_ runner: inout Runner) throws {
     for fresh in [true, false] {
