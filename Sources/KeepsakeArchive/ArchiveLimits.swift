@@ -24,6 +24,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
   /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
   static let describedLevels = 4
+  /// Classes above a class. Real games have a handful.
+  static let classLevels = 64
   /// Structs take no bytes of their own. Honest archives have far less than one for each byte, even where each number
   /// stands in a struct of its own; a forged description can nest hundreds of them around one byte.
   static let structsPerByte = 8

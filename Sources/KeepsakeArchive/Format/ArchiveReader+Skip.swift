@@ -1,6 +1,9 @@
 /// What is left of a value that is being skipped.
 struct SkippedValue {
-  /// A type, with the case of an enum, or -1 for a list.
+  /// A hand-written value, whose fields say themselves what they are.
+  static let keyed: Int32 = -2
+
+  /// A type, with the case of an enum, -1 for a list, or `keyed`.
   let type: Int32
   let enumCase: Int32
   /// Of a list: the types of which each element has one value; the second is -1 but for dictionaries.
@@ -15,6 +18,11 @@ extension ArchiveReader {
   mutating func skip(_ node: Int32) throws {
     let start = offset
     guard try !skipWhole(node) else { return }
+    try skipOpened(since: start)
+  }
+
+  /// Passes over what was opened.
+  mutating func skipOpened(since start: Int) throws {
     var structs = 0
     defer { core.skipped.removeAll(keepingCapacity: true) }
     repeat {
@@ -39,6 +47,12 @@ extension ArchiveReader {
           continue
         }
         core.skipped[index].position += 1
+        next = field
+      } else if value.type == SkippedValue.keyed {
+        guard let field = try keyedField() else {
+          core.skipped.removeLast()
+          continue
+        }
         next = field
       } else {
         guard value.position > 0 else {
@@ -75,7 +89,8 @@ extension ArchiveReader {
     case .bool, .int8, .uint8: _ = try takeByte()
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
     case .float: _ = try takeBytes(4)
-    case .double, .date: _ = try takeBytes(8)
+    case .double: _ = try takeDouble()
+    case .date: _ = try takeBytes(8)
     case .uuid: _ = try takeBytes(16)
     case .string, .data, .url: _ = try takeBytes(try takeCount())
     case .vector:
@@ -83,7 +98,7 @@ extension ArchiveReader {
       _ = try takeBytes(width * Int(wire.second))
     case .optional:
       if core.file.isObject(wire.first) {
-        _ = try takeVarint()
+        try skipReference()
       } else if try takeFlag() {
         open(list: wire.first, count: 1)
         return false
@@ -106,15 +121,29 @@ extension ArchiveReader {
     return true
   }
 
+  private mutating func skipReference() throws {
+    let number = try takeVarint()
+    if passedReferences != nil, number > 0, number <= UInt64(core.objectCount) {
+      passedReferences?.append(Int32(truncatingIfNeeded: number - 1))
+    }
+  }
+
+  /// The type of a hand-written value's next field, after its key; nil after the last.
+  private mutating func keyedField() throws -> Int32? {
+    guard try takeVarint() > 0 else { return nil }
+    let wire = try takeVarint()
+    guard wire < UInt64(core.wires.count) else { throw damaged("The type of a value under a key is out of range") }
+    _ = try takeFixed(UInt32.self)
+    return core.wires[Int(wire)]
+  }
+
   private mutating func skipNamed(_ type: Int32) throws -> Bool {
     var enumCase: Int32 = -1
     switch core.file.types[Int(type)].kind {
     case .object, .keyedObject:
-      _ = try takeVarint()
+      try skipReference()
       return true
-    case .keyedValue:
-      _ = try scanKeyed()
-      return true
+    case .keyedValue: return try skipKeyed()
     case .structure:
       if core.file.types[Int(type)].fields.isEmpty {
         _ = try takeByte()
@@ -127,6 +156,16 @@ extension ArchiveReader {
       enumCase = Int32(truncatingIfNeeded: index)
     }
     core.skipped.append(SkippedValue(type: type, enumCase: enumCase, first: -1, second: -1, position: 0))
+    return false
+  }
+
+  /// A hand-written value says how long each field is; what is in them matters only to whoever collects references.
+  mutating func skipKeyed() throws -> Bool {
+    guard passedReferences != nil else {
+      _ = try scanKeyed()
+      return true
+    }
+    core.skipped.append(SkippedValue(type: SkippedValue.keyed, enumCase: -1, first: -1, second: -1, position: 0))
     return false
   }
 
