@@ -147,7 +147,8 @@ import Testing
       let checked = Result { try ArchiveInspection.verify(bad) }
       switch (read, checked) {
       case (.success(let a), .success(let b)): #expect(a == b)
-      case (.failure(let a as ArchiveError), .failure(let b as ArchiveError)): #expect(a == b)
+      // The place may differ: what is kept is read one by one.
+      case (.failure(let a as ArchiveError), .failure(let b as ArchiveError)): #expect(a.code == b.code)
       default: Issue.record("seed 11, byte \(index): \(read), \(checked)")
       }
     }
