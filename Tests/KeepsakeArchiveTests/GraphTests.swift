@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test(arguments: [true, false]) func anErrorBehindALongListDoesNotOverflowTheStack(isBackward: Bool) throws {
-    let bytes = try failing(count: 300_000, isBackward: isBackward)
+    let bytes = try failing(count: 120_000, isBackward: isBackward)
     let refusal = ArchiveError(.unsupported, "the game refuses")
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(Failing.self, from: bytes, context: refusal) }
     #expect(error == refusal)
@@ -175,7 +175,7 @@ import Testing
 
   @Test func aListInNoParticularOrderDoesNotOverflowTheStackEither() throws {
     var random = Seeded(5)
-    let nodes = (0..<200_000).map { _ in Chained() }
+    let nodes = (0..<100_000).map { _ in Chained() }
     let order = nodes.shuffled(using: &random)
     for index in 1..<order.count { order[index].next = order[index - 1] }
     let failing = Failing()
@@ -188,10 +188,10 @@ import Testing
   }
 
   @Test func aLongListInAFieldThatWasRemovedDoesNotOverflowTheStack() throws {
-    var nodes = (0..<200_000).map { _ in Chained() }
+    var nodes = (0..<100_000).map { _ in Chained() }
     for index in 1..<nodes.count { nodes[index - 1].next = nodes[index] }
     var lets: [LetNode] = []
-    for value in 0..<200_000 { lets.append(LetNode(value, lets.last)) }
+    for value in 0..<100_000 { lets.append(LetNode(value, lets.last)) }
     let bytes = try Archive.encode(Remembering(list: nodes[0], lets: lets.last))
     for node in nodes { node.next = nil }
     nodes = []
