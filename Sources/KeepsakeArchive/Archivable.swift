@@ -53,7 +53,7 @@ public protocol Archivable {
   ///   there is no hook, and it throws `mismatch` at once. Numbers that become wider need none of this.
   /// - A field that got another *meaning* under the same key and type is read as it stands; the hook corrects it.
   /// - Structs and enums are migrated as soon as they are read; objects once all of them exist and refer to each other,
-  ///   before any `didDecode(context:)`. Inside an enum's hook, `saved.caseKey` is the saved case.
+  ///   before any `didDecode(context:)`; others may still have their hooks before them. Inside an enum's hook, `saved.caseKey` is the saved case.
   /// - In a class it must stand in the class itself, not in an extension. Each class of an object has a version of its own: its hook is called if that
   ///   rose, the superclass's first, and sees its own class's saved version. So a hook never calls `super.migrate`. A class that
   ///   was put into the hierarchy later was not saved and is not migrated.

@@ -125,7 +125,8 @@ import Testing
     var wrong = 0
     for (old, new) in zip(knots, copies) {
       let isSame =
-        old.number == new.number && old.near.map(\.number) == new.near.map(\.number) && new.back === copies[(new.number + count - 1) % count]
+        old.number == new.number && old.near.map(\.number) == new.near.map(\.number)
+        && new.back === copies[(new.number + count - 1) % count]
         && zip(old.near, new.near).allSatisfy { copies[$0.number] === $1 } && old.named.mapValues(\.number) == new.named.mapValues(\.number)
       if !isSame { wrong += 1 }
     }
@@ -142,7 +143,8 @@ import Testing
     let copy = try Archive.decode(Lists.self, from: Archive.encode(lists))
     #expect(copy.all.map(\.value) == Array(0..<100))
     #expect(zip(copy.all, copy.same.reversed()).allSatisfy { $0 === $1 } && zip(copy.all, copy.again[0]).allSatisfy { $0 === $1 })
-    #expect(copy.again[1].allSatisfy { $0 === copy.all[3] } && copy.byName["x"]?[0] === copy.all[3] && copy.byName["y"]?[99] === copy.all[99])
+    #expect(
+      copy.again[1].allSatisfy { $0 === copy.all[3] } && copy.byName["x"]?[0] === copy.all[3] && copy.byName["y"]?[99] === copy.all[99])
   }
 
   // MARK: Letting go

@@ -66,7 +66,10 @@ private enum Tight {
 
 private enum Unrenamed {
   @Archivable struct Item { var damage = 3, owner = Owner.player(level: 2) }
-  @Archivable enum Owner { case player(level: Int), none }
+  @Archivable enum Owner {
+    case player(level: Int)
+    case none
+  }
   @Archivable(subclasses: [Sword.self]) class Weapon {
     var weight = 9
     var next: Weapon?
