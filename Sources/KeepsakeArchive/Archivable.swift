@@ -16,8 +16,9 @@
 /// Hash values and comparisons of a class used in sets or as a dictionary key must not lean on such references.
 ///
 /// Chains of objects may be as long as memory allows: neither encoding nor decoding goes from object to object by calls. But
-/// Swift itself releases the next object of a chain from within the release of the one before, so a list of some ten
-/// thousand objects overflows the stack when its head goes away. Take such a list apart first, in a loop, whether it was decoded or not:
+/// Swift itself releases the next object of a chain from within the release of the one before (but for a final class with just one
+/// reference to its own type, of which the compiler makes a loop), so a chain of some ten thousand overflows the stack when
+/// its head goes away. Take such a chain apart first, in a loop, whether it was decoded or not:
 ///
 ///     while let next = head.next { head.next = nil; head = next }
 public protocol Archivable {
