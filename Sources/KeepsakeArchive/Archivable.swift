@@ -109,6 +109,9 @@ public protocol Archivable {
   /// Reads what `archiveWrite` wrote.
   static func archiveRead(from reader: inout ArchiveReader) throws -> Self
 
+  /// Writes the elements of an array, which are of this type.
+  static func archiveWriteElements(_ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter) throws
+
   static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws
   static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
 
@@ -192,6 +195,13 @@ extension Archivable {
     return try Self(from: &reader)
   }
 
+  @inlinable @inline(__always) public static func archiveWriteElements(
+    _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
+  ) throws {
+    let values = UnsafeBufferPointer(start: values.assumingMemoryBound(to: Self.self), count: count)
+    for value in values { try archiveWrite(value, to: &writer) }
+  }
+
   @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
     guard let value else { return writer.putByte(0) }
     writer.putByte(1)
@@ -206,6 +216,15 @@ extension Archivable {
 }
 
 extension Archivable where Self: AnyObject {
+  /// A reference to a class and one to AnyObject are the same in memory.
+  @inlinable public static func archiveWriteElements(
+    _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
+  ) throws {
+    try values.withMemoryRebound(to: Unmanaged<AnyObject>.self, capacity: count) {
+      try writer.writeReferences(UnsafeBufferPointer(start: $0, count: count))
+    }
+  }
+
   @inlinable @inline(__always) public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
     try writer.writeReference(value)
   }

@@ -193,7 +193,6 @@ extension ArchiveReader {
       if skipped.deferred == fields.isInReferences {
         switch core.nodes[Int(skipped.node)].code {
         case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
-        case .double: _ = try takeBytes(8)
         default: try skip(skipped.node)
         }
       }

@@ -27,7 +27,10 @@ public final class ArchiveSchema {
   init(nodes: [WireNode], types: [TypeEntry]) {
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
-    for index in types.indices { self.types[index].node = Int32(nodes.count + index) }
+    for index in types.indices {
+      self.types[index].node = Int32(nodes.count + index)
+      self.types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
+    }
   }
 
   // MARK: Building
@@ -72,7 +75,8 @@ public final class ArchiveSchema {
     let isObject = T.self is AnyObject.Type
     types.append(
       TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type))
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type,
+        codec: isObject ? ObjectCodec.of(type) : nil))
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
@@ -134,6 +138,7 @@ public final class ArchiveSchema {
         var visited: Set<Int32> = []
         types[index].fields[field].deferred = leadsToObjects(types[index].fields[field].node, &visited)
       }
+      types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
     }
   }
 
@@ -163,7 +168,9 @@ public final class ArchiveSchema {
     return wire.code == .named && types[Int(wire.first)].kind.isObject
   }
 
-  /// A type expression in words, as Swift writes it.
+  private static let shownNameBytes = 256
+
+  /// A type expression in words, as Swift writes it; very long names are cut.
   func text(_ node: Int32, depth: Int = 0) -> String {
     guard depth < ArchiveLimits.typeDepth else { return "..." }
     let wire = nodes[Int(node)]
@@ -173,7 +180,10 @@ public final class ArchiveSchema {
     case .set: return "Set<" + text(wire.first, depth: depth + 1) + ">"
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
     case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
-    case .named: return types[Int(wire.first)].name
+    case .named:
+      // Repeated wherever the type is named: an altered archive could make a long text of that.
+      let name = types[Int(wire.first)].name
+      return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
     default: return "\(wire.code)"
     }
   }

@@ -99,4 +99,8 @@ struct TypeEntry {
   var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
+  /// Of the program's classes: what writes and reads their objects.
+  var codec: ObjectCodec?
+  /// Which fields are deferred, once that is known.
+  var deferred = FieldMask([])
 }

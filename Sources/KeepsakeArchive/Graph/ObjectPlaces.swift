@@ -55,7 +55,7 @@ struct ObjectPlaces {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
           // Also where the object is damaged: what comes before the damage may have been read.
           defer { noteTargets(of: Int(id), isInReferences, &reader) }
-          if entry.kind.isKeyed { try reader.skipKeyed() }
+          if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
           for field in fields { try reader.skip(field.node) }
         }
       }
