@@ -16,8 +16,9 @@
 /// Hash values and comparisons of a class used in sets or as a dictionary key must not lean on such references.
 ///
 /// Chains of objects may be as long as memory allows: neither encoding nor decoding goes from object to object by calls. But
-/// Swift itself releases the next object of a chain from within the release of the one before, so a list of some ten
-/// thousand objects overflows the stack when its head goes away. Take such a list apart first, in a loop, whether it was decoded or not:
+/// Swift itself releases the next object of a chain from within the release of the one before (but for a final class with just one
+/// reference to its own type, of which the compiler makes a loop), so a chain of some ten thousand overflows the stack when
+/// its head goes away. Take such a chain apart first, in a loop, whether it was decoded or not:
 ///
 ///     while let next = head.next { head.next = nil; head = next }
 public protocol Archivable {
@@ -53,7 +54,7 @@ public protocol Archivable {
   ///   there is no hook, and it throws `mismatch` at once. Numbers that become wider need none of this.
   /// - A field that got another *meaning* under the same key and type is read as it stands; the hook corrects it.
   /// - Structs and enums are migrated as soon as they are read; objects once all of them exist and refer to each other,
-  ///   before any `didDecode(context:)`. Inside an enum's hook, `saved.caseKey` is the saved case.
+  ///   before any `didDecode(context:)`; others may still have their hooks before them. Inside an enum's hook, `saved.caseKey` is the saved case.
   /// - In a class it must stand in the class itself, not in an extension. Each class of an object has a version of its own: its hook is called if that
   ///   rose, the superclass's first, and sees its own class's saved version. So a hook never calls `super.migrate`. A class that
   ///   was put into the hierarchy later was not saved and is not migrated.

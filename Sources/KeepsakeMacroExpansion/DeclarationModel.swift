@@ -117,8 +117,8 @@ struct DeclarationModel {
   /// A call of the superclass's hook inside of a hook.
   private static func superMigrate(in body: CodeBlockSyntax) -> Syntax? {
     for token in body.tokens(viewMode: .sourceAccurate) where token.tokenKind == .keyword(.super) {
-      guard let access = token.parent?.parent?.as(MemberAccessExprSyntax.self), access.declName.baseName.text == "migrate" else { continue }
-      return Syntax(access)
+      let access = token.parent?.parent?.as(MemberAccessExprSyntax.self)
+      if let access, access.declName.baseName.text == "migrate" { return Syntax(access) }
     }
     return nil
   }
@@ -153,7 +153,8 @@ struct DeclarationModel {
             defaultValue: parameter.defaultValue?.value.trimmedDescription)
         }
         let name = element.name.text
-        cases.append(EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil, payloads: payloads))
+        cases.append(
+          EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil, payloads: payloads))
       }
     }
     return cases

@@ -124,7 +124,47 @@ private enum V2 {
   }
 }
 
+private enum Retyped {
+  @Archivable(name: "Soldier") final class Old {
+    var number = 0
+    var leader: Old?
+  }
+  @Archivable(name: "Soldier", version: 2) final class New {
+    var leader = ""
+    var number = ""
+    func migrate(_ saved: inout ArchiveMigration) throws {
+      number = "\(try saved.decode(Int.self, forKey: "number"))"
+      leader = try saved.decodeIfPresent(New.self, forKey: "leader").map { _ in "somebody" } ?? "nobody"
+    }
+  }
+  @Archivable(name: "Soldier", version: 2) final class Silent {
+    var number = 0
+    var leader = ""
+  }
+}
+
+/// The example of the documentation.
+private enum Documented {
+  @Archivable(version: 1) struct Before { var name = "Ada King Lovelace", health = 40 }
+  @Archivable(version: 2) struct Hero {
+    var firstName = "", lastName = ""
+    var health = 1.0
+
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      let words = try saved.decode(String.self, forKey: "name", default: "").split(separator: " ", maxSplits: 1)
+      firstName = words.first.map(String.init) ?? ""
+      lastName = words.count > 1 ? String(words[1]) : ""
+      health = Double(try saved.decode(Int.self, forKey: "health", default: 100)) / 100
+    }
+  }
+}
+
 @Suite struct MigrationTests {
+  @Test func theExampleOfTheDocumentationBringsAnOldHeroUpToDate() throws {
+    let hero = try Archive.decode(Documented.Hero.self, from: Archive.encode(Documented.Before()))
+    #expect(hero.firstName == "Ada" && hero.lastName == "King Lovelace" && hero.health == 0.4)
+  }
+
   @Test func anOldHeroIsRebuiltFromWhateverWasSaved() throws {
     let hero = try Archive.decode(V2.Hero.self, from: Archive.encode(V1.Hero()), context: "levels")
     #expect(hero.firstName == "Ada" && hero.lastName == "Lovelace" && hero.health == 0.4 && hero.level == 3)
@@ -182,6 +222,16 @@ private enum V2 {
     let again = try Archive.decode([V2.Being].self, from: Archive.encode(copy))
     #expect(again.map(\.title) == ["B", "BEING", "BEING"] && again.allSatisfy { $0.log == ["decoded"] })
     (wolf.prey, wolf.enemies) = (nil, [])
+  }
+
+  @Test func aRetypedReferenceOfAClassIsLeftToItsHook() throws {
+    let (leader, follower) = (Retyped.Old(), Retyped.Old())
+    leader.number = 7
+    follower.leader = leader
+    let copy = try Archive.decode([Retyped.New].self, from: Archive.encode([follower, leader]))
+    #expect(copy.map(\.leader) == ["somebody", "nobody"] && copy.map(\.number) == ["0", "7"])
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode([Retyped.Silent].self, from: Archive.encode([leader])) }
+    #expect(error?.code == .mismatch && error?.field == "leader")
   }
 
   @Test func theRootSeesObjectsThatAreUpToDate() throws {

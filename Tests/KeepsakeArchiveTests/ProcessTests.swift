@@ -11,7 +11,8 @@ import Testing
 
   @Test func aWorldSavedByOneProcessIsLoadedByAnother() async throws {
     let path = Self.temporary("world").path
-    defer { _ = try? FileManager.default.removeItem(atPath: path) } // Only tidying up.
+    // Only tidying up: what stays behind does no harm.
+    defer { _ = try? FileManager.default.removeItem(atPath: path) }
     await #expect(processExitsWith: .success) { [path = path as String] in
       try Archive.encode(FormatTests.goldenWorld()).write(to: URL(filePath: path))
     }
@@ -28,7 +29,8 @@ import Testing
 
   @Test func aListOfOneProcessIsReadInAnother() async throws {
     let path = Self.temporary("army").path
-    defer { _ = try? FileManager.default.removeItem(atPath: path) } // Only tidying up.
+    // Only tidying up: what stays behind does no harm.
+    defer { _ = try? FileManager.default.removeItem(atPath: path) }
     await #expect(processExitsWith: .success) { [path = path as String] in
       let tank = Old.Tank(gun: 77)
       tank.next = tank
@@ -44,7 +46,8 @@ import Testing
   @Test func twoProcessesSaveTheSameWorldAsTheSameBytes() async throws {
     let seed: UInt64 = 2026
     let path = Self.temporary("bytes").path
-    defer { _ = try? FileManager.default.removeItem(atPath: path) } // Only tidying up.
+    // Only tidying up: what stays behind does no harm.
+    defer { _ = try? FileManager.default.removeItem(atPath: path) }
     var found: Set<Data> = []
     for _ in 0..<3 {
       await #expect(processExitsWith: .success) { [path = path as String, seed = seed as UInt64] in

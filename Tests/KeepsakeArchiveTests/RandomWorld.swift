@@ -37,7 +37,10 @@ import KeepsakeArchive
     for token in tokens where number(2) == 0 { world.counts[token] = word() }
     for _ in 0..<number(30) { world.texts[word()] = Set((0..<number(9)).map { _ in word() }) }
     for _ in 0..<number(30) { world.numbers[number(1 << 50) - 1 << 49] = (0..<number(3)).map { $0 == 0 ? nil : Double(number(99)) / 3 } }
-    for _ in 0..<number(9) { world.events.append(number(2) == 0 ? .said(word(), number(2) == 0 ? nil : number(500)) : .both(.idle, .moved(to: [1, 2]))) }
+    for _ in 0..<number(9) {
+      let said = Event.said(word(), number(2) == 0 ? nil : number(500))
+      world.events.append(number(2) == 0 ? said : .both(.idle, said))
+    }
     world.nested = (0..<number(3)).map { _ in [.one: Set((0..<number(40)).map { $0 * 131 }), .three: []] }
     world.everything = (0..<number(3)).map { $0 == 1 ? nil : Everything(i: number(1 << 60)) }
     return world

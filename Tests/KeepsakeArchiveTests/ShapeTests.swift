@@ -10,7 +10,10 @@ import Testing
   var tiles: [UInt8] = [1, 2]
   var name: String
 }
-@SimulationActor @Archivable enum Phase { case idle, running(Grid) }
+@SimulationActor @Archivable enum Phase {
+  case idle
+  case running(Grid)
+}
 @SimulationActor @Archivable(subclasses: [Machine.self]) class Device {
   var phase = Phase.idle
   var next: Device?
@@ -55,7 +58,10 @@ import Testing
 @Archivable struct Fresh {
   var x = 1
   @available(macOS 16, iOS 19, *)
-  @Archivable enum Kind { case a, b(Int) }
+  @Archivable enum Kind {
+    case a
+    case b(Int)
+  }
   var kind = Kind.b(2)
 }
 
@@ -63,10 +69,14 @@ import Testing
   var `class` = 1, `default`: String = "d", `self`: [Int] = [1], `init` = true
   @Key("var") var `in`: Int? = 4
   @Archivable enum Kind: Equatable {
-    case `default`, `switch`(in: Int, where: Kind2?)
+    case `default`
+    case `switch`(in: Int, where: Kind2?)
     @Fallback case `self`
   }
-  @Archivable enum Kind2: String { case `true`, `nil` = "none" }
+  @Archivable enum Kind2: String {
+    case `true`
+    case `nil` = "none"
+  }
   var kind = Kind.switch(in: 3, where: .nil)
 }
 

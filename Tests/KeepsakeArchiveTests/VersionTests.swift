@@ -5,7 +5,10 @@ import Testing
 /// The same types at version 1 (this program) and version 2 (a newer one).
 private enum Here {
   @Archivable struct Part { var x = 1 }
-  @Archivable enum Mode { case on, off(Int) }
+  @Archivable enum Mode {
+    case on
+    case off(Int)
+  }
   @Archivable(name: "Unit", subclasses: [Tower.self]) class Unit { var life = 3 }
   @Archivable(name: "Tower") final class Tower: Unit { var floors = 2 }
   @Archivable struct Field { var part = Part() }
@@ -21,7 +24,10 @@ private enum Here {
 
 private enum Later {
   @Archivable(version: 2) struct Part { var x = 1 }
-  @Archivable(version: 2) enum Mode { case on, off(Int) }
+  @Archivable(version: 2) enum Mode {
+    case on
+    case off(Int)
+  }
   @Archivable(name: "Unit", subclasses: [Tower.self]) class Unit { var life = 3 }
   @Archivable(name: "Tower", version: 2) final class Tower: Unit { var floors = 2 }
   @Archivable struct Field { var part = Part() }

@@ -10,16 +10,32 @@ import Testing
 }
 private enum Earlier {
   @Archivable struct Blow { var damage: Int32 = 3, gone = "x", kind = Kind.cut(depth: 1) }
-  @Archivable enum Kind { case cut(depth: Int8), burn([Blow]) }
-  @Archivable enum Event { case hit(Blow, by: String), none }
+  @Archivable enum Kind {
+    case cut(depth: Int8)
+    case burn([Blow])
+  }
+  @Archivable enum Event {
+    case hit(Blow, by: String)
+    case none
+  }
 }
 private enum Present {
   @Archivable struct Blow { var critical = true, kind: Kind, damage: Int }
-  @Archivable enum Kind { case burn([Blow]), cut(wide: Int = 4, depth: Int) }
-  @Archivable enum Event { case none, hit(by: String, blow: Blow?), miss }
+  @Archivable enum Kind {
+    case burn([Blow])
+    case cut(wide: Int = 4, depth: Int)
+  }
+  @Archivable enum Event {
+    case none
+    case hit(by: String, blow: Blow?)
+    case miss
+  }
 }
 // The payload's first value had no label, so its key is its place.
-@Archivable(name: "Event") private enum PlacedEvent { case none, hit(Present.Blow, by: String, times: Int = 1) }
+@Archivable(name: "Event") private enum PlacedEvent {
+  case none
+  case hit(Present.Blow, by: String, times: Int = 1)
+}
 @Archivable private struct Ordered { var a = "a", b = 2, c = [1.5], d: Int? = nil, e = Item(kind: 5) }
 @Archivable private struct Reordered { var e = Item(kind: 0), c: [Double] = [], a = "", d: Int? = 4, b = 0 }
 @Archivable private struct Read { var first = 7, second = "d" }

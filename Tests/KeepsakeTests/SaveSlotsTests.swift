@@ -303,4 +303,7 @@ import Testing
 @Archivable(name: "State", version: 1) struct Older: Equatable { var a = 1, kind = OlderKind.plain }
 @Archivable(name: "State", version: 1) struct NewerCases: Equatable { var a = 1, kind = NewerKind.fancy(3) }
 @Archivable(name: "Kind") enum OlderKind: Equatable { case plain }
-@Archivable(name: "Kind") enum NewerKind: Equatable { case plain, fancy(Int) }
+@Archivable(name: "Kind") enum NewerKind: Equatable {
+  case plain
+  case fancy(Int)
+}

@@ -73,7 +73,7 @@ extension ArchiveReader {
     switch code {
     case .float: return Double(Float(bitPattern: try takeFixed(UInt32.self)))
     case .double:
-      let value = try takeDouble()
+      let value = blockWidth > 0 ? Double(bitPattern: try takeFixed(UInt64.self)) : try takeDouble()
       return narrow ? Double(try self.narrow(value)) : value
     default:
       guard code.isInteger else { throw mismatch(narrow ? "Float" : "Double") }

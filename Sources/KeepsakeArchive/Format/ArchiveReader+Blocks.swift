@@ -12,7 +12,7 @@ extension ArchiveReader {
   @usableFromInline mutating func enterElements(_ element: Int32, count: Int) throws {
     guard !isExact, count > 0 else { return }
     let code = core.nodes[Int(element)].code
-    if code.isInteger, let width = try takeBlockWidth(code, count) { blockWidth = width }
+    if code.isInteger || code == .double, let width = try takeBlockWidth(code, count) { blockWidth = width }
   }
 
   @usableFromInline mutating func leaveElements() { blockWidth = 0 }

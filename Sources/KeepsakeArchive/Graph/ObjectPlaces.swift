@@ -53,15 +53,20 @@ struct ObjectPlaces {
         let fields = entry.fields.filter { $0.deferred == isInReferences }
         for id in run.ids {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
+          // Also where the object is damaged: what comes before the damage may have been read.
+          defer { noteTargets(of: Int(id), isInReferences, &reader) }
           if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
           for field in fields { try reader.skip(field.node) }
-          guard let met = reader.passedReferences, !met.isEmpty else { continue }
-          let range = targets.count..<targets.count + met.count
-          targets += met
-          reader.passedReferences = []
-          if isInReferences { referenceTargets[Int(id)] = range } else { valueTargets[Int(id)] = range }
         }
       }
     }
+  }
+
+  private mutating func noteTargets(of id: Int, _ isInReferences: Bool, _ reader: inout ArchiveReader) {
+    guard let met = reader.passedReferences, !met.isEmpty else { return }
+    let range = targets.count..<targets.count + met.count
+    targets += met
+    reader.passedReferences = []
+    if isInReferences { referenceTargets[id] = range } else { valueTargets[id] = range }
   }
 }
