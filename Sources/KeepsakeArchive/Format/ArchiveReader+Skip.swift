@@ -12,8 +12,8 @@ extension ArchiveReader {
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
     case .float: _ = try takeBytes(4)
     case .double, .date: _ = try takeBytes(8)
-    case .uuid: _ = try takeBytes(16)
-    case .string, .data, .url: _ = try takeBytes(try takeCount())
+    case .uuid, .int128, .uint128: _ = try takeBytes(16)
+    case .string, .data, .url, .decimal, .coded, .later: _ = try takeBytes(try takeCount())
     case .vector:
       let width = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))?.scalarBytes ?? 1
       _ = try takeBytes(width * Int(wire.second))

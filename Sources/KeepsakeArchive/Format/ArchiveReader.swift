@@ -182,6 +182,8 @@ public struct ArchiveReader: ~Copyable {
   }
 
   @usableFromInline func mismatch(_ wanted: String) -> ArchiveError {
-    ArchiveError(.mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
+    let isLater = core.file.nodes[Int(current)].code == .later
+    return ArchiveError(
+      isLater ? .tooNew : .mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
   }
 }

@@ -173,6 +173,7 @@ public final class ArchiveSchema {
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
     case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
     case .named: return types[Int(wire.first)].name
+    case .later: return "newer kind of value (\(wire.first))"
     default: return "\(wire.code)"
     }
   }

@@ -79,6 +79,7 @@ extension ArchiveInspection {
     case .integer(let value): "\(value)"
     case .unsigned(let value): "\(value)"
     case .number(let value): "\(value)"
+    case .decimal(let digits): digits
     case .string(let text): "\"" + (text.count > longest ? text.prefix(longest) + "..." : text[...]).debugDescription.dropFirst()
     case .data(let data): "\(data.count) bytes " + data.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     case .date(let date): date.timeIntervalSinceReferenceDate.isFinite ? date.ISO8601Format() : "\(date.timeIntervalSinceReferenceDate) s"
@@ -146,7 +147,7 @@ extension ArchiveInspection: Encodable {
     case .integer(let value): try one(value)
     case .unsigned(let value): try one(value)
     case .number(let value): if value.isFinite { try one(value) } else { try one("\(value)") }
-    case .string(let text), .url(let text): try one(text)
+    case .string(let text), .url(let text), .decimal(let text): try one(text)
     case .data(let data): try one(data.base64EncodedString())
     case .date(let date): if date.timeIntervalSinceReferenceDate.isFinite { try one(date.ISO8601Format()) } else { try one("invalid date") }
     case .uuid(let uuid): try one(uuid.uuidString)

@@ -9,6 +9,8 @@ public indirect enum ArchiveValue: Sendable, Equatable {
   /// An integer beyond Int64's range.
   case unsigned(UInt64)
   case number(Double)
+  /// A decimal number, or an integer that takes more than 64 bits, in digits; "NaN" for a Decimal that is none.
+  case decimal(String)
   case string(String)
   case data(Data)
   case date(Date)
