@@ -1,7 +1,7 @@
 public import SwiftSyntax
 public import SwiftSyntaxMacros
 
-/// `@Unsaved`, `@Key` and `@Merge` expand to nothing: `@Archivable` reads them.
+/// `@Unsaved`, `@Key`, `@Coded` and `@Merge` expand to nothing: `@Archivable` reads them.
 public struct MarkerMacro: PeerMacro {
   public static func expansion(
     of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext

@@ -15,6 +15,7 @@ import Testing
     let specs = [
       "Archivable": MacroSpec(type: ArchivableMacro.self, conformances: conformances ? ["Archivable"] : []),
       "Unsaved": MacroSpec(type: MarkerMacro.self), "Key": MacroSpec(type: MarkerMacro.self), "Merge": MacroSpec(type: MarkerMacro.self),
+      "Coded": MacroSpec(type: MarkerMacro.self),
     ]
     assertMacroExpansion(
       source, expandedSource: expected, diagnostics: diagnostics, macroSpecs: specs, applyFixIts: fixIts, fixedSource: fixed,
@@ -29,7 +30,7 @@ import Testing
     var stripped = declaration
     for attribute in [
       "@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ",
-      "@Key(name) ", "@Key(\"k\") ",
+      "@Key(name) ", "@Key(\"k\") ", "@Coded ",
     ] {
       stripped = stripped.replacingOccurrences(of: attribute, with: "")
     }
@@ -89,6 +90,73 @@ import Testing
           }
         }
         """)
+  }
+
+  @Test func codedPropertiesAreWrapped() {
+    expect(
+      """
+      @Archivable struct Day<T> {
+        @Coded var weather: Weather
+        @Coded var extra: T?
+        @Coded var sky = Sky()
+      }
+      """,
+      expandsTo: """
+        struct Day<T> {
+          var weather: Weather
+          var extra: T?
+          var sky = Sky()
+
+          static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) where T: Swift.Codable {
+            fields.describe(Self.self)
+            fields.field("weather", KeepsakeArchive.Coded<Weather>.self)
+            fields.field("extra", KeepsakeArchive.Coded<T?>.self)
+            fields.field("sky") { (value: Self) in
+              KeepsakeArchive.Coded(value.sky)
+            }
+          }
+        }
+
+        extension Day: KeepsakeArchive.Archivable where T: Swift.Codable {
+          static var archiveName: String {
+            "Day<\\(T.self)>"
+          }
+          static var archiveIsKeyed: Bool {
+            false
+          }
+          func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
+            try writer.writeField(KeepsakeArchive.Coded(self.weather))
+            try writer.writeField(KeepsakeArchive.Coded(self.extra))
+            try writer.writeField(KeepsakeArchive.Coded(self.sky))
+          }
+          init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+            var fields = try reader.enter(Self.self)
+            if fields.isExact {
+              self.weather = try KeepsakeArchive.Coded.unwrap(reader.readField())
+              self.extra = try KeepsakeArchive.Coded.unwrap(reader.readField())
+              self.sky = try KeepsakeArchive.Coded.unwrap(reader.readField())
+            } else {
+              self.weather = try KeepsakeArchive.Coded.unwrap(reader.field(0, &fields))
+              if try reader.hasOptionalField(1, &fields) {
+                self.extra = try KeepsakeArchive.Coded.unwrap(reader.field(1, &fields))
+              }
+              if try reader.hasField(2, &fields) {
+                self.sky = try KeepsakeArchive.Coded.unwrap(reader.field(2, &fields))
+              }
+            }
+            try reader.leave(&fields)
+          }
+        }
+        """)
+  }
+
+  @Test func codedStandsOnStrongProperties() {
+    refuses(
+      "@Archivable class A {\n  @Coded weak var x: B?\n}",
+      "@Coded keeps no references: make 'x' strong, or mark its class @Archivable", line: 2, column: 3)
+    refuses(
+      "@Archivable enum A {\n  @Coded case a(B)\n}", "@Coded works on properties: give the payload the type Coded<...>", line: 2,
+      column: 3)
   }
 
   @Test func aConstantWithAValueIsRefusedWithTwoWaysOut() {

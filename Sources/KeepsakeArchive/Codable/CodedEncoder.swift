@@ -76,8 +76,8 @@ struct CodedWriting {
     func count() throws {
       if let problem { throw problem }
       values += 1
-      guard values <= ArchiveLimits.codedValues else {
-        throw ArchiveError(.limit, "A coded value has more than \(ArchiveLimits.codedValues) values inside")
+      guard values <= limits.codedValues else {
+        throw ArchiveError(.limit, "A coded value has more than \(limits.codedValues) values inside")
       }
     }
   }

@@ -84,6 +84,9 @@ final class CodedTree: Sendable {
           key = number
         }
       }
+      guard entries.count < limits.codedValues else {
+        throw ArchiveError(.limit, "A coded value has more than \(limits.codedValues) values inside", offset: input.offset)
+      }
       let start = input.offset
       guard let tag = CodedTag(rawValue: try input.byte()) else { throw input.damaged("A coded value has an unknown tag") }
       entries.append(
@@ -164,9 +167,4 @@ final class CodedTree: Sendable {
     }
     return ready.last ?? .none
   }
-}
-
-extension ArchiveLimits {
-  /// Values inside one coded value. A hundred bytes each while it is encoded; the largest that anyone saves have some hundred thousand.
-  static let codedValues = 16 << 20
 }
