@@ -10,7 +10,8 @@
 /// later, and what it no longer asks for is passed over, as with JSON. Equal values give equal bytes in every process, sets and
 /// dictionaries inside included, unless a type walks through a set by hand.
 ///
-/// Costs about 40 times as much as `@Archivable`, and takes more room. Objects inside have no identity: one that is referred
+/// Costs about 90 times as much as `@Archivable` to encode and 15 times to decode, some half of what JSON costs, and takes
+/// more room than `@Archivable`, half of JSON's. While it is encoded, each value inside takes some hundred bytes of memory. Objects inside have no identity: one that is referred
 /// to twice comes back as two, and a cycle ends in an `ArchiveError` with `limit`. Each nested value counts as a level of
 /// `ArchiveLimits.depth`. A property that changes from `@Coded` to its own archivable type, or back, is a `mismatch`.
 ///

@@ -7,13 +7,13 @@ final class CodedDecoder: Decoder {
   /// The value of a whole tree.
   static func value<T: Decodable>(of tree: CodedTree, _ type: T.Type, context: Any?) throws -> T {
     do {
-      return try CodedReading(tree: tree, context: context, entry: 0, path: nil, depth: tree.depth).decode(type)
+      return try CodedReading(tree: tree, context: context, entry: 0, step: .root, depth: tree.depth).decode(type)
     } catch let error as DecodingError {
       throw ArchiveError(error, in: type)
     }
   }
 
-  var codingPath: [any CodingKey] { .init(place.path) }
+  var codingPath: [any CodingKey] { place.codingPath }
   var userInfo: [CodingUserInfoKey: Any] { place.context.map { [.archiveContext: $0] } ?? [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -30,13 +30,14 @@ struct CodedReading {
   let context: Any?
   /// nil where a superclass's values would stand and don't: reads as nil.
   let entry: Int?
-  let path: CodedPath?
+  let step: CodedStep
   let depth: Int
 
-  var codingPath: [any CodingKey] { .init(path) }
+  var codingPath: [any CodingKey] { .init(step.path) }
 
-  func inner(_ key: any CodingKey, _ entry: Int?) -> CodedReading {
-    CodedReading(tree: tree, context: context, entry: entry, path: CodedPath(key, in: path), depth: depth + 1)
+  /// - Parameter path: This place's path, made once for all that is inside.
+  func inner(_ key: any CodingKey, _ entry: Int?, in path: CodedPath?) -> CodedReading {
+    CodedReading(tree: tree, context: context, entry: entry, step: CodedStep(key: key, outer: path), depth: depth + 1)
   }
 
   var isNil: Bool {
@@ -51,22 +52,8 @@ struct CodedReading {
     guard depth <= tree.limits.depth * 2 else {
       throw ArchiveError(.limit, "Coded values are nested more than \(tree.limits.depth) levels deep")
     }
-    if let primitive = type as? any CodedPrimitive.Type, let value = try read(primitive, as: type) { return value }
-    return try T(from: CodedDecoder(self))
-  }
-
-  /// nil where the type's own `init(from:)` is to be asked.
-  private func read<P: CodedPrimitive, T>(_ primitive: P.Type, as type: T.Type) throws -> T? {
-    let leaf = try entry.map { try tree.leaf($0) } ?? .null
-    if case .null = leaf { throw missing(type) }
-    if let leaf, let value = P(leaf) as? T { return value }
-    if P.hasOtherForms { return nil }
-    guard let leaf else { throw misfit(type, "a list or an object") }
-    if leaf.isNumber && P.isNumber {
-      throw DecodingError.dataCorrupted(
-        .init(codingPath: codingPath, debugDescription: "the saved number \(leaf.text) doesn't fit into \(type)"))
-    }
-    throw misfit(type, leaf.text)
+    guard Self.isPrimitive(type) else { return try T(from: CodedDecoder(self)) }
+    return try primitive(type)
   }
 
   func missing(_ type: Any.Type) -> DecodingError {
@@ -95,35 +82,37 @@ struct CodedReading {
 
 private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   private let place: CodedReading
+  private let path: CodedPath?
   private let fields: [(key: Int, entry: Int)]
+  /// By key, where there are so many fields that looking at each takes longer.
+  private let places: [String: Int]
+  private static var few: Int { 16 }
 
   init(_ place: CodedReading) throws {
     self.place = place
+    path = place.step.path
     let (entry, count) = try place.opened(.object, as: [String: Any].self)
     fields = place.tree.fields(of: entry, count: count)
+    let keys = place.tree.keys
+    let all = count > Self.few ? fields.map { (keys[$0.key], $0.entry) } : []
+    // Keys of different bytes can be equal strings.
+    places = Dictionary(all) { first, _ in first }
   }
 
   var codingPath: [any CodingKey] { place.codingPath }
   var allKeys: [Key] { fields.compactMap { Key(stringValue: place.tree.keys[$0.key]) } }
 
-  /// Keys ascend by their bytes, and so do their numbers.
   private func find(_ key: any CodingKey) -> Int? {
     let wanted = key.stringValue
-    var (low, high) = (0, fields.count)
-    while low < high {
-      let middle = (low + high) / 2
-      let text = place.tree.keys[fields[middle].key]
-      if text.utf8.elementsEqual(wanted.utf8) { return fields[middle].entry }
-      if text.utf8.lexicographicallyPrecedes(wanted.utf8) { low = middle + 1 } else { high = middle }
-    }
-    return nil
+    guard fields.count <= Self.few else { return places[wanted] }
+    return fields.first { place.tree.keys[$0.key] == wanted }?.entry
   }
 
   private func inner(_ key: Key) throws -> CodedReading {
     guard let entry = find(key) else {
       throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: "there is no such key"))
     }
-    return place.inner(key, entry)
+    return place.inner(key, entry, in: path)
   }
 
   func contains(_ key: Key) -> Bool { find(key) != nil }
@@ -135,18 +124,20 @@ private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
   }
 
   func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try CodedUnkeyedDecoding(inner(key)) }
-  func superDecoder() -> any Decoder { CodedDecoder(place.inner(CodedSuper(), find(CodedSuper()))) }
-  func superDecoder(forKey key: Key) -> any Decoder { CodedDecoder(place.inner(key, find(key))) }
+  func superDecoder() -> any Decoder { CodedDecoder(place.inner(CodedSuper(), find(CodedSuper()), in: path)) }
+  func superDecoder(forKey key: Key) -> any Decoder { CodedDecoder(place.inner(key, find(key), in: path)) }
 }
 
 private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
   private let place: CodedReading
+  private let path: CodedPath?
   private let length: Int
   private var next: Int
   private(set) var currentIndex = 0
 
   init(_ place: CodedReading) throws {
     self.place = place
+    path = place.step.path
     let (entry, count) = try place.opened(.array, as: [Any].self)
     length = count
     next = entry + 1
@@ -158,7 +149,7 @@ private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
 
   /// Goes on only if `body` succeeds, so that another type may be tried.
   private mutating func take<R>(_ type: Any.Type, _ body: (CodedReading) throws -> R) throws -> R {
-    let inner = place.inner(CodedIndex(currentIndex), next)
+    let inner = place.inner(CodedIndex(currentIndex), next, in: path)
     guard !isAtEnd else {
       throw DecodingError.valueNotFound(type, .init(codingPath: inner.codingPath, debugDescription: "the list has only \(length) elements"))
     }
@@ -169,7 +160,7 @@ private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
   }
 
   mutating func decodeNil() throws -> Bool {
-    let inner = place.inner(CodedIndex(currentIndex), next)
+    let inner = place.inner(CodedIndex(currentIndex), next, in: path)
     guard !isAtEnd else { return try take(Any?.self) { try $0.isNil } }
     guard try inner.isNil else { return false }
     return try take(Any?.self) { try $0.isNil }
@@ -198,7 +189,7 @@ private struct CodedSingleDecoding: SingleValueDecodingContainer {
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     // A level of calls, though not of the tree.
-    try CodedReading(tree: place.tree, context: place.context, entry: place.entry, path: place.path, depth: place.depth + 1)
+    try CodedReading(tree: place.tree, context: place.context, entry: place.entry, step: place.step, depth: place.depth + 1)
       .decode(type)
   }
 }

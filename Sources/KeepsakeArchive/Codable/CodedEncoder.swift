@@ -3,7 +3,7 @@
 /// What goes wrong in a method that can't throw, such as a second container of another kind, is kept and thrown by the next one that can.
 final class CodedEncoder: Encoder {
   let scope: CodedWriting
-  private var node: CodedNode?
+  @exclusivity(unchecked) private var node: CodedNode?
 
   init(_ scope: CodedWriting) { self.scope = scope }
 
@@ -13,7 +13,7 @@ final class CodedEncoder: Encoder {
   static func bytes<T: Encodable>(of value: T, depth: Int, limits: ArchiveLimits) throws -> [UInt8] {
     do {
       let state = CodedWriting.State(limits)
-      let scope = CodedWriting(state: state, path: nil, depth: depth)
+      let scope = CodedWriting(state: state, step: .root, depth: depth)
       // As in JSON, only a value inside another may write nothing.
       let node = try scope.node(of: value, ifNothing: nil)
       if let problem = state.problem { throw problem }
@@ -27,7 +27,7 @@ final class CodedEncoder: Encoder {
   var result: CodedNode { node ?? .object(CodedFields()) }
   var hasResult: Bool { node != nil }
 
-  var codingPath: [any CodingKey] { .init(scope.path) }
+  var codingPath: [any CodingKey] { scope.codingPath }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -63,14 +63,31 @@ final class CodedEncoder: Encoder {
 
 /// A place in a tree that is made, and what all places share.
 struct CodedWriting {
+  /// Used on one thread, by one value after the other: hence no run-time checks.
   final class State {
     let limits: ArchiveLimits
-    var keys = CodedKeys()
-    private var values = 0
+    @exclusivity(unchecked) var keys = CodedKeys()
+    @exclusivity(unchecked) private var values = 0
     /// The first thing that went wrong where nothing could be thrown.
-    fileprivate(set) var problem: ArchiveError?
+    @exclusivity(unchecked) fileprivate(set) var problem: ArchiveError?
+
+    /// Types known to have an order of their own: to ask a type takes longer than to look it up.
+    @exclusivity(unchecked) private var ordered: Set<ObjectIdentifier> = []
+    @exclusivity(unchecked) private var lastOrdered: ObjectIdentifier?
 
     init(_ limits: ArchiveLimits) { self.limits = limits }
+
+    func mayBeUnordered<T>(_ type: T.Type) -> Bool {
+      let id = ObjectIdentifier(type)
+      if id == lastOrdered { return false }
+      if !ordered.contains(id) {
+        // An optional's content counts as its own, so the value itself is asked then.
+        if type is any CodedUnordered.Type || type is any CodedOptional.Type { return true }
+        ordered.insert(id)
+      }
+      lastOrdered = id
+      return false
+    }
 
     /// Counts a value. Stops a value that leads to others again and again, which its depth alone would not.
     func count() throws {
@@ -83,24 +100,37 @@ struct CodedWriting {
   }
 
   let state: State
-  let path: CodedPath?
+  let step: CodedStep
   let depth: Int
 
-  func inner(_ key: any CodingKey) -> CodedWriting {
-    CodedWriting(state: state, path: CodedPath(key, in: path), depth: depth + 1)
+  var codingPath: [any CodingKey] { .init(step.path) }
+
+  /// - Parameter path: This place's path, made once for all that is inside.
+  func inner(_ key: any CodingKey, in path: CodedPath?) -> CodedWriting {
+    CodedWriting(state: state, step: CodedStep(key: key, outer: path), depth: depth + 1)
+  }
+
+  /// A primitive value inside this one; nil if it is none.
+  func leaf<T>(of value: T) throws -> CodedLeaf? {
+    guard let leaf = CodedLeaf.of(value) else { return nil }
+    try state.count()
+    guard depth < state.limits.depth else { throw tooDeep() }
+    return try checked(leaf)
   }
 
   /// - Parameter ifNothing: What a value counts as that writes nothing; nil if that is an error.
   func node<T: Encodable>(of value: T, ifNothing: CodedNode?) throws -> CodedNode {
     try state.count()
     guard depth <= state.limits.depth else { throw tooDeep() }
-    if let primitive = value as? any CodedPrimitive { return .leaf(try checked(primitive.codedLeaf)) }
-    if let unordered = value as? any CodedUnordered, let node = try unordered.codedNode(in: self) { return node }
+    if let leaf = CodedLeaf.of(value) { return .leaf(try checked(leaf)) }
+    if state.mayBeUnordered(T.self), let unordered = value as? any CodedUnordered, let node = try unordered.codedNode(in: self) {
+      return node
+    }
     let encoder = CodedEncoder(self)
     try value.encode(to: encoder)
     if encoder.hasResult { return encoder.result }
     guard let ifNothing else {
-      throw EncodingError.invalidValue(value, .init(codingPath: .init(path), debugDescription: "it encodes nothing"))
+      throw EncodingError.invalidValue(value, .init(codingPath: codingPath, debugDescription: "it encodes nothing"))
     }
     return ifNothing
   }
@@ -141,8 +171,7 @@ struct CodedWriting {
   }
 
   private var place: String {
-    let keys: [any CodingKey] = .init(path)
-    return keys.codedText.map { " at \($0)" } ?? ""
+    codingPath.codedText.map { " at \($0)" } ?? ""
   }
 }
 
@@ -154,7 +183,8 @@ protocol CodedUnordered {
 
 extension Set: CodedUnordered where Element: Encodable {
   func codedNode(in scope: CodedWriting) throws -> CodedNode? {
-    .set(try map { try scope.inner(CodedIndex(0)).node(of: $0, ifNothing: .object(CodedFields())) })
+    let inner = scope.inner(CodedIndex(0), in: scope.step.path)
+    return .set(try map { try inner.node(of: $0, ifNothing: .object(CodedFields())) })
   }
 }
 
@@ -162,10 +192,10 @@ extension Dictionary: CodedUnordered where Key: Encodable, Value: Encodable {
   func codedNode(in scope: CodedWriting) throws -> CodedNode? {
     // With these it uses a keyed container.
     if Key.self == String.self || Key.self == Int.self || Key.self is any CodingKeyRepresentable.Type { return nil }
+    let inner = scope.inner(CodedIndex(0), in: scope.step.path)
     return .pairs(
       try map { key, value in
-        let inner = scope.inner(CodedIndex(0))
-        return (
+        (
           try inner.node(of: key, ifNothing: .object(CodedFields())), try inner.node(of: value, ifNothing: .object(CodedFields()))
         )
       })
@@ -176,13 +206,27 @@ extension Dictionary: CodedUnordered where Key: Encodable, Value: Encodable {
 
 // Each has one generic method, which serves for the one of each type as well.
 
+/// Casts look through optionals.
+private protocol CodedOptional {}
+extension Optional: CodedOptional {}
+
 private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
   let scope: CodedWriting
   let fields: CodedFields
+  private var path: CodedPath?
+  private var hasPath = false
 
-  var codingPath: [any CodingKey] { .init(scope.path) }
+  init(scope: CodedWriting, fields: CodedFields) { (self.scope, self.fields) = (scope, fields) }
 
-  private func set(_ node: CodedNode, _ key: any CodingKey) { fields.nodes[scope.state.keys.number(key.stringValue)] = node }
+  /// Makes the path when the first value that needs one comes.
+  private mutating func inner(_ key: any CodingKey) -> CodedWriting {
+    if !hasPath { (path, hasPath) = (scope.step.path, true) }
+    return scope.inner(key, in: path)
+  }
+
+  var codingPath: [any CodingKey] { scope.codingPath }
+
+  private func set(_ node: CodedNode, _ key: any CodingKey) { fields.set(node, scope.state.keys.number(key.stringValue)) }
 
   mutating func encodeNil(forKey key: Key) throws {
     try scope.state.count()
@@ -190,13 +234,14 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
   }
 
   mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-    set(try scope.inner(key).node(of: value, ifNothing: .object(CodedFields())), key)
+    if let leaf = try scope.leaf(of: value) { return set(.leaf(leaf), key) }
+    set(try inner(key).node(of: value, ifNothing: .object(CodedFields())), key)
   }
 
   mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) -> KeyedEncodingContainer<Nested> {
-    let inner = scope.inner(key)
+    let inner = inner(key)
     var nested = CodedFields()
-    switch fields.nodes[scope.state.keys.number(key.stringValue)] {
+    switch fields.node(scope.state.keys.number(key.stringValue)) {
     case .object(let known): nested = known
     case nil: if inner.mayNest() { set(.object(nested), key) }
     default: inner.failOnSecond()
@@ -205,9 +250,9 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
   }
 
   mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-    let inner = scope.inner(key)
+    let inner = inner(key)
     var nested = CodedList()
-    switch fields.nodes[scope.state.keys.number(key.stringValue)] {
+    switch fields.node(scope.state.keys.number(key.stringValue)) {
     case .list(let known): nested = known
     case nil: if inner.mayNest() { set(.list(nested), key) }
     default: inner.failOnSecond()
@@ -218,8 +263,8 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
   mutating func superEncoder() -> any Encoder { encoder(CodedSuper()) }
   mutating func superEncoder(forKey key: Key) -> any Encoder { encoder(key) }
 
-  private func encoder(_ key: any CodingKey) -> CodedEncoder {
-    let encoder = CodedEncoder(scope.inner(key))
+  private mutating func encoder(_ key: any CodingKey) -> CodedEncoder {
+    let encoder = CodedEncoder(inner(key))
     if encoder.scope.mayNest() { set(.later(encoder), key) }
     return encoder
   }
@@ -228,10 +273,19 @@ private struct CodedKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
 private struct CodedUnkeyedEncoding: UnkeyedEncodingContainer {
   let scope: CodedWriting
   let list: CodedList
+  private var path: CodedPath?
+  private var hasPath = false
 
-  var codingPath: [any CodingKey] { .init(scope.path) }
+  init(scope: CodedWriting, list: CodedList) { (self.scope, self.list) = (scope, list) }
+
+  /// Makes the path when the first value that needs one comes.
+  private mutating func next() -> CodedWriting {
+    if !hasPath { (path, hasPath) = (scope.step.path, true) }
+    return scope.inner(CodedIndex(count), in: path)
+  }
+
+  var codingPath: [any CodingKey] { scope.codingPath }
   var count: Int { list.nodes.count }
-  private var next: CodedWriting { scope.inner(CodedIndex(count)) }
 
   mutating func encodeNil() throws {
     try scope.state.count()
@@ -239,25 +293,26 @@ private struct CodedUnkeyedEncoding: UnkeyedEncodingContainer {
   }
 
   mutating func encode<T: Encodable>(_ value: T) throws {
-    list.nodes.append(try next.node(of: value, ifNothing: .object(CodedFields())))
+    if let leaf = try scope.leaf(of: value) { return list.nodes.append(.leaf(leaf)) }
+    list.nodes.append(try next().node(of: value, ifNothing: .object(CodedFields())))
   }
 
   mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
-    let inner = next
+    let inner = next()
     let nested = CodedFields()
     if inner.mayNest() { list.nodes.append(.object(nested)) }
     return KeyedEncodingContainer(CodedKeyedEncoding<Nested>(scope: inner, fields: nested))
   }
 
   mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-    let inner = next
+    let inner = next()
     let nested = CodedList()
     if inner.mayNest() { list.nodes.append(.list(nested)) }
     return CodedUnkeyedEncoding(scope: inner, list: nested)
   }
 
   mutating func superEncoder() -> any Encoder {
-    let encoder = CodedEncoder(next)
+    let encoder = CodedEncoder(next())
     if encoder.scope.mayNest() { list.nodes.append(.later(encoder)) }
     return encoder
   }
@@ -276,7 +331,7 @@ private struct CodedSingleEncoding: SingleValueEncodingContainer {
   mutating func encode<T: Encodable>(_ value: T) throws {
     let scope = encoder.scope
     // A level of calls, though not of the tree.
-    let inner = CodedWriting(state: scope.state, path: scope.path, depth: scope.depth + 1)
+    let inner = CodedWriting(state: scope.state, step: scope.step, depth: scope.depth + 1)
     try encoder.set(try inner.node(of: value, ifNothing: .object(CodedFields())))
   }
 }

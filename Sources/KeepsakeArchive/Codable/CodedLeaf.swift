@@ -21,15 +21,15 @@ enum CodedTag: UInt8 {
   case object = 16
 }
 
-/// A value of a coded tree that has no others inside.
+/// A value of a coded tree that has no others inside. The large and rare ones are kept apart, so that the others take half the room.
 enum CodedLeaf {
   case null
   case bool(Bool)
   case integer(Int64)
   /// Only what Int64 doesn't hold, and so on: each number has one form.
   case unsigned(UInt64)
-  case int128(Int128)
-  case uint128(UInt128)
+  indirect case int128(Int128)
+  indirect case uint128(UInt128)
   case float(Float)
   case double(Double)
   case string(String)
@@ -37,7 +37,7 @@ enum CodedLeaf {
   case date(Date)
   case uuid(UUID)
   case url(String)
-  case decimal(Decimal)
+  indirect case decimal(Decimal)
 
   init(_ value: some FixedWidthInteger) {
     if let value = Int64(exactly: value) {
@@ -94,6 +94,19 @@ enum CodedLeaf {
   private static func append(_ tag: CodedTag, _ value: some FixedWidthInteger, to bytes: inout [UInt8]) {
     bytes.append(tag.rawValue)
     withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  /// Passes over what follows the tag and checks it; nothing follows the tags of lists and objects here.
+  static func check(_ tag: CodedTag, _ input: inout ByteCursor, stringLimit: Int) throws {
+    switch tag {
+    case .string, .url:
+      let bytes = try input.take(try input.count(limit: stringLimit, "bytes in a string"))
+      guard bytes.allSatisfy({ $0 < 0x80 }) || String(validating: bytes, as: UTF8.self) != nil else {
+        throw input.damaged("A string is not valid UTF-8")
+      }
+    case .data: _ = try input.take(try input.count(limit: stringLimit, "bytes of data"))
+    default: _ = try CodedLeaf(tag, &input, stringLimit: stringLimit)
+    }
   }
 
   /// Reads what follows the tag; nil for tags of lists and objects.

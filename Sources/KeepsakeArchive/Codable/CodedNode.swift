@@ -11,14 +11,39 @@ enum CodedNode {
   case pairs([(key: CodedNode, value: CodedNode)])
 }
 
-/// Shared by the containers that fill it.
+/// Shared by the containers that fill it, on one thread, none of which hands its content out while it changes: hence no run-time checks.
 final class CodedList {
-  var nodes: [CodedNode] = []
+  @exclusivity(unchecked) var nodes: [CodedNode] = []
 }
 
-/// By the numbers that the keys have while the tree is made. Shared by the containers that fill it.
+/// By the numbers that the keys have while the tree is made. Shared like a list.
 final class CodedFields {
-  var nodes: [Int: CodedNode] = [:]
+  @exclusivity(unchecked) private(set) var fields: [(key: Int, node: CodedNode)] = []
+  /// Where each key is, once there are so many that looking at each takes longer.
+  @exclusivity(unchecked) private var places: [Int: Int] = [:]
+  private static let few = 16
+
+  func node(_ key: Int) -> CodedNode? { place(key).map { fields[$0].node } }
+
+  func set(_ node: CodedNode, _ key: Int) {
+    if let place = place(key) {
+      fields[place].node = node
+      return
+    }
+    fields.append((key, node))
+    if fields.count == Self.few {
+      for (place, field) in fields.enumerated() { places[field.key] = place }
+    } else if fields.count > Self.few {
+      places[key] = fields.count - 1
+    }
+  }
+
+  // Most types have a few fields; room for them at once is cheaper than growing step by step.
+  init() { fields.reserveCapacity(8) }
+
+  private func place(_ key: Int) -> Int? {
+    fields.count < Self.few ? fields.firstIndex { $0.key == key } : places[key]
+  }
 }
 
 /// The keys of a tree, numbered as they come: equal only if their bytes are, which is not so for strings.
@@ -36,12 +61,27 @@ struct CodedKeys {
 
   private var numbers: [Key: Int] = [:]
   private var texts: [String] = []
+  /// The key that followed each when it was last met: values of one type ask for their keys in the same order.
+  private var followers: [Int] = []
+  private var last = 0
 
   mutating func number(_ key: String) -> Int {
-    if let known = numbers[Key(text: key)] { return known }
-    numbers[Key(text: key)] = texts.count
-    texts.append(key)
-    return texts.count - 1
+    if !texts.isEmpty {
+      let guess = followers[last]
+      if texts[guess].utf8.elementsEqual(key.utf8) {
+        last = guess
+        return guess
+      }
+    }
+    let number = numbers[Key(text: key)] ?? texts.count
+    if number == texts.count {
+      numbers[Key(text: key)] = number
+      texts.append(key)
+      followers.append(0)
+    }
+    followers[last] = number
+    last = number
+    return number
   }
 
   /// The keys in the order of their bytes, and for each number its place in that order.
@@ -77,11 +117,12 @@ struct CodedTreeWriter {
       begin(.array, count: list.nodes.count)
       for element in list.nodes { try write(element) }
     case .object(let fields):
-      begin(.object, count: fields.nodes.count)
-      let ordered = fields.nodes.map { (place: places[$0.key], node: $0.value) }.sorted { $0.place < $1.place }
+      begin(.object, count: fields.fields.count)
+      // Place and index in one number: sorting what has no references is much faster.
+      let ordered = fields.fields.indices.map { UInt64(places[fields.fields[$0].key]) << 32 | UInt64($0) }.sorted()
       for field in ordered {
-        Varint.append(UInt64(field.place), to: &bytes)
-        try write(field.node)
+        Varint.append(field >> 32, to: &bytes)
+        try write(fields.fields[Int(field & 0xFFFF_FFFF)].node)
       }
     case .set(let elements):
       begin(.array, count: elements.count)

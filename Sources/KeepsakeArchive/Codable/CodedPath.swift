@@ -9,6 +9,16 @@ final class CodedPath {
   }
 }
 
+/// A path whose last key has no memory of its own yet: most values never need one.
+struct CodedStep {
+  let key: (any CodingKey)?
+  let outer: CodedPath?
+
+  static var root: CodedStep { CodedStep(key: nil, outer: nil) }
+
+  var path: CodedPath? { key.map { CodedPath($0, in: outer) } ?? outer }
+}
+
 /// The place of an element in a list.
 struct CodedIndex: CodingKey {
   let index: Int

@@ -5,13 +5,10 @@ protocol CodedPrimitive {
   var codedLeaf: CodedLeaf { get }
   /// nil if the saved value is no such one.
   init?(_ leaf: CodedLeaf)
-  /// Its own `init(from:)` may know other forms, such as a URL's base and relative part.
-  static var hasOtherForms: Bool { get }
   static var isNumber: Bool { get }
 }
 
 extension CodedPrimitive {
-  static var hasOtherForms: Bool { false }
   static var isNumber: Bool { false }
 }
 
@@ -87,7 +84,6 @@ extension String: CodedPrimitive {
 
 extension Data: CodedPrimitive {
   var codedLeaf: CodedLeaf { .data(self) }
-  static var hasOtherForms: Bool { true }
   init?(_ leaf: CodedLeaf) {
     guard case .data(let data) = leaf else { return nil }
     self = data
@@ -116,7 +112,6 @@ extension UUID: CodedPrimitive {
 extension URL: CodedPrimitive {
   /// What a relative URL is relative to is not kept apart, as in the archive elsewhere.
   var codedLeaf: CodedLeaf { .url(absoluteString) }
-  static var hasOtherForms: Bool { true }
   init?(_ leaf: CodedLeaf) {
     switch leaf {
     case .url(let text), .string(let text): self.init(string: text)
@@ -127,7 +122,6 @@ extension URL: CodedPrimitive {
 
 extension Decimal: CodedPrimitive {
   var codedLeaf: CodedLeaf { .decimal(self) }
-  static var hasOtherForms: Bool { true }
   static var isNumber: Bool { true }
 
   /// A binary fraction is taken by its shortest digits, as if it had come through JSON.
@@ -141,4 +135,96 @@ extension Decimal: CodedPrimitive {
     default: return nil
     }
   }
+}
+
+// MARK: Telling them apart
+
+// Type by type, because asking whether a type conforms to a protocol, and casting, takes longer than all the rest. A type that is the same as
+// another has its bits, which is why they may be taken over.
+
+extension CodedLeaf {
+  /// nil for values that aren't primitive.
+  static func of<T>(_ value: T) -> CodedLeaf? {
+    if T.self == Int.self { return unsafeBitCast(value, to: Int.self).codedLeaf }
+    if T.self == String.self { return unsafeBitCast(value, to: String.self).codedLeaf }
+    if T.self == Double.self { return unsafeBitCast(value, to: Double.self).codedLeaf }
+    if T.self == Float.self { return unsafeBitCast(value, to: Float.self).codedLeaf }
+    if T.self == Bool.self { return unsafeBitCast(value, to: Bool.self).codedLeaf }
+    if T.self == Int64.self { return unsafeBitCast(value, to: Int64.self).codedLeaf }
+    if T.self == Int32.self { return unsafeBitCast(value, to: Int32.self).codedLeaf }
+    if T.self == Int16.self { return unsafeBitCast(value, to: Int16.self).codedLeaf }
+    if T.self == Int8.self { return unsafeBitCast(value, to: Int8.self).codedLeaf }
+    if T.self == UInt.self { return unsafeBitCast(value, to: UInt.self).codedLeaf }
+    if T.self == UInt64.self { return unsafeBitCast(value, to: UInt64.self).codedLeaf }
+    if T.self == UInt32.self { return unsafeBitCast(value, to: UInt32.self).codedLeaf }
+    if T.self == UInt16.self { return unsafeBitCast(value, to: UInt16.self).codedLeaf }
+    if T.self == UInt8.self { return unsafeBitCast(value, to: UInt8.self).codedLeaf }
+    if T.self == Date.self { return unsafeBitCast(value, to: Date.self).codedLeaf }
+    if T.self == UUID.self { return unsafeBitCast(value, to: UUID.self).codedLeaf }
+    if T.self == Data.self { return unsafeBitCast(value, to: Data.self).codedLeaf }
+    if T.self == URL.self { return unsafeBitCast(value, to: URL.self).codedLeaf }
+    if T.self == Decimal.self { return unsafeBitCast(value, to: Decimal.self).codedLeaf }
+    if T.self == Int128.self { return unsafeBitCast(value, to: Int128.self).codedLeaf }
+    if T.self == UInt128.self { return unsafeBitCast(value, to: UInt128.self).codedLeaf }
+    return nil
+  }
+}
+
+extension CodedReading {
+  static func isPrimitive<T>(_ type: T.Type) -> Bool {
+    let id = ObjectIdentifier(type)
+    return id == ObjectIdentifier(Int.self) || id == ObjectIdentifier(String.self) || id == ObjectIdentifier(Double.self)
+      || id == ObjectIdentifier(Float.self) || id == ObjectIdentifier(Bool.self) || id == ObjectIdentifier(Int64.self)
+      || id == ObjectIdentifier(Int32.self) || id == ObjectIdentifier(Int16.self) || id == ObjectIdentifier(Int8.self)
+      || id == ObjectIdentifier(UInt.self) || id == ObjectIdentifier(UInt64.self) || id == ObjectIdentifier(UInt32.self)
+      || id == ObjectIdentifier(UInt16.self) || id == ObjectIdentifier(UInt8.self) || id == ObjectIdentifier(Date.self)
+      || id == ObjectIdentifier(UUID.self) || id == ObjectIdentifier(Data.self) || id == ObjectIdentifier(URL.self)
+      || id == ObjectIdentifier(Decimal.self) || id == ObjectIdentifier(Int128.self) || id == ObjectIdentifier(UInt128.self)
+  }
+
+  /// A value of a primitive type, from its one form or by its own `init(from:)`. Takes much of the stack in a debug build, so that other types, which
+  /// nest, don't come here.
+  func primitive<T: Decodable>(_ type: T.Type) throws -> T {
+    if T.self == Int.self { return unsafeBitCast(try read(Int.self), to: T.self) }
+    if T.self == String.self { return unsafeBitCast(try read(String.self), to: T.self) }
+    if T.self == Double.self { return unsafeBitCast(try read(Double.self), to: T.self) }
+    if T.self == Float.self { return unsafeBitCast(try read(Float.self), to: T.self) }
+    if T.self == Bool.self { return unsafeBitCast(try read(Bool.self), to: T.self) }
+    if T.self == Int64.self { return unsafeBitCast(try read(Int64.self), to: T.self) }
+    if T.self == Int32.self { return unsafeBitCast(try read(Int32.self), to: T.self) }
+    if T.self == Int16.self { return unsafeBitCast(try read(Int16.self), to: T.self) }
+    if T.self == Int8.self { return unsafeBitCast(try read(Int8.self), to: T.self) }
+    if T.self == UInt.self { return unsafeBitCast(try read(UInt.self), to: T.self) }
+    if T.self == UInt64.self { return unsafeBitCast(try read(UInt64.self), to: T.self) }
+    if T.self == UInt32.self { return unsafeBitCast(try read(UInt32.self), to: T.self) }
+    if T.self == UInt16.self { return unsafeBitCast(try read(UInt16.self), to: T.self) }
+    if T.self == UInt8.self { return unsafeBitCast(try read(UInt8.self), to: T.self) }
+    if T.self == Date.self { return unsafeBitCast(try read(Date.self), to: T.self) }
+    if T.self == UUID.self { return unsafeBitCast(try read(UUID.self), to: T.self) }
+    if T.self == Int128.self { return unsafeBitCast(try read(Int128.self), to: T.self) }
+    if T.self == UInt128.self { return unsafeBitCast(try read(UInt128.self), to: T.self) }
+    if T.self == Data.self, let value = try readOneForm(Data.self) { return unsafeBitCast(value, to: T.self) }
+    if T.self == URL.self, let value = try readOneForm(URL.self) { return unsafeBitCast(value, to: T.self) }
+    if T.self == Decimal.self, let value = try readOneForm(Decimal.self) { return unsafeBitCast(value, to: T.self) }
+    return try T(from: CodedDecoder(self))
+  }
+
+  private func read<P: CodedPrimitive>(_ type: P.Type) throws -> P {
+    if let value = try readOneForm(type) { return value }
+    guard let leaf = try leaf() else { throw misfit(type, "a list or an object") }
+    if leaf.isNumber && P.isNumber {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: codingPath, debugDescription: "the saved number \(leaf.text) doesn't fit into \(type)"))
+    }
+    throw misfit(type, leaf.text)
+  }
+
+  /// nil if another form was saved, such as a URL's base and relative part.
+  private func readOneForm<P: CodedPrimitive>(_ type: P.Type) throws -> P? {
+    guard let leaf = try leaf() else { return nil }
+    if case .null = leaf { throw missing(type) }
+    return P(leaf)
+  }
+
+  private func leaf() throws -> CodedLeaf? { try entry.map { try tree.leaf($0) } ?? .null }
 }

@@ -101,7 +101,7 @@ final class CodedTree: Sendable {
           throw ArchiveError(.limit, "Values are nested more than \(limits.depth) levels deep", offset: input.offset)
         }
       } else {
-        _ = try CodedLeaf(tag, &input, stringLimit: limits.stringBytes)
+        try CodedLeaf.check(tag, &input, stringLimit: limits.stringBytes)
       }
       while let last = open.last, last.left == 0 {
         entries[last.entry].next = UInt32(truncatingIfNeeded: entries.count)
