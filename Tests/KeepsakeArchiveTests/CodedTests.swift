@@ -74,6 +74,7 @@ import Testing
     try check(ThirdParty.Sky.cloudy)
     try check(ThirdParty.Celsius(3))
     try check(ThirdParty.Wind(x: 1, y: 2))
+    try check(ThirdParty.Sparse([nil, 1, nil, nil, 2]))
     try check(ThirdParty.Forecast.either(.expected(.clear, celsius: Celsius(1)), or: .unknown))
     try check([ThirdParty.Sky.storm: [ThirdParty.Wind(x: 1, y: 2)]])
     try check(["a": ["b": ThirdParty.Silent()]])

@@ -44,6 +44,26 @@ enum ThirdParty {
     }
   }
 
+  /// Gaps in a list.
+  struct Sparse: Codable, Hashable {
+    var values: [Int?]
+
+    init(_ values: [Int?]) { self.values = values }
+    init(from decoder: any Decoder) throws {
+      var list = try decoder.unkeyedContainer()
+      values = []
+      while !list.isAtEnd {
+        if try list.decodeNil() { values.append(nil) } else { values.append(try list.decode(Int.self)) }
+      }
+    }
+    func encode(to encoder: any Encoder) throws {
+      var list = encoder.unkeyedContainer()
+      for value in values {
+        if let value { try list.encode(value) } else { try list.encodeNil() }
+      }
+    }
+  }
+
   /// With containers in containers.
   struct Station: Codable, Hashable {
     var name: String
