@@ -10,7 +10,7 @@ help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make test     everything that is checked, closing with the count"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
-	@echo "make bench    speed beside peers, as ratios"
+	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
@@ -32,7 +32,7 @@ torture: prepare
 	@python3 Scripts/sync-torture.py --keepsake $(KEEPSAKE) --kills 200
 
 bench: prepare
-	@Scripts/bench.sh
+	@Scripts/bench.sh $(if $(WRITE),--write) $(BENCH_FLAGS)
 
 lint:
 	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests

@@ -99,7 +99,7 @@ private struct Twigs: Archivable {
         value: join(varint(0), varint(2)))
     }
     func object(_ flags: UInt8) -> Data {
-      archive(types: [join(type(.object, "C"), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
+      archive(types: [join(type(.object, "C"), varint(0), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
     }
     for good in [structure(0), payload(0), object(0), object(1)] { _ = try ArchiveInspection(of: good) }
     for bad in [structure(1), payload(1), object(2)] {

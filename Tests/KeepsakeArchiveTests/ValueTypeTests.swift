@@ -54,6 +54,8 @@ private struct Placement: ArchivableMatrix, Equatable {
 }
 @Archivable private struct Square: Hashable { var x = 0, y = 0 }
 
+@Archivable(name: "Pair") private struct OnlySecond { var second: String? }
+
 @Archivable private struct Later {
   var before = 7
   var later = Data("what a later program knows".utf8)
@@ -166,6 +168,24 @@ private struct Placement: ArchivableMatrix, Equatable {
     #expect(code(Float16.self, from: try Archive.encode(100_000)) == .mismatch)
   }
   #endif
+
+  @Test func listsOfScreenLengthsAreListsOfNumbers() throws {
+    let lengths: [CGFloat] = [0.5, -1, 1e300, 0.1 + 0.2]
+    let bytes = try Archive.encode(Pair(first: lengths, second: "after"))
+    #expect(try Archive.decode(Pair<[CGFloat], String>.self, from: bytes).first == lengths)
+    #expect(try Archive.decode(Pair<[Double], String>.self, from: bytes).first == lengths.map { Double($0) })
+    #expect(try Archive.decode(Pair<CGFloat?, String>.self, from: Archive.encode(Pair(first: 0.1 + 0.2, second: ""))).first == 0.1 + 0.2)
+    #expect(try ArchiveInspection(of: bytes).root["first"] == .array(lengths.map { .number(Double($0)) }))
+    #expect(try ArchiveInspection(of: bytes).root["second"] == .string("after"))
+    #expect(try Archive.decode(OnlySecond.self, from: bytes).second == "after")
+  }
+
+  @Test func wholeNumbersInListsAreWidened() throws {
+    #expect(try Archive.decode([Int128].self, from: Archive.encode([1, -300, 70_000])) == [1, -300, 70_000])
+    #expect(try Archive.decode([Decimal].self, from: Archive.encode([UInt16(1), 65_535])) == [1, 65_535])
+    #expect(try Archive.decode([Int].self, from: Archive.encode([Int128(1), -300])) == [1, -300])
+    #expect(try Archive.decode(Set<Int128>.self, from: Archive.encode(Set([1, 2]))) == [1, 2])
+  }
 
   @Test func slicesAreArraysAndTextIsText() throws {
     let numbers = [1, 2, 300]

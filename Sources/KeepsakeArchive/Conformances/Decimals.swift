@@ -15,7 +15,7 @@ extension Decimal: Archivable {
   public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact {
       try reader.unwrapPresentOptional("Decimal")
-      let code = reader.core.file.nodes[Int(reader.current)].code
+      let code = reader.core.nodes[Int(reader.current)].code
       if code.isInteger {
         let (negative, positive) = try reader.takeInteger(code)
         self = negative < 0 ? Decimal(negative) : Decimal(positive)

@@ -10,7 +10,7 @@ extension ArchivableInteger {
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable public static var archiveBlockCode: UInt8 { archiveCode }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
     if Self.bitWidth == 8 {
       writer.putByte(UInt8(truncatingIfNeeded: self))
     } else if Self.isSigned {
@@ -21,7 +21,7 @@ extension ArchivableInteger {
     }
   }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws {
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact {
       self = try reader.readMappedInteger(Self.self)
     } else if Self.bitWidth == 8 {
@@ -51,6 +51,7 @@ extension UInt64: ArchivableInteger { @inlinable public static var archiveCode: 
 extension ArchiveReader {
   /// One saved integer of any width.
   mutating func takeInteger(_ code: WireCode) throws -> (negative: Int64, positive: UInt64) {
+    if blockWidth > 0 { return try takeBlockInteger(code) }
     switch code {
     case .int8:
       let value = Int64(Int8(bitPattern: try takeByte()))
@@ -66,7 +67,7 @@ extension ArchiveReader {
 
   @usableFromInline mutating func readMappedInteger<T: ArchivableInteger>(_ type: T.Type) throws -> T {
     try unwrapPresentOptional("\(T.self)")
-    let code = core.file.nodes[Int(current)].code
+    let code = core.nodes[Int(current)].code
     guard code.isInteger else { return try readMappedWide(T.self) }
     let (negative, positive) = try takeInteger(code)
     guard let value = negative < 0 ? T(exactly: negative) : T(exactly: positive) else {

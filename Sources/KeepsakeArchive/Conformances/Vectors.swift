@@ -45,11 +45,11 @@ extension SIMD where Scalar: ArchivableScalar {
     schema.vector(WireCode(rawValue: Scalar.archiveScalarCode) ?? .double, count: scalarCount)
   }
 
-  @inlinable func writeScalars(to writer: inout ArchiveWriter) {
+  @inlinable @inline(__always) func writeScalars(to writer: inout ArchiveWriter) {
     for index in 0..<Self.scalarCount { writer.putFixed(self[index].archiveBits) }
   }
 
-  @inlinable static func readScalars(from reader: inout ArchiveReader) throws -> Self {
+  @inlinable @inline(__always) static func readScalars(from reader: inout ArchiveReader) throws -> Self {
     if !reader.isExact { return try reader.readMappedVector(Self.self) }
     var value = Self()
     for index in 0..<scalarCount {
@@ -62,29 +62,29 @@ extension SIMD where Scalar: ArchivableScalar {
 extension SIMD2: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension SIMD3: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension SIMD4: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension ArchiveReader {
-  /// Vectors must have the same length; Float and Double may stand for each other.
+  /// Vectors must have the same length; numbers that the other type holds exactly may stand for each other.
   @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V where V.Scalar: ArchivableScalar {
     try unwrapPresentOptional("vector")
-    let wire = core.file.nodes[Int(current)]
+    let wire = core.nodes[Int(current)]
     guard wire.code == .vector, Int(wire.second) == V.scalarCount, let saved = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))
     else { throw mismatch("\(V.self)") }
     var value = V()
@@ -95,9 +95,33 @@ extension ArchiveReader {
         value[index] = scalar
       } else if saved == .double, let scalar = try narrow(Double(bitPattern: try takeFixed(UInt64.self))) as? V.Scalar {
         value[index] = scalar
+      } else if saved.isInteger {
+        value[index] = try takeVectorInteger(saved, as: V.Scalar.self)
       } else {
         throw mismatch("\(V.self)")
       }
+    }
+    return value
+  }
+
+  /// An integer of a vector, which stands in its full width, as another number that holds it exactly.
+  private mutating func takeVectorInteger<T: ArchivableScalar>(_ saved: WireCode, as _: T.Type) throws -> T {
+    blockWidth = saved.scalarBytes
+    defer { blockWidth = 0 }
+    let (negative, positive) = try takeBlockInteger(saved)
+    func fitting<I: BinaryInteger>(_: I.Type) -> T? { (negative < 0 ? I(exactly: negative) : I(exactly: positive)) as? T }
+    func fitting<F: BinaryFloatingPoint>(_: F.Type) -> T? { (negative < 0 ? F(exactly: negative) : F(exactly: positive)) as? T }
+    let value: T? =
+      if let integer = T.self as? any BinaryInteger.Type {
+        fitting(integer)
+      } else if let number = T.self as? any BinaryFloatingPoint.Type {
+        fitting(number)
+      } else {
+        nil
+      }
+    guard let value else {
+      throw ArchiveError(
+        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)", offset: offset)
     }
     return value
   }

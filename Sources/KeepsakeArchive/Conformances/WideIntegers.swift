@@ -37,7 +37,7 @@ extension ArchiveReader {
   /// A saved integer of any width, where either side has 128 bits.
   mutating func readMappedWide<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
     try unwrapPresentOptional("\(T.self)")
-    let code = core.file.nodes[Int(current)].code
+    let code = core.nodes[Int(current)].code
     let value: T?
     let text: String
     switch code {

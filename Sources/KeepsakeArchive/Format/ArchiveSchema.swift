@@ -9,7 +9,6 @@ public struct ArchiveWireType: Sendable {
 public final class ArchiveSchema {
   private(set) var nodes: [WireNode] = []
   private(set) var types: [TypeEntry] = []
-  private var firstTypeNode = 0
   private var typeIndexes: [ObjectIdentifier: Int32] = [:]
   private var typeNodes: [ObjectIdentifier: Int32] = [:]
   /// The first problem met while the program's types were described.
@@ -26,13 +25,13 @@ public final class ArchiveSchema {
 
   /// From an archive, already checked.
   init(nodes: [WireNode], types: [TypeEntry]) {
-    firstTypeNode = nodes.count
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
+    for index in types.indices {
+      self.types[index].node = Int32(nodes.count + index)
+      self.types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
+    }
   }
-
-  /// Of a schema from an archive: the expression that is just this type.
-  func typeNode(_ index: Int) -> Int32 { Int32(firstTypeNode + index) }
 
   // MARK: Building
 
@@ -76,7 +75,8 @@ public final class ArchiveSchema {
     let isObject = T.self is AnyObject.Type
     types.append(
       TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, type: type))
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type,
+        codec: isObject ? ObjectCodec.of(type) : nil))
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
@@ -108,8 +108,13 @@ public final class ArchiveSchema {
         .unlistedClass, "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
         name)
     }
+    if list.superclasses.count > ArchiveLimits.classLevels {
+      report(.limit, "The class has more than \(ArchiveLimits.classLevels) classes above it", name)
+    }
+    types[index].superclasses = list.superclasses
     types[index].fields = list.fields
     types[index].cases = list.cases
+    types[index].fallback = list.fallback
     check(list.fields.map(\.key), name)
     check(list.cases.map(\.key), name)
     for entry in list.cases { check(entry.fields.map(\.key), name) }
@@ -133,6 +138,7 @@ public final class ArchiveSchema {
         var visited: Set<Int32> = []
         types[index].fields[field].deferred = leadsToObjects(types[index].fields[field].node, &visited)
       }
+      types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
     }
   }
 
@@ -187,6 +193,8 @@ public final class ArchiveFieldList {
   fileprivate(set) var cases: [CaseEntry] = []
   fileprivate(set) var isKeyed = false
   fileprivate(set) var described: ObjectIdentifier?
+  fileprivate(set) var superclasses: [ClassLevel] = []
+  fileprivate(set) var fallback: Int?
 
   init(schema: ArchiveSchema, type: ObjectIdentifier) {
     self.schema = schema
@@ -195,9 +203,14 @@ public final class ArchiveFieldList {
 
   func markKeyed() { isKeyed = true }
 
-  /// Says whose fields follow; a class that only inherits its superclass's description is found out by it.
-  public func describe(_ type: any Any.Type) {
-    if described == nil { described = ObjectIdentifier(type) }
+  /// Says whose fields follow: each class of an object for itself, from the object's own upwards. A class that only inherits
+  /// its superclass's description is found out by it.
+  public func describe<T: Archivable>(_ type: T.Type) {
+    if described == nil {
+      described = ObjectIdentifier(type)
+    } else {
+      superclasses.append(ClassLevel(name: T.archiveName, version: T.archiveVersion))
+    }
   }
 
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
@@ -221,6 +234,9 @@ public final class ArchiveFieldList {
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
+
+  /// The case that was added last stands for those that the program doesn't know.
+  public func fallbackCase() { fallback = cases.count - 1 }
 
   /// A field of the case that was added last.
   public func payload<T: Archivable>(_ key: String, _ type: T.Type) {

@@ -7,20 +7,21 @@ public struct ArchiveWriter: ~Copyable {
   @usableFromInline var base: UnsafeMutableRawPointer
   @usableFromInline var cursor: UnsafeMutableRawPointer
   @usableFromInline var limit: UnsafeMutableRawPointer
+  /// The references section while values are written, and the other way round; taken when it is first needed.
   private var otherBase: UnsafeMutableRawPointer
   private var otherCursor: UnsafeMutableRawPointer
   private var otherLimit: UnsafeMutableRawPointer
   @usableFromInline let core: WriterCore
   /// Of the class that is being written: which fields stand in the references section.
-  var deferred: [Bool] = []
+  @usableFromInline var deferred = FieldMask([])
   /// Where the fields of the class that is writing begin among those of the object.
-  var fieldBase = 0
+  @usableFromInline var fieldBase = 0
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
   @usableFromInline let stringLimit: Int
   /// Above zero while a set element or key is written only to be compared: objects get no numbers then.
   private var fingerprints = 0
-  private var referencesInFingerprint = 0
+  @usableFromInline var referencesInFingerprint = 0
   private var isInKeyed = false
 
   /// Who writes; counters fold their pending change into this writer's entry.
@@ -31,14 +32,18 @@ public struct ArchiveWriter: ~Copyable {
     self.writer = writer
     depthLimit = core.limits.depth
     stringLimit = core.limits.stringBytes
-    let capacity = 1024
+    // What the last archive of this root took and an eighth: as saved games grow, growing stays rare.
+    let expected = core.compiled.expectedBytes
+    let capacity = max(Self.leastBytes, expected + expected / 8)
     base = Self.allocate(capacity)
     cursor = base + ArchiveLayout.headerBytes
     limit = base + capacity
-    otherBase = Self.allocate(64)
+    otherBase = Self.allocate(1)
     otherCursor = otherBase
-    otherLimit = otherBase + 64
+    otherLimit = otherBase
   }
+
+  private static let leastBytes = 512
 
   deinit {
     free(base)
@@ -61,7 +66,7 @@ public struct ArchiveWriter: ~Copyable {
 
   @usableFromInline @inline(never) mutating func grow(_ bytes: Int) {
     let used = offset
-    let capacity = max((limit - base) * 2, used + bytes)
+    let capacity = max((limit - base) * 2, used + bytes, Self.leastBytes)
     guard let memory = realloc(base, capacity) else { preconditionFailure("Out of memory") }
     base = memory
     cursor = memory + used
@@ -76,17 +81,20 @@ public struct ArchiveWriter: ~Copyable {
 
   @inlinable @inline(__always) mutating func putVarint(_ value: UInt64) {
     reserve(9)
-    if value < 128 {
-      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value << 1 | 1), as: UInt8.self)
+    if value < 1 << 7 {
+      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value &<< 1 | 1), as: UInt8.self)
       cursor += 1
+    } else if value < 1 << 14 {
+      cursor.storeBytes(of: UInt16(truncatingIfNeeded: value &<< 2 | 2).littleEndian, as: UInt16.self)
+      cursor += 2
     } else {
       putLongVarint(value)
     }
   }
 
+  /// Nine bytes are reserved.
   @usableFromInline mutating func putLongVarint(_ value: UInt64) {
-    reserve(9)
-    let bits = 64 - value.leadingZeroBitCount
+    let bits = 64 &- value.leadingZeroBitCount
     if bits > 56 {
       cursor.storeBytes(of: 0, as: UInt8.self)
       (cursor + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
@@ -94,8 +102,8 @@ public struct ArchiveWriter: ~Copyable {
       return
     }
     // A whole word is stored and the cursor moved by what counts of it.
-    let length = max(1, (bits + 6) / 7)
-    let word = ((value << 1) | 1) << UInt64(length - 1)
+    let length = max(1, (bits &+ 6) / 7)
+    let word = (value &<< 1 | 1) &<< UInt64(truncatingIfNeeded: length &- 1)
     cursor.storeBytes(of: word.littleEndian, as: UInt64.self)
     cursor += length
   }
@@ -107,13 +115,21 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// The length and the bytes of a string or data value.
-  @inlinable mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
-    if bytes.count > stringLimit { throw tooLong(bytes.count) }
-    putVarint(UInt64(bytes.count))
-    putBytes(bytes)
+  @inlinable @inline(__always) mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
+    let count = bytes.count
+    if count > stringLimit { throw tooLong(count) }
+    reserve(count &+ 9)
+    if count < 128 {
+      cursor.storeBytes(of: UInt8(truncatingIfNeeded: count &<< 1 | 1), as: UInt8.self)
+      cursor += 1
+    } else {
+      putLongVarint(UInt64(count))
+    }
+    if let start = bytes.baseAddress { cursor.copyMemory(from: start, byteCount: count) }
+    cursor += count
   }
 
-  @usableFromInline func tooLong(_ count: Int) -> ArchiveError {
+  @usableFromInline mutating func tooLong(_ count: Int) -> ArchiveError {
     ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(stringLimit)")
   }
 
@@ -137,7 +153,7 @@ public struct ArchiveWriter: ~Copyable {
 
   @inlinable mutating func ascend() { depth &-= 1 }
 
-  @usableFromInline func tooDeep() -> ArchiveError {
+  @usableFromInline mutating func tooDeep() -> ArchiveError {
     ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep: use references to objects instead")
   }
 
@@ -181,19 +197,26 @@ public struct ArchiveWriter: ~Copyable {
   public mutating func writeEmpty() { putByte(0) }
 
   /// Whether a class's field, counted among its own, stands in the references section.
-  public func isDeferred(_ field: Int) -> Bool {
-    let index = fieldBase + field
-    return index < deferred.count && deferred[index]
-  }
+  @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   /// Called by each class of an object after its own fields.
-  public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
+  @inlinable public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
 
   // MARK: Objects
 
   @usableFromInline mutating func writeReference(_ object: AnyObject) throws {
     guard fingerprints == 0 else { return try writeFingerprint(of: object) }
     putVarint(UInt64(try core.enqueue(object)) + 1)
+  }
+
+  /// The elements of an array, looked at where they are: taking each out would count references.
+  @usableFromInline mutating func writeReferences(_ objects: UnsafeBufferPointer<Unmanaged<AnyObject>>) throws {
+    for object in objects {
+      try object._withUnsafeGuaranteedRef { object in
+        guard fingerprints == 0 else { return try writeFingerprint(of: object) }
+        putVarint(UInt64(try core.enqueue(object)) &+ 1)
+      }
+    }
   }
 
   private mutating func writeFingerprint(of object: AnyObject) throws {
@@ -203,38 +226,42 @@ public struct ArchiveWriter: ~Copyable {
     defer { fingerprints -= 1 }
     let queue = try core.queue(for: object)
     putVarint(UInt64(queue.typeIndex))
-    try queue.writeFingerprint(of: object, to: &self)
+    try queue.codec.writeFingerprint(of: object, in: queue, to: &self)
   }
 
-  /// Writes set elements or dictionary keys in the order of their bytes; `after` writes what follows each.
-  mutating func writeSorted<T: Archivable>(_ values: [T], after: (inout ArchiveWriter, Int) throws -> Void) throws {
-    let start = offset
-    let outer = referencesInFingerprint
-    referencesInFingerprint = 0
-    fingerprints += 1
-    var ranges: [Range<Int>] = []
-    ranges.reserveCapacity(values.count)
-    for value in values {
-      let begin = offset
-      try T.archiveWrite(value, to: &self)
-      ranges.append(begin - start..<offset - start)
+  /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.
+  @inlinable @inline(__always) mutating func writeSorted(
+    _ count: Int, _ write: (inout ArchiveWriter, Int) throws -> Void, after: (inout ArchiveWriter, Int) throws -> Void
+  ) throws {
+    if count == 0 { return }
+    let order = ElementOrder(count: count, outerReferences: referencesInFingerprint)
+    beginSorting()
+    let start = cursor - base
+    for index in 0..<count {
+      try write(&self, index)
+      order.note(index, end: cursor - base - start)
     }
-    fingerprints -= 1
-    let isPlain = referencesInFingerprint == 0
-    referencesInFingerprint += outer
-    let scratch = [UInt8](UnsafeRawBufferPointer(start: base + start, count: offset - start))
-    cursor = base + start
-    let order = ranges.indices.sorted { a, b in
-      scratch[ranges[a]].lexicographicallyPrecedes(scratch[ranges[b]])
-    }
-    for index in order {
-      if isPlain || fingerprints > 0 {
-        scratch[ranges[index]].withUnsafeBytes { putBytes($0) }
-      } else {
-        try T.archiveWrite(values[index], to: &self)
-      }
+    endSorting(order, start: start)
+    for place in 0..<count {
+      let index = order.index(place)
+      if order.isPlain { putBytes(order.bytes(place)) } else { try write(&self, index) }
       try after(&self, index)
     }
+  }
+
+  @usableFromInline mutating func beginSorting() {
+    referencesInFingerprint = 0
+    fingerprints += 1
+  }
+
+  /// Sorts what was written since `start` and takes it back.
+  @usableFromInline mutating func endSorting(_ order: ElementOrder, start: Int) {
+    fingerprints -= 1
+    let written = UnsafeRawBufferPointer(start: base + start, count: offset - start)
+    // References are written anew, in their order: only then do objects get their numbers.
+    order.sort(written, isPlain: referencesInFingerprint == 0 || fingerprints > 0)
+    referencesInFingerprint += order.outerReferences
+    cursor = base + start
   }
 
   // MARK: Keys
@@ -302,14 +329,13 @@ public struct ArchiveWriter: ~Copyable {
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
-    // Growth by doubling left up to half of the memory unused, and the bytes may be kept for long.
-    if let exact = realloc(base, length) { base = exact }
-    cursor = base + length
+    core.compiled.noteSize(length)
+    // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
+    if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
-    // The small allocation is what `deinit` frees.
-    base = Self.allocate(1)
-    cursor = base
-    limit = base + 1
+    // What `deinit` frees instead.
+    base = otherBase
+    otherBase = Self.allocate(1)
     return data
   }
 

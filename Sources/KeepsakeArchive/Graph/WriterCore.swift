@@ -1,78 +1,80 @@
+import Foundation
+
 /// What a writer keeps beside its bytes: the schema, the objects met, and the order in which they were written.
 ///
 /// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
 /// is handed out while it is changed.
 @usableFromInline final class WriterCore {
-  private(set) var schema: ArchiveSchema
+  @exclusivity(unchecked) private(set) var schema: ArchiveSchema
+  let compiled: CompiledSchema
   private let staticTypes: Int
-  private let compiled: CompiledSchema
   private let extraClasses: [any Archivable.Type]
   let limits: ArchiveLimits
+  private let objectLimit: Int
 
-  /// By number. Holding them keeps their addresses from being reused by temporary objects.
-  @exclusivity(unchecked) private(set) var objects: ContiguousArray<AnyObject> = []
-  @exclusivity(unchecked) private var identity = IdentityTable()
-  /// By number: the position at which the object was written, or one of the marks below.
-  @exclusivity(unchecked) private var positions: [Int32] = []
-  private static let onlySeen: Int32 = -1
-  private static let queued: Int32 = -2
+  private let scratch: WriterScratch
 
-  private var queues: [ObjectIdentifier: ObjectQueue] = [:]
+  /// By class, in the order in which the classes were met. A game has some dozens at most in one archive.
+  @exclusivity(unchecked) private var queues: ContiguousArray<ObjectQueue> = []
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
-  @exclusivity(unchecked) private var lastQueue: ObjectQueue?
-  private var pending: [ObjectQueue] = []
-  private var nextPending = 0
-
-  /// Of written objects, by position.
-  @exclusivity(unchecked) private(set) var written: [(id: Int32, type: Int32, values: Int, references: Int)] = []
-  @exclusivity(unchecked) private var needs: [(Int32, Int32)] = []
-  private var unowned: [Int32] = []
+  @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
+  @exclusivity(unchecked) private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
 
-  private(set) var names: [String] = []
-  private var nameIndexes: [String: Int] = [:]
-  private(set) var wires: [Int32] = []
-  private var wireIndexes: [Int32: Int] = [:]
+  @exclusivity(unchecked) private(set) var names: [String] = []
+  @exclusivity(unchecked) private var nameIndexes: [String: Int] = [:]
+  @exclusivity(unchecked) private(set) var wires: [Int32] = []
+  @exclusivity(unchecked) private var wireIndexes: [Int32: Int] = [:]
 
   init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
     schema = compiled.schema
-    staticTypes = compiled.schema.types.count
+    staticTypes = compiled.typeCount
     extraClasses = classes
     self.limits = limits
+    scratch = .take()
+    objectLimit = min(limits.objects, Int(Int32.max) - 1)
   }
 
+  deinit { scratch.giveBack() }
+
+  /// Types that no declaration leads to, and their description.
   var dynamicSchema: (count: Int, bytes: [UInt8]) {
-    (schema.types.count - staticTypes, schema.encoded(from: staticTypes))
+    (schema.types.count - staticTypes, schema === compiled.schema ? [] : schema.encoded(from: staticTypes))
   }
-  var staticSchema: (count: Int, bytes: [UInt8], root: Int32) { (staticTypes, compiled.bytes, compiled.root) }
+
+  /// Whether the archive is described by its declarations alone.
+  var isStatic: Bool { schema === compiled.schema && names.isEmpty && wires.isEmpty }
 
   // MARK: Objects
 
-  func number(for object: AnyObject) throws -> Int32 {
-    let next = Int32(truncatingIfNeeded: objects.count)
-    let id = identity.number(for: object, next: next)
-    if id == next {
-      guard objects.count < min(limits.objects, Int(Int32.max) - 1) else {
-        throw ArchiveError(.limit, "There are more than \(limits.objects) objects to save")
+  var objectCount: Int { scratch.objects.count }
+  var writtenCount: Int { scratch.written.count }
+  func written(_ position: Int) -> WriterScratch.Written { scratch.written[position] }
+  func object(_ id: Int32) -> Unmanaged<AnyObject> { scratch.objects[Int(id)] }
+
+  @inline(__always) private func entry(for object: AnyObject) throws -> UnsafeMutablePointer<IdentityTable.Entry> {
+    let next = Int32(truncatingIfNeeded: scratch.objects.count)
+    let (entry, isNew) = scratch.identity.entry(for: object, next: next)
+    if isNew {
+      guard scratch.objects.count < objectLimit else {
+        throw ArchiveError(.limit, "There are more than \(objectLimit) objects to save")
       }
-      objects.append(object)
-      positions.append(Self.onlySeen)
+      scratch.objects.append(Unmanaged.passRetained(object))
     }
-    return id
+    return entry
   }
 
+  func number(for object: AnyObject) throws -> Int32 { try entry(for: object).pointee.number }
+
   func enqueue(_ object: AnyObject) throws -> Int32 {
-    let id = try number(for: object)
-    if positions[Int(id)] == Self.onlySeen {
-      let queue = try queue(for: object)
-      positions[Int(id)] = Self.queued
-      queue.ids.append(id)
-      if !queue.isListed {
-        queue.isListed = true
-        pending.append(queue)
-      }
+    let entry = try entry(for: object)
+    let id = entry.pointee.number
+    if !entry.pointee.isQueued {
+      entry.pointee.isQueued = true
+      if ObjectIdentifier(type(of: object)) != lastClass { _ = try queue(for: object) }
+      lastQueue?._withUnsafeGuaranteedRef { $0.ids.append(id) }
     }
     noteNeed(id)
     return id
@@ -83,17 +85,17 @@
     noteNeed(id)
   }
 
-  private func noteNeed(_ id: Int32) {
-    if buildsObject { needs.append((Int32(written.count - 1), id)) }
+  @inline(__always) private func noteNeed(_ id: Int32) {
+    if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
   }
 
   func queue(for object: AnyObject) throws -> ObjectQueue {
     let key = ObjectIdentifier(type(of: object))
-    if key == lastClass, let lastQueue { return lastQueue }
-    let queue = try queues[key] ?? makeQueue(key, name: "\(type(of: object))")
-    queues[key] = queue
+    let known = queues.first { $0.id == key }
+    let queue = try known ?? makeQueue(key, name: "\(type(of: object))")
+    if known == nil { queues.append(queue) }
     lastClass = key
-    lastQueue = queue
+    lastQueue = Unmanaged.passUnretained(queue)
     return queue
   }
 
@@ -102,7 +104,7 @@
       try extendSchema { $0.describe(type) }
     }
     // A class that only a hand-written value led to would not be found again when loading.
-    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type,
+    guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
       index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
     else {
       throw ArchiveError(
@@ -110,44 +112,55 @@
         "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
         type: name)
     }
-    return ObjectQueue.make(type, typeIndex: Int(index))
+    return ObjectQueue(key, typeIndex: Int(index), schema, codec)
   }
 
-  func begin(_ id: Int32, values: Int, references: Int) {
-    positions[Int(id)] = Int32(truncatingIfNeeded: written.count)
-    let type = lastDrained.map { Int32(truncatingIfNeeded: $0.typeIndex) } ?? 0
-    written.append((id, type, values, references))
+  func begin(_ id: Int32, type: Int, values: Int, references: Int) {
+    scratch.written.append(WriterScratch.Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
     buildsObject = true
   }
 
-  private var lastDrained: ObjectQueue?
+  func noteReferences(position: Int, at offset: Int) {
+    var entry = scratch.written[position]
+    entry.references = offset
+    scratch.written[position] = entry
+  }
 
   /// Writes queued objects, class by class, until none is left.
   func drainQueues(_ writer: inout ArchiveWriter) throws {
-    while nextPending < pending.count {
-      let queue = pending[nextPending]
-      nextPending += 1
-      lastDrained = queue
-      // What comes while it is draining is drained with it, so it stays listed until the end.
-      try queue.drain(&writer)
-      queue.isListed = false
+    var isDone = false
+    while !isDone {
+      isDone = true
+      // By index: writing may find objects of further classes.
+      var index = 0
+      while index < queues.count {
+        let queue = queues[index]
+        index += 1
+        if queue.next < queue.ids.count {
+          isDone = false
+          try queue.codec.write(queue, to: &writer)
+        }
+      }
     }
   }
 
   /// The order in which the decoder must build: positions, or nil where the written order serves.
   func buildOrder() throws -> [Int32]? {
+    guard scratch.needs.count > 0 || !unowned.isEmpty else { return nil }
+    var positions = [Int32](repeating: -1, count: scratch.objects.count)
+    for (position, entry) in scratch.written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
         .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
-        type: "\(type(of: objects[Int(id)]))")
+        type: scratch.objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
     }
-    let edges = needs.map { ($0.0, positions[Int($0.1)]) }
+    let edges = scratch.needs.elements.map { ($0.position, positions[Int($0.id)]) }
     guard edges.contains(where: { $0.1 >= $0.0 }) else { return nil }
-    let order = BuildOrder(count: written.count, edges: edges)
+    let order = BuildOrder(count: scratch.written.count, edges: edges)
     guard order.blocked.isEmpty else { throw cycle(edges, order.blocked) }
-    return (0..<Int32(written.count)).sorted {
+    return (0..<Int32(scratch.written.count)).sorted {
       let (a, b) = (Int($0), Int($1))
-      return (order.levels[a], written[a].type, $0) < (order.levels[b], written[b].type, $1)
+      return (order.levels[a], scratch.written[a].type, $0) < (order.levels[b], scratch.written[b].type, $1)
     }
   }
 
@@ -160,7 +173,7 @@
     var path: [String] = []
     var seen: Set<Int32> = []
     while seen.insert(position).inserted, let following = next[position], path.count < 8 {
-      path.append(schema.types[Int(written[Int(position)].type)].name)
+      path.append(schema.types[Int(scratch.written[Int(position)].type)].name)
       position = following
     }
     let names = (path + [path.first ?? "?"]).joined(separator: " -> ")
