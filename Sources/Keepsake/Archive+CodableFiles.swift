@@ -6,17 +6,21 @@ extension Archive {
   ///
   ///     try Archive.write(settings, to: url)                  // struct Settings: Codable
   ///
-  /// Throws `ArchiveError` if the value can't be encoded, `StoreError` if the file can't be written. `Coded` says what this costs
-  /// and doesn't keep. A type that turns out to be archivable is written as such, in generic code as well.
+  /// Does and throws what `write` does for archivable types. `Coded` says what `Codable` costs and doesn't keep. A type that turns out to be
+  /// archivable is written as such, in generic code as well.
   @_disfavoredOverload
-  public static func write<Value: Encodable>(_ value: Value, to url: URL) throws {
+  public static func write<Value: Encodable>(
+    _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
+    replacingNewer: Bool = false, limits: ArchiveLimits = .standard
+  ) throws {
     func open<A: Archivable>(_ type: A.Type) throws -> Bool {
       guard let archivable = value as? A else { return false }
-      try write(archivable, to: url)
+      try write(archivable, to: url, classes: classes, compression: compression, replacingNewer: replacingNewer, limits: limits)
       return true
     }
     if let type = Value.self as? any Archivable.Type, try open(type) { return }
-    try write(CodedBytes(encoding: value, limits: .standard), to: url)
+    try write(
+      CodedBytes(encoding: value, limits: limits), to: url, compression: compression, replacingNewer: replacingNewer, limits: limits)
   }
 
   /// The `Codable` value in the file at `url`; nil if there is no file.

@@ -201,7 +201,7 @@ import Testing
     #expect(weather["byHour"]?["-1"] == .string("before"))
     #expect(inspection.types[0].fields[0].type == "coded")
     #expect(inspection.text().contains("price") && inspection.text().contains("19.99"))
-    let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(inspection)) as? [String: Any]
+    let json = try JSONSerialization.jsonObject(with: inspection.json()) as? [String: Any]
     #expect(((json?["root"] as? [String: Any])?["weather"] as? [String: Any])?["sky"] as? String == "storm")
   }
 }
