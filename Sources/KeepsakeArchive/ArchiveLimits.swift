@@ -9,6 +9,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var objects = 16 << 20
   /// Bytes of one string or data value.
   public var stringBytes = 64 << 20
+  /// Values inside one `Codable` value, however deep. Each takes some hundred bytes while it is encoded.
+  public var codedValues = 16 << 20
   /// Types described in one archive; real games have some hundreds.
   public var types = 16_384
   /// Fields or cases of one type, and keys of hand-written types.

@@ -17,6 +17,8 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   case mergeOnOpenClass(String)
   case mergeOnEnum
   case badMergeRule
+  case codedReference(String)
+  case codedOnCase
   case severalNames
   case subclassesOfValue
   case badVersion
@@ -43,6 +45,8 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
     case .badMergeRule: "@Merge needs one of .max, .min, .union or .counter, written out"
+    case .codedReference(let name): "@Coded keeps no references: make '\(name)' strong, or mark its class @Archivable"
+    case .codedOnCase: "@Coded works on properties: give the payload the type Coded<...>"
     case .severalNames: "An attribute on several names is unclear: declare them one by one"
     case .subclassesOfValue: "Only a class has subclasses"
     case .badVersion: "version: needs a whole number from 1 on, written out"

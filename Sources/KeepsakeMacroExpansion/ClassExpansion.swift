@@ -99,7 +99,7 @@ struct ClassExpansion {
   private var immediateReads: [String] {
     guard !model.fields.isEmpty else { return ["reader.passFields(0)"] }
     let exact = model.fields.enumerated().map { index, field in
-      guard field.isDeferrable else { return "self.\(field.name) = try reader.readField()" }
+      guard field.isDeferrable else { return "self.\(field.name) = try \(field.decoding("reader.readField()"))" }
       guard field.startsInitialized else {
         return "self.\(field.name) = try reader.isDeferred(\(index)) ? \(field.emptyCollection ?? "nil") : reader.readField()"
       }

@@ -39,6 +39,8 @@ struct DeclarationModel {
   let subclasses: String?
   let genericNames: [String]
   let constrainedNames: [String]
+  /// Generic parameters in the types of `@Coded` properties.
+  let codedNames: [String]
   let hasInitializer: Bool
   let hasDidDecode: Bool
   let hasMigrate: Bool
@@ -108,8 +110,10 @@ struct DeclarationModel {
     if kind == .object, !isFinal, fields.contains(where: { $0.mergeRule != nil }) {
       collector.report(.mergeOnOpenClass(name), on: Syntax(node))
     }
-    let used = Self.typeNames(in: declaration.memberBlock.members)
+    let used = Self.typeNames(in: declaration.memberBlock.members, coded: false)
     constrainedNames = genericNames.filter { used.contains($0) }
+    let coded = Self.typeNames(in: declaration.memberBlock.members, coded: true)
+    codedNames = genericNames.filter { coded.contains($0) }
     if let object = declaration.as(ClassDeclSyntax.self) { GenericCheck(object).report(to: &collector) }
     guard collector.isValid else { return nil }
   }
@@ -130,6 +134,7 @@ struct DeclarationModel {
     for member in members {
       guard let declaration = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
       let attribute = declaration.attributes.named("Key")
+      if declaration.attributes.named("Coded") != nil { collector.report(.codedOnCase, on: Syntax(declaration)) }
       let fallback = declaration.attributes.named("Fallback")
       if attribute != nil || fallback != nil, declaration.elements.count > 1 {
         collector.report(.severalNames, on: Syntax(declaration))
@@ -161,7 +166,7 @@ struct DeclarationModel {
   }
 
   /// Names in the types of stored properties and payloads, to see which generic parameters are saved.
-  private static func typeNames(in members: MemberBlockItemListSyntax) -> Set<String> {
+  private static func typeNames(in members: MemberBlockItemListSyntax, coded: Bool) -> Set<String> {
     var names: Set<String> = []
     func collect(_ type: some SyntaxProtocol) {
       for token in type.tokens(viewMode: .sourceAccurate) {
@@ -169,12 +174,14 @@ struct DeclarationModel {
       }
     }
     for member in members {
-      if let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil {
+      if let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil,
+        (variable.attributes.named("Coded") != nil) == coded
+      {
         for binding in variable.bindings {
           if let type = binding.typeAnnotation?.type { collect(type) }
           if let value = binding.initializer?.value { collect(value) }
         }
-      } else if let enumCase = member.decl.as(EnumCaseDeclSyntax.self) {
+      } else if !coded, let enumCase = member.decl.as(EnumCaseDeclSyntax.self) {
         for element in enumCase.elements {
           for parameter in element.parameterClause?.parameters ?? [] { collect(parameter.type) }
         }
@@ -204,14 +211,19 @@ struct DeclarationModel {
 
   /// A class states its parameters' conformance itself.
   var whereClause: String {
-    guard kind != .object, !constrainedNames.isEmpty else { return "" }
-    return " where " + constrainedNames.map { "\($0): KeepsakeArchive.Archivable" }.joined(separator: ", ")
+    let clauses = constrainedNames.map { "\($0): KeepsakeArchive.Archivable" } + codedNames.map { "\($0): Swift.Codable" }
+    guard kind != .object, !clauses.isEmpty else { return "" }
+    return " where " + clauses.joined(separator: ", ")
   }
 
   func listing(_ field: StoredField, deferrable: Bool) -> String {
     let flag = deferrable ? ", deferrable: true" : ""
-    if let type = field.writtenType { return "fields.field(\(quoted(field.key)), (\(type)).self\(flag))" }
-    return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in value.\(field.name) }"
+    if let type = field.writtenType {
+      let saved = field.isCoded ? "KeepsakeArchive.Coded<\(type)>" : "(\(type))"
+      return "fields.field(\(quoted(field.key)), \(saved).self\(flag))"
+    }
+    let value = field.coding("value.\(field.name)")
+    return "fields.field(\(quoted(field.key))\(flag)) { (value: \(typeName)) in \(value) }"
   }
 
   func quoted(_ text: String) -> String {

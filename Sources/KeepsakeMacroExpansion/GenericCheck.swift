@@ -14,6 +14,7 @@ struct GenericCheck {
     self.declaration = declaration
     for member in declaration.memberBlock.members {
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil,
+        variable.attributes.named("Coded") == nil,
         !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) })
       else { continue }
       for binding in variable.bindings where binding.accessorBlock?.isComputed != true {

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 public import SwiftSyntax
 public import SwiftSyntaxMacros
 
-/// `@Unsaved`, `@Key`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. Here they only see whether they stand
+/// `@Unsaved`, `@Key`, `@Coded`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. Here they only see whether they stand
 /// where it looks for them.
 public struct MarkerMacro: PeerMacro {
   public static func expansion(
@@ -15,6 +15,8 @@ public struct MarkerMacro: PeerMacro {
       switch name {
       case "Fallback": isCase ? nil : "a case of an @Archivable enum"
       case "Key": isProperty || isCase ? nil : "stored properties and enum cases"
+      // On an enum case, @Archivable says it.
+      case "Coded": isProperty || isCase ? nil : "stored properties"
       case "Unsaved": isProperty ? nil : "stored properties"
       // On an enum case, @Archivable says it.
       case "Merge": isProperty || isCase ? nil : "properties of structs and final classes"

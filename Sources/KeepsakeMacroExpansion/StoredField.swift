@@ -14,6 +14,8 @@ struct StoredField {
   let hasDefault: Bool
   let strength: Strength
   let mergeRule: String?
+  /// Kept by way of `Codable`.
+  let isCoded: Bool
 
   var isOptional: Bool {
     guard let type else { return false }
@@ -44,7 +46,7 @@ struct StoredField {
   var startsInitialized: Bool { hasDefault || (isOptional && !isLet && type?.is(IdentifierTypeSyntax.self) == false) }
 
   /// Of a class: may be set once all objects exist.
-  var isDeferrable: Bool { !isLet && (startsInitialized || emptyCollection != nil) }
+  var isDeferrable: Bool { !isLet && !isCoded && (startsInitialized || emptyCollection != nil) }
 }
 
 /// Finds the saved properties of a declaration and reports those that can't be saved.
@@ -100,6 +102,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     let isUnsaved = variable.attributes.named("Unsaved") != nil
     let keyAttribute = variable.attributes.named("Key")
     let mergeAttribute = variable.attributes.named("Merge")
+    let isCoded = variable.attributes.named("Coded") != nil
     var strength = StoredField.Strength.strong
     for modifier in variable.modifiers {
       if modifier.name.text == "weak" { strength = .weak }
@@ -119,7 +122,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       }
       let field = StoredField(
         name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type, isLet: isLet,
-        hasDefault: binding.initializer != nil, strength: strength, mergeRule: rule(mergeAttribute))
+        hasDefault: binding.initializer != nil, strength: strength, mergeRule: rule(mergeAttribute), isCoded: isCoded)
       if isUnsaved {
         if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
         continue
@@ -130,6 +133,8 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
         report(.initializedLet(name), on: Syntax(variable), fixes: [Self.varFix(variable), Self.unsavedFix(variable)])
       } else if type == nil && !field.hasDefault {
         report(.propertyWithoutType(name), on: Syntax(binding))
+      } else if isCoded && strength != .strong {
+        report(.codedReference(name), on: Syntax(variable))
       } else if isLet && field.mergeRule != nil {
         report(.mergeOnLet(name), on: Syntax(variable), fixes: [Self.varFix(variable)])
       }

@@ -26,7 +26,7 @@ struct StructExpansion {
   }
 
   private func initializer() -> String {
-    let exact = model.fields.map { "self.\($0.name) = try reader.readField()" }
+    let exact = model.fields.map { "self.\($0.name) = try \($0.decoding("reader.readField()"))" }
     let mapped = model.fields.enumerated().map { $1.mappedRead($0) }
     let body =
       model.fields.isEmpty
@@ -61,24 +61,31 @@ func commonStatics(_ model: DeclarationModel) -> [String] {
 extension StoredField {
   var writeCall: String {
     switch strength {
-    case .strong: "writeField(self.\(name))"
+    case .strong: "writeField(\(coding("self.\(name)")))"
     case .weak: "writeWeakField(self.\(name))"
     case .unowned: isOptional ? "writeWeakField(self.\(name))" : "writeUnownedField(self.\(name))"
     }
   }
 
+  /// What is written for a value of the property.
+  func coding(_ value: String) -> String { isCoded ? "KeepsakeArchive.Coded(\(value))" : value }
+
+  /// The property's value from what is read.
+  func decoding(_ read: String) -> String { isCoded ? "KeepsakeArchive.Coded.unwrap(\(read))" : read }
+
   /// Reads the field from an archive whose type was declared differently.
   func mappedRead(_ index: Int) -> String {
+    let read = decoding("reader.field(\(index), &fields)")
     if startsInitialized {
       return """
         if try reader.\(isOptional ? "hasOptionalField" : "hasField")(\(index), &fields) {
-        self.\(name) = try reader.field(\(index), &fields)
+        self.\(name) = try \(read)
         }
         """
     }
     if isOptional {
-      return "self.\(name) = try reader.hasOptionalField(\(index), &fields) ? reader.field(\(index), &fields) : nil"
+      return "self.\(name) = try reader.hasOptionalField(\(index), &fields) ? \(read) : nil"
     }
-    return "self.\(name) = try reader.field(\(index), &fields)"
+    return "self.\(name) = try \(read)"
   }
 }

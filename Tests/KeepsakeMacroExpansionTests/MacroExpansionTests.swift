@@ -15,6 +15,7 @@ import Testing
     let specs = [
       "Archivable": MacroSpec(type: ArchivableMacro.self, conformances: conformances ? ["Archivable"] : []),
       "Unsaved": MacroSpec(type: MarkerMacro.self), "Key": MacroSpec(type: MarkerMacro.self), "Merge": MacroSpec(type: MarkerMacro.self),
+      "Coded": MacroSpec(type: MarkerMacro.self),
       "Fallback": MacroSpec(type: MarkerMacro.self),
     ]
     assertMacroExpansion(
@@ -31,7 +32,7 @@ import Testing
     for attribute in [
       "@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ",
       "@Key(name) ", "@Key(\"k\") ",
-      "@Fallback ", "@Key(\"\") ", "@Archivable(version: two) ",
+      "@Fallback ", "@Coded ", "@Key(\"\") ", "@Archivable(version: two) ",
     ] {
       stripped = stripped.replacingOccurrences(of: attribute, with: "")
     }
@@ -94,6 +95,76 @@ import Testing
           }
         }
         """)
+  }
+
+  @Test func codedPropertiesAreWrapped() {
+    expect(
+      """
+      @Archivable struct Day<T> {
+        @Coded var weather: Weather
+        @Coded var extra: T?
+        @Coded var sky = Sky()
+      }
+      """,
+      expandsTo: """
+        struct Day<T> {
+          var weather: Weather
+          var extra: T?
+          var sky = Sky()
+
+          static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) where T: Swift.Codable {
+            fields.describe(Self.self)
+            fields.field("weather", KeepsakeArchive.Coded<Weather>.self)
+            fields.field("extra", KeepsakeArchive.Coded<T?>.self)
+            fields.field("sky") { (value: Self) in
+              KeepsakeArchive.Coded(value.sky)
+            }
+          }
+        }
+
+        extension Day: KeepsakeArchive.Archivable where T: Swift.Codable {
+          static var archiveName: String {
+            "Day<\\(T.self)>"
+          }
+          static var archiveIsKeyed: Bool {
+            false
+          }
+          func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
+            try writer.writeField(KeepsakeArchive.Coded(self.weather))
+            try writer.writeField(KeepsakeArchive.Coded(self.extra))
+            try writer.writeField(KeepsakeArchive.Coded(self.sky))
+          }
+          init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+            var fields = try reader.enter(Self.self)
+            if fields.isExact {
+              self.weather = try KeepsakeArchive.Coded.unwrap(reader.readField())
+              self.extra = try KeepsakeArchive.Coded.unwrap(reader.readField())
+              self.sky = try KeepsakeArchive.Coded.unwrap(reader.readField())
+            } else {
+              self.weather = try KeepsakeArchive.Coded.unwrap(reader.field(0, &fields))
+              if try reader.hasOptionalField(1, &fields) {
+                self.extra = try KeepsakeArchive.Coded.unwrap(reader.field(1, &fields))
+              }
+              if try reader.hasField(2, &fields) {
+                self.sky = try KeepsakeArchive.Coded.unwrap(reader.field(2, &fields))
+              }
+            }
+            try reader.leave(&fields)
+            if fields.isOlder {
+              try reader.migrate(&self, fields)
+            }
+          }
+        }
+        """)
+  }
+
+  @Test func codedStandsOnStrongProperties() {
+    refuses(
+      "@Archivable class A {\n  @Coded weak var x: B?\n}",
+      "@Coded keeps no references: make 'x' strong, or mark its class @Archivable", line: 2, column: 3)
+    refuses(
+      "@Archivable enum A {\n  @Coded case a(B)\n}", "@Coded works on properties: give the payload the type Coded<...>", line: 2,
+      column: 3)
   }
 
   @Test func aConstantWithAValueIsRefusedWithTwoWaysOut() {

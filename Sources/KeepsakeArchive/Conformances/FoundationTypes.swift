@@ -58,12 +58,13 @@ extension URL: Archivable {
   }
 }
 
-/// A Double, on every platform.
+/// A Double, and a Float on the few platforms where it is one; each is read as the other. Arrays are blocks, like those of Doubles.
 extension CGFloat: Archivable {
-  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.double) }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { NativeType.archiveWireType(in: schema) }
   public static var archiveIsKeyed: Bool { false }
-  public func encode(to writer: inout ArchiveWriter) throws { try Double(self).encode(to: &writer) }
-  public init(from reader: inout ArchiveReader) throws { self.init(try Double(from: &reader)) }
+  public static var archiveBlockCode: UInt8 { NativeType.archiveBlockCode }
+  public func encode(to writer: inout ArchiveWriter) throws { try native.encode(to: &writer) }
+  public init(from reader: inout ArchiveReader) throws { self.init(try NativeType(from: &reader)) }
 }
 
 extension CGPoint: Archivable {

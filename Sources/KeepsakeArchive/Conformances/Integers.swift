@@ -68,7 +68,7 @@ extension ArchiveReader {
   @usableFromInline mutating func readMappedInteger<T: ArchivableInteger>(_ type: T.Type) throws -> T {
     try unwrapPresentOptional("\(T.self)")
     let code = core.nodes[Int(current)].code
-    guard code.isInteger else { throw mismatch("\(T.self)") }
+    guard code.isInteger else { return try readMappedWide(T.self) }
     let (negative, positive) = try takeInteger(code)
     guard let value = negative < 0 ? T(exactly: negative) : T(exactly: positive) else {
       throw ArchiveError(

@@ -322,6 +322,7 @@ extension ArchiveReader {
 
   /// An optional that is empty counts as missing for a property that has a default value.
   mutating func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
+    if core.nodes[Int(node)].code == .coded { return isEmptyCoded(end: end) }
     guard core.nodes[Int(node)].code == .optional else { return false }
     guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
     let first = cursor.load(as: UInt8.self)

@@ -91,8 +91,8 @@ extension ArchiveReader {
     case .float: _ = try takeBytes(4)
     case .double: _ = try takeDouble()
     case .date: _ = try takeBytes(8)
-    case .uuid: _ = try takeBytes(16)
-    case .string, .data, .url: _ = try takeBytes(try takeCount())
+    case .uuid, .int128, .uint128: _ = try takeBytes(16)
+    case .string, .data, .url, .decimal, .coded, .later: _ = try takeBytes(try takeCount())
     case .vector:
       let width = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))?.scalarBytes ?? 1
       _ = try takeBytes(width * Int(wire.second))

@@ -197,6 +197,8 @@ public struct ArchiveReader: ~Copyable {
   }
 
   @usableFromInline mutating func mismatch(_ wanted: String) -> ArchiveError {
-    ArchiveError(.mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
+    let isLater = core.nodes[Int(current)].code == .later
+    return ArchiveError(
+      isLater ? .tooNew : .mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
   }
 }

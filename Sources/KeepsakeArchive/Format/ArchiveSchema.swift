@@ -184,6 +184,7 @@ public final class ArchiveSchema {
       // Repeated wherever the type is named: an altered archive could make a long text of that.
       let name = types[Int(wire.first)].name
       return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
+    case .later: return "newer kind of value (\(wire.first))"
     default: return "\(wire.code)"
     }
   }

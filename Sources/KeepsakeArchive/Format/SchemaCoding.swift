@@ -48,6 +48,7 @@ extension ArchiveSchema {
       bytes.append(UInt8(truncatingIfNeeded: wire.first))
       Varint.append(UInt64(wire.second), to: &bytes)
     case .named: Varint.append(UInt64(wire.first), to: &bytes)
+    case .later: bytes[bytes.count - 1] = UInt8(truncatingIfNeeded: wire.first)
     default: break
     }
   }
@@ -110,7 +111,12 @@ struct SchemaParser {
 
   mutating func expression(from input: inout ByteCursor, depth: Int) throws -> Int32 {
     guard depth < ArchiveLimits.typeDepth else { throw input.damaged("A type expression is nested too deeply") }
-    guard let code = WireCode(rawValue: try input.byte()) else {
+    let raw = try input.byte()
+    if WireCode.laterCodes.contains(raw) {
+      nodes.append(WireNode(.later, Int32(raw)))
+      return Int32(nodes.count - 1)
+    }
+    guard let code = WireCode(rawValue: raw) else {
       throw ArchiveError(.tooNew, "The archive has a kind of value that this program doesn't know", offset: input.offset)
     }
     var node = WireNode(code)

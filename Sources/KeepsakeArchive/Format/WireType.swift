@@ -16,12 +16,22 @@
   case date = 14
   case uuid = 15
   case url = 16
+  case int128 = 17
+  case uint128 = 18
+  case decimal = 19
+  /// A `Codable` value: a tree that describes itself.
+  case coded = 24
   case optional = 32
   case array = 33
   case set = 34
   case dictionary = 35
   case vector = 36
   case named = 48
+  /// Any code of `laterCodes`; the node's `first` tells which.
+  case later = 64
+
+  /// For scalars of later programs: a length and as many bytes, so that who doesn't know them can pass over them.
+  static let laterCodes: ClosedRange<UInt8> = 64...79
 
   var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }
   var isInteger: Bool { rawValue >= 2 && rawValue <= 9 }

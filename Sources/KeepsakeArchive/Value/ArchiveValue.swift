@@ -12,6 +12,8 @@ public enum ArchiveValue: Sendable {
   /// An integer beyond Int64's range.
   case unsigned(UInt64)
   case number(Double)
+  /// A decimal number, or an integer that takes more than 64 bits, in digits; "NaN" for a Decimal that is none.
+  case decimal(String)
   case string(String)
   case data(Data)
   case date(Date)
@@ -73,6 +75,7 @@ extension ArchiveValue: Equatable {
     case .integer(let a): if case .integer(let b) = other { return a == b }
     case .unsigned(let a): if case .unsigned(let b) = other { return a == b }
     case .number(let a): if case .number(let b) = other { return a == b || a.isNaN && b.isNaN }
+    case .decimal(let a): if case .decimal(let b) = other { return a == b }
     case .string(let a): if case .string(let b) = other { return a == b }
     case .data(let a): if case .data(let b) = other { return a == b }
     case .date(let a):

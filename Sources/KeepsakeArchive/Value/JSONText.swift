@@ -154,7 +154,7 @@ extension JSONText {
     case .integer(let value): self.value(value)
     case .unsigned(let value): self.value(value)
     case .number(let value): self.value(value)
-    case .string(let text), .url(let text): self.value(text)
+    case .string(let text), .url(let text), .decimal(let text): self.value(text)
     case .data(let data): self.value(data.base64EncodedString())
     case .date(let date): if let text = ValueLine.iso(date) { self.value(text) } else { self.value(date.timeIntervalSinceReferenceDate) }
     case .uuid(let uuid): self.value(uuid.uuidString)

@@ -209,6 +209,7 @@ private struct Fingerprint {
     case .dictionary(let pairs): add(11, UInt64(pairs.count))
     case .structure(_, let fields): add(12, UInt64(fields.count))
     case .enumeration(_, let name, _): add(13, name.utf8)
+    case .decimal(let digits): add(15, digits.utf8)
     case .reference(let number): add(14, UInt64(bitPattern: Int64(number)))
     }
   }

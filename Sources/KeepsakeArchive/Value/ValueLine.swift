@@ -76,6 +76,7 @@ struct ValueLine {
     case .integer(let value): "\(value)"
     case .unsigned(let value): "\(value)"
     case .number(let value): "\(value)"
+    case .decimal(let digits): PrintableText.cut(digits, longest)
     case .string(let text): PrintableText.quoted(text, longest: longest)
     case .data(let data):
       "\(data.count) bytes " + data.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -246,6 +246,19 @@ struct ValueParser {
     case .string: return .string(try input.string(limit: limits.stringBytes))
     case .url: return .url(try input.string(limit: limits.stringBytes))
     case .data: return .data(Data(try bytes(try input.count(limit: limits.stringBytes, "bytes of data"))))
+    case .int128: return Self.wide(Int128(littleEndian: try fixed(Int128.self)))
+    case .uint128: return Self.wide(UInt128(littleEndian: try fixed(UInt128.self)))
+    case .decimal:
+      guard let value = DecimalBytes.read(try bytes(try input.count(limit: .max, "bytes of a number"))) else {
+        throw input.damaged("A saved decimal number is not one")
+      }
+      return .decimal("\(value)")
+    case .coded:
+      let length = try input.count(limit: .max, "bytes of a value")
+      let start = input.offset
+      let tree = try CodedTree(try bytes(length), offset: start, depth: 0, limits: limits)
+      return keepsValues ? try tree.archiveValue() : ArchiveValue.none
+    case .later: return .data(Data(try bytes(try input.count(limit: .max, "bytes of a value"))))
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
     default: return nil
     }
@@ -278,6 +291,11 @@ struct ValueParser {
   }
 
   private mutating func double() throws -> Double { Double(bitPattern: UInt64(littleEndian: try fixed(UInt64.self))) }
+
+  static func wide(_ value: some FixedWidthInteger) -> ArchiveValue {
+    if let value = Int64(exactly: value) { return .integer(value) }
+    return UInt64(exactly: value).map { .unsigned($0) } ?? .decimal("\(value)")
+  }
 
   private static func unsigned(_ value: UInt64) -> ArchiveValue {
     Int64(exactly: value).map { .integer($0) } ?? .unsigned(value)

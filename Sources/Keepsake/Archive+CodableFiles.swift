@@ -1,0 +1,41 @@
+public import Foundation
+
+// `@_disfavoredOverload`: a type that is archivable, too, goes its own, faster way.
+extension Archive {
+  /// Writes a `Codable` value to the file at `url`: as a whole or not at all, and durably.
+  ///
+  ///     try Archive.write(settings, to: url)                  // struct Settings: Codable
+  ///
+  /// Does and throws what `write` does for archivable types. `Coded` says what `Codable` costs and doesn't keep. A type that turns out to be
+  /// archivable is written as such, in generic code as well.
+  @_disfavoredOverload
+  public static func write<Value: Encodable>(
+    _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
+    replacingNewer: Bool = false, limits: ArchiveLimits = .standard
+  ) throws {
+    func open<A: Archivable>(_ type: A.Type) throws -> Bool {
+      guard let archivable = value as? A else { return false }
+      try write(archivable, to: url, classes: classes, compression: compression, replacingNewer: replacingNewer, limits: limits)
+      return true
+    }
+    if let type = Value.self as? any Archivable.Type, try open(type) { return }
+    try write(
+      CodedBytes(encoding: value, limits: limits), to: url, compression: compression, replacingNewer: replacingNewer, limits: limits)
+  }
+
+  /// The `Codable` value in the file at `url`; nil if there is no file.
+  ///
+  /// Throws as `read` does for archivable types; and `ArchiveError` with `missingField` or `mismatch` for what doesn't fit the type.
+  @_disfavoredOverload
+  public static func read<Value: Decodable>(
+    _ type: Value.Type, from url: URL, classes: [any Archivable.Type] = [], context: Any? = nil,
+    limits: ArchiveLimits = .standard
+  ) throws -> Value? {
+    func open<A: Archivable>(_ type: A.Type) throws -> Value? {
+      guard let value = try read(type, from: url, classes: classes, context: context, limits: limits) else { return nil }
+      return value as? Value
+    }
+    if let type = Value.self as? any Archivable.Type { return try open(type) }
+    return try read(CodedBytes.self, from: url, context: context, limits: limits)?.decode(type, limits: limits)
+  }
+}

@@ -1,0 +1,49 @@
+public import Foundation
+
+// `@_disfavoredOverload`: a type that is archivable, too, goes its own, faster way.
+extension Archive {
+  /// Encodes a `Codable` value as an archive of its own: see `Coded` for what this costs and what it doesn't keep.
+  ///
+  ///     let bytes = try Archive.encode(settings)              // struct Settings: Codable
+  ///
+  /// A type that turns out to be archivable is written as such, in generic code as well.
+  /// - Throws: `ArchiveError` with `unsupported` or `limit`, and what the type throws.
+  @_disfavoredOverload
+  public static func encode<V: Encodable>(
+    _ value: V, writer: UInt64 = 0, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
+  ) throws -> Data {
+    func open<A: Archivable>(_ type: A.Type) throws -> Data? {
+      guard let archivable = value as? A else { return nil }
+      return try encode(archivable, writer: writer, classes: classes, limits: limits)
+    }
+    if let type = V.self as? any Archivable.Type, let data = try open(type) { return data }
+    return try encode(CodedBytes(encoding: value, limits: limits), limits: limits)
+  }
+
+  /// Whether a `Codable` value can be encoded. Costs as much as `encode`, which tells what is wrong.
+  @_disfavoredOverload
+  public static func canEncode<V: Encodable>(
+    _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
+  ) -> Bool {
+    // The question is whether, not why: `encode` has the answer to that.
+    (try? encode(value, classes: classes, limits: limits)) != nil
+  }
+
+  /// Decodes a `Codable` value from an archive that `encode` made of one.
+  ///
+  /// After a type has become archivable, `decode(Coded<Settings>.self, from: data).value` still reads its older archives.
+  /// - Parameter context: Found by the type in its decoder's `userInfo[.archiveContext]`.
+  /// - Throws: `ArchiveError`: `missingField` and `mismatch` for what doesn't fit the type, `notAnArchive`, `damaged` and `tooNew` as for
+  ///   every archive; and what the type throws.
+  @_disfavoredOverload
+  public static func decode<V: Decodable>(
+    _ type: V.Type, from data: Data, classes: [any Archivable.Type] = [], context: Any? = nil,
+    limits: ArchiveLimits = .standard
+  ) throws -> V {
+    func open<A: Archivable>(_ type: A.Type) throws -> V? {
+      try decode(type, from: data, classes: classes, context: context, limits: limits) as? V
+    }
+    if let type = V.self as? any Archivable.Type, let value = try open(type) { return value }
+    return try decode(CodedBytes.self, from: data, context: context, limits: limits).decode(type, limits: limits)
+  }
+}

@@ -1,0 +1,195 @@
+/// The decoder that a value of a coded tree is read from.
+final class CodedDecoder: Decoder {
+  private let place: CodedReading
+
+  init(_ place: CodedReading) { self.place = place }
+
+  /// The value of a whole tree.
+  static func value<T: Decodable>(of tree: CodedTree, _ type: T.Type, context: Any?) throws -> T {
+    do {
+      return try CodedReading(tree: tree, context: context, entry: 0, step: .root, depth: tree.depth).decode(type)
+    } catch let error as DecodingError {
+      throw ArchiveError(error, in: type)
+    }
+  }
+
+  var codingPath: [any CodingKey] { place.codingPath }
+  var userInfo: [CodingUserInfoKey: Any] { place.context.map { [.archiveContext: $0] } ?? [:] }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    KeyedDecodingContainer(try CodedKeyedDecoding<Key>(place))
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { try CodedUnkeyedDecoding(place) }
+  func singleValueContainer() -> any SingleValueDecodingContainer { CodedSingleDecoding(place: place) }
+}
+
+/// A place in a tree that is read.
+struct CodedReading {
+  let tree: CodedTree
+  let context: Any?
+  /// nil where a superclass's values would stand and don't: reads as nil.
+  let entry: Int?
+  let step: CodedStep
+  let depth: Int
+
+  var codingPath: [any CodingKey] { .init(step.path) }
+
+  /// - Parameter path: This place's path, made once for all that is inside.
+  func inner(_ key: any CodingKey, _ entry: Int?, in path: CodedPath?) -> CodedReading {
+    CodedReading(tree: tree, context: context, entry: entry, step: CodedStep(key: key, outer: path), depth: depth + 1)
+  }
+
+  var isNil: Bool {
+    get throws {
+      guard let entry else { return true }
+      return try tree.head(entry).tag == .null
+    }
+  }
+
+  func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    // Bytes can't lead deeper than the tree is, which is checked. A type whose initialiser decodes itself can.
+    guard depth <= tree.limits.depth * 2 else {
+      throw ArchiveError(.limit, "Coded values are nested more than \(tree.limits.depth) levels deep")
+    }
+    guard Self.isPrimitive(type) else { return try T(from: CodedDecoder(self)) }
+    return try primitive(type)
+  }
+
+  func missing(_ type: Any.Type) -> DecodingError {
+    .valueNotFound(type, .init(codingPath: codingPath, debugDescription: "there is nil instead"))
+  }
+
+  func misfit(_ type: Any.Type, _ found: String) -> DecodingError {
+    .typeMismatch(type, .init(codingPath: codingPath, debugDescription: "\(found) was saved where \(type) is expected"))
+  }
+
+  /// The entry of a list or an object, and the count of what is inside.
+  func opened(_ wanted: CodedTag, as type: Any.Type) throws -> (entry: Int, count: Int) {
+    guard let entry else { throw missing(type) }
+    let (tag, count) = try tree.head(entry)
+    if tag == .null { throw missing(type) }
+    guard tag == wanted else {
+      throw misfit(type, try tree.leaf(entry)?.text ?? (tag == .array ? "a list" : "an object"))
+    }
+    return (entry, count)
+  }
+}
+
+// MARK: Containers
+
+// Each has one generic method, which serves for the one of each type as well.
+
+private struct CodedKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  private let place: CodedReading
+  private let path: CodedPath?
+  private let fields: [(key: Int, entry: Int)]
+  /// By key, where there are so many fields that looking at each takes longer.
+  private let places: [String: Int]
+  private static var few: Int { 16 }
+
+  init(_ place: CodedReading) throws {
+    self.place = place
+    path = place.step.path
+    let (entry, count) = try place.opened(.object, as: [String: Any].self)
+    fields = place.tree.fields(of: entry, count: count)
+    let keys = place.tree.keys
+    let all = count > Self.few ? fields.map { (keys[$0.key], $0.entry) } : []
+    // Keys of different bytes can be equal strings.
+    places = Dictionary(all) { first, _ in first }
+  }
+
+  var codingPath: [any CodingKey] { place.codingPath }
+  var allKeys: [Key] { fields.compactMap { Key(stringValue: place.tree.keys[$0.key]) } }
+
+  private func find(_ key: any CodingKey) -> Int? {
+    let wanted = key.stringValue
+    guard fields.count <= Self.few else { return places[wanted] }
+    return fields.first { place.tree.keys[$0.key] == wanted }?.entry
+  }
+
+  private func inner(_ key: Key) throws -> CodedReading {
+    guard let entry = find(key) else {
+      throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: "there is no such key"))
+    }
+    return place.inner(key, entry, in: path)
+  }
+
+  func contains(_ key: Key) -> Bool { find(key) != nil }
+  func decodeNil(forKey key: Key) throws -> Bool { try inner(key).isNil }
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try inner(key).decode(type) }
+
+  func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws -> KeyedDecodingContainer<Nested> {
+    KeyedDecodingContainer(try CodedKeyedDecoding<Nested>(inner(key)))
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { try CodedUnkeyedDecoding(inner(key)) }
+  func superDecoder() -> any Decoder { CodedDecoder(place.inner(CodedSuper(), find(CodedSuper()), in: path)) }
+  func superDecoder(forKey key: Key) -> any Decoder { CodedDecoder(place.inner(key, find(key), in: path)) }
+}
+
+private struct CodedUnkeyedDecoding: UnkeyedDecodingContainer {
+  private let place: CodedReading
+  private let path: CodedPath?
+  private let length: Int
+  private var next: Int
+  private(set) var currentIndex = 0
+
+  init(_ place: CodedReading) throws {
+    self.place = place
+    path = place.step.path
+    let (entry, count) = try place.opened(.array, as: [Any].self)
+    length = count
+    next = entry + 1
+  }
+
+  var codingPath: [any CodingKey] { place.codingPath }
+  var count: Int? { length }
+  var isAtEnd: Bool { currentIndex >= length }
+
+  /// Goes on only if `body` succeeds, so that another type may be tried.
+  private mutating func take<R>(_ type: Any.Type, _ body: (CodedReading) throws -> R) throws -> R {
+    let inner = place.inner(CodedIndex(currentIndex), next, in: path)
+    guard !isAtEnd else {
+      throw DecodingError.valueNotFound(type, .init(codingPath: inner.codingPath, debugDescription: "the list has only \(length) elements"))
+    }
+    let value = try body(inner)
+    next = place.tree.after(next)
+    currentIndex += 1
+    return value
+  }
+
+  mutating func decodeNil() throws -> Bool {
+    let inner = place.inner(CodedIndex(currentIndex), next, in: path)
+    guard !isAtEnd else { return try take(Any?.self) { try $0.isNil } }
+    guard try inner.isNil else { return false }
+    return try take(Any?.self) { try $0.isNil }
+  }
+
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try take(type) { try $0.decode(type) } }
+
+  mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
+    try take(type) { KeyedDecodingContainer(try CodedKeyedDecoding<Nested>($0)) }
+  }
+
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    try take([Any].self) { try CodedUnkeyedDecoding($0) }
+  }
+
+  mutating func superDecoder() throws -> any Decoder { try take((any Decoder).self) { CodedDecoder($0) } }
+}
+
+private struct CodedSingleDecoding: SingleValueDecodingContainer {
+  let place: CodedReading
+
+  var codingPath: [any CodingKey] { place.codingPath }
+
+  // Nothing that is read later would show a failure here.
+  func decodeNil() -> Bool { (try? place.isNil) ?? false }
+
+  func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    // A level of calls, though not of the tree.
+    try CodedReading(tree: place.tree, context: place.context, entry: place.entry, step: place.step, depth: place.depth + 1)
+      .decode(type)
+  }
+}

@@ -1,0 +1,46 @@
+public import Foundation
+
+/// The identifier, such as "Europe/Zurich" or "GMT+0100".
+extension TimeZone: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try identifier.encode(to: &writer) }
+
+  /// Throws `mismatch` if this device doesn't know the zone: their list changes with the system.
+  public init(from reader: inout ArchiveReader) throws {
+    let identifier = try String(from: &reader)
+    guard let zone = TimeZone(identifier: identifier) else {
+      throw ArchiveError(.mismatch, "This device knows no time zone \"\(identifier)\"", offset: reader.offset)
+    }
+    self = zone
+  }
+}
+
+/// The identifier, such as "de_CH".
+extension Locale: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try identifier.encode(to: &writer) }
+  public init(from reader: inout ArchiveReader) throws { self.init(identifier: try String(from: &reader)) }
+}
+
+/// An array of ranges, ascending.
+extension IndexSet: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Range<Int>].archiveWireType(in: schema) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try Array(rangeView).encode(to: &writer) }
+
+  public init(from reader: inout ArchiveReader) throws {
+    let ranges = try [Range<Int>](from: &reader)
+    self.init()
+    var end = 0
+    for range in ranges {
+      // Foundation traps on negative indices, and Int.max is its "not found".
+      guard range.lowerBound >= end, range.upperBound < Int.max, !range.isEmpty else {
+        throw reader.damaged("An index set's ranges don't ascend")
+      }
+      insert(integersIn: range)
+      end = range.upperBound
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/// As an array, and read from one. Costs a copy each way.
+extension ContiguousArray: Archivable where Element: Archivable {
+  public static var archiveName: String { [Element].archiveName }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try Array(self).encode(to: &writer) }
+  public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }
+}
+
+/// As an array, and read from one; the indices begin at 0 then. Costs a copy each way.
+extension ArraySlice: Archivable where Element: Archivable {
+  public static var archiveName: String { [Element].archiveName }
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { [Element].archiveWireType(in: schema) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try Array(self).encode(to: &writer) }
+  public init(from reader: inout ArchiveReader) throws { self.init(try [Element](from: &reader)) }
+}
+
+/// As a string, and read from one.
+extension Substring: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try String(self).encode(to: &writer) }
+  public init(from reader: inout ArchiveReader) throws { self.init(try String(from: &reader)) }
+}
+
+/// A string of exactly one scalar.
+extension Unicode.Scalar: Archivable {
+  public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
+  public static var archiveIsKeyed: Bool { false }
+  public func encode(to writer: inout ArchiveWriter) throws { try String(Character(self)).encode(to: &writer) }
+
+  public init(from reader: inout ArchiveReader) throws {
+    let scalars = try String(from: &reader).unicodeScalars
+    guard let first = scalars.first, scalars.count == 1 else {
+      throw ArchiveError(.mismatch, "The saved text is not one Unicode scalar", offset: reader.offset)
+    }
+    self = first
+  }
+}

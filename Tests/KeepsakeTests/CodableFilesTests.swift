@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+@testable import Keepsake
+
+/// What a game had before it knew of `@Archivable`.
+private struct Settings: Codable, Equatable {
+  var volume = 0.5
+  var names: [String: Set<String>] = ["pads": ["left", "right"]]
+  var last: Date?
+}
+
+@Suite struct CodableFilesTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("one line saves a Codable value, one line loads it; damage and another type are typed errors")
+  func files() throws {
+    let url = device.folder.url.appendingPathComponent("settings.save")
+    #expect(try Archive.read(Settings.self, from: url) == nil)
+    let settings = Settings(volume: 0.25, last: Date(timeIntervalSinceReferenceDate: 7))
+    try Archive.write(settings, to: url)
+    #expect(try Archive.read(Settings.self, from: url) == settings)
+    #expect {
+      try Archive.read([String].self, from: url)
+    } throws: { ($0 as? ArchiveError)?.code == .mismatch }
+    #expect {
+      try Archive.read([Date: Settings].self, from: url)
+    } throws: { ($0 as? ArchiveError)?.code == .mismatch }
+    var bytes = try Data(contentsOf: url)
+    bytes[bytes.count / 2] ^= 4
+    try bytes.write(to: url)
+    #expect {
+      try Archive.read(Settings.self, from: url)
+    } throws: { ($0 as? ArchiveError)?.code == .damaged }
+  }
+
+  @Test("generic code writes an archivable value so that it is read as one")
+  func genericFiles() throws {
+    func save<Value: Codable>(_ value: Value, _ url: URL) throws -> Value? {
+      try Archive.write(value, to: url)
+      return try Archive.read(Value.self, from: url)
+    }
+    let url = device.folder.url.appendingPathComponent("list.save")
+    #expect(try save([1, 2, 3], url) == [1, 2, 3])
+    #expect(try Archive.read([Int32].self, from: url) == [1, 2, 3])
+    #expect(try save(Settings(), url) == Settings())
+    #expect(try save(Int?.none, url) == .some(nil))
+  }
+}
