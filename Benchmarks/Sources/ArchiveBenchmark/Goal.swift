@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 /// One line of what the archive must reach.
 struct Goal: Codable {

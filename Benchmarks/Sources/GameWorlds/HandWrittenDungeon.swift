@@ -1,8 +1,8 @@
-public import Foundation
+import Foundation
 
 /// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand with unsafe pointers: fields straight to
 /// memory, numbers of objects kept in the objects, the schema a constant. It leaves out what only a general encoder needs.
-public struct HandWrittenDungeon {
+struct HandWrittenDungeon {
   static let magic: [UInt8] = [0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A]
   static let headerBytes = 16
   static let trailerBytes = 16
@@ -12,10 +12,10 @@ public struct HandWrittenDungeon {
   static let margin = 8 * varintBytes + 8 + trailerBytes
 
   /// What stands in the footer before the lengths of the sections: the same for every dungeon.
-  public private(set) var schema: [UInt8] = []
+  private(set) var schema: [UInt8] = []
 
   /// Takes the schema from an archive of the same dungeon. Nil if what this encoder would write is not that archive.
-  public init?(like archive: Data, of dungeon: Dungeon) {
+  init?(like archive: Data, of dungeon: Dungeon) {
     let bare = encode(dungeon)
     guard archive.count >= bare.count, bare.count > Self.headerBytes + Self.trailerBytes else { return nil }
     let footer = archive.withUnsafeBytes {
@@ -29,7 +29,7 @@ public struct HandWrittenDungeon {
 
   // MARK: Writing
 
-  public func encode(_ dungeon: Dungeon) -> Data {
+  func encode(_ dungeon: Dungeon) -> Data {
     let heroes = dungeon.heroes
     let name = dungeon.name
     var output = RawOutput(capacity: heroes.count * 80 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
@@ -93,7 +93,7 @@ public struct HandWrittenDungeon {
   // MARK: Reading
 
   /// Nil for bytes that are no such archive.
-  public func decode(_ data: Data) -> Dungeon? {
+  func decode(_ data: Data) -> Dungeon? {
     data.withUnsafeBytes { decode($0) }
   }
 
