@@ -19,22 +19,22 @@ private struct Twigs: Archivable {
 
 /// Archives that no program wrote, with a right checksum.
 @Suite struct ForgeryTests {
-  private func varint(_ value: Int) -> [UInt8] {
+  func varint(_ value: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     Varint.append(UInt64(value), to: &bytes)
     return bytes
   }
 
-  private func join(_ parts: [UInt8]...) -> [UInt8] { Array(parts.joined()) }
+  func join(_ parts: [UInt8]...) -> [UInt8] { Array(parts.joined()) }
 
-  private func string(_ text: String) -> [UInt8] { join(varint(text.utf8.count), Array(text.utf8)) }
+  func string(_ text: String) -> [UInt8] { join(varint(text.utf8.count), Array(text.utf8)) }
 
   /// A type without what its kind adds.
-  private func type(_ kind: TypeKind, _ name: String) -> [UInt8] { join([kind.rawValue], string(name), varint(1)) }
+  func type(_ kind: TypeKind, _ name: String) -> [UInt8] { join([kind.rawValue], string(name), varint(1)) }
 
-  private func named(_ index: Int) -> [UInt8] { join([WireCode.named.rawValue], varint(index)) }
+  func named(_ index: Int) -> [UInt8] { join([WireCode.named.rawValue], varint(index)) }
 
-  private func archive(types: [[UInt8]], root: [UInt8], keys: [String] = [], wires: [[UInt8]] = [], value: [UInt8]) -> Data {
+  func archive(types: [[UInt8]], root: [UInt8], keys: [String] = [], wires: [[UInt8]] = [], value: [UInt8]) -> Data {
     var bytes: [UInt8] = ArchiveLayout.magic
     bytes += [1, 0, 0, 0, 0, 0, 0, 0]
     bytes += value
@@ -99,7 +99,7 @@ private struct Twigs: Archivable {
         value: join(varint(0), varint(2)))
     }
     func object(_ flags: UInt8) -> Data {
-      archive(types: [join(type(.object, "C"), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
+      archive(types: [join(type(.object, "C"), varint(0), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
     }
     for good in [structure(0), payload(0), object(0), object(1)] { _ = try ArchiveInspection(of: good) }
     for bad in [structure(1), payload(1), object(2)] {

@@ -27,7 +27,10 @@ public final class ArchiveSchema {
   init(nodes: [WireNode], types: [TypeEntry]) {
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
-    for index in types.indices { self.types[index].node = Int32(nodes.count + index) }
+    for index in types.indices {
+      self.types[index].node = Int32(nodes.count + index)
+      self.types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
+    }
   }
 
   // MARK: Building
@@ -72,7 +75,8 @@ public final class ArchiveSchema {
     let isObject = T.self is AnyObject.Type
     types.append(
       TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type))
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type,
+        codec: isObject ? ObjectCodec.of(type) : nil))
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
@@ -104,8 +108,13 @@ public final class ArchiveSchema {
         .unlistedClass, "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
         name)
     }
+    if list.superclasses.count > ArchiveLimits.classLevels {
+      report(.limit, "The class has more than \(ArchiveLimits.classLevels) classes above it", name)
+    }
+    types[index].superclasses = list.superclasses
     types[index].fields = list.fields
     types[index].cases = list.cases
+    types[index].fallback = list.fallback
     check(list.fields.map(\.key), name)
     check(list.cases.map(\.key), name)
     for entry in list.cases { check(entry.fields.map(\.key), name) }
@@ -129,6 +138,7 @@ public final class ArchiveSchema {
         var visited: Set<Int32> = []
         types[index].fields[field].deferred = leadsToObjects(types[index].fields[field].node, &visited)
       }
+      types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
     }
   }
 
@@ -158,7 +168,9 @@ public final class ArchiveSchema {
     return wire.code == .named && types[Int(wire.first)].kind.isObject
   }
 
-  /// A type expression in words, as Swift writes it.
+  private static let shownNameBytes = 256
+
+  /// A type expression in words, as Swift writes it; very long names are cut.
   func text(_ node: Int32, depth: Int = 0) -> String {
     guard depth < ArchiveLimits.typeDepth else { return "..." }
     let wire = nodes[Int(node)]
@@ -168,7 +180,10 @@ public final class ArchiveSchema {
     case .set: return "Set<" + text(wire.first, depth: depth + 1) + ">"
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
     case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
-    case .named: return types[Int(wire.first)].name
+    case .named:
+      // Repeated wherever the type is named: an altered archive could make a long text of that.
+      let name = types[Int(wire.first)].name
+      return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
     default: return "\(wire.code)"
     }
   }
@@ -182,6 +197,8 @@ public final class ArchiveFieldList {
   fileprivate(set) var cases: [CaseEntry] = []
   fileprivate(set) var isKeyed = false
   fileprivate(set) var described: ObjectIdentifier?
+  fileprivate(set) var superclasses: [ClassLevel] = []
+  fileprivate(set) var fallback: Int?
 
   init(schema: ArchiveSchema, type: ObjectIdentifier) {
     self.schema = schema
@@ -190,9 +207,14 @@ public final class ArchiveFieldList {
 
   func markKeyed() { isKeyed = true }
 
-  /// Says whose fields follow; a class that only inherits its superclass's description is found out by it.
-  public func describe(_ type: any Any.Type) {
-    if described == nil { described = ObjectIdentifier(type) }
+  /// Says whose fields follow: each class of an object for itself, from the object's own upwards. A class that only inherits
+  /// its superclass's description is found out by it.
+  public func describe<T: Archivable>(_ type: T.Type) {
+    if described == nil {
+      described = ObjectIdentifier(type)
+    } else {
+      superclasses.append(ClassLevel(name: T.archiveName, version: T.archiveVersion))
+    }
   }
 
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
@@ -216,6 +238,9 @@ public final class ArchiveFieldList {
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
+
+  /// The case that was added last stands for those that the program doesn't know.
+  public func fallbackCase() { fallback = cases.count - 1 }
 
   /// A field of the case that was added last.
   public func payload<T: Archivable>(_ key: String, _ type: T.Type) {

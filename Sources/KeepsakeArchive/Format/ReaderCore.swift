@@ -11,11 +11,16 @@
   /// Key names and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
+  let objectCount: Int
   /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
   let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
+  /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
+  var usedFallback = false
   /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
   @exclusivity(unchecked) private var plans: [PlanEntry?]
   private var morePlans: [PlanKey: FieldPlan] = [:]
+  /// What is being passed over, from the outside in; empty but during one call of `skip`, kept for its memory.
+  @exclusivity(unchecked) var skipped: [SkippedValue] = []
 
   private struct PlanEntry {
     let type: ObjectIdentifier
@@ -37,6 +42,7 @@
     self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
+    objectCount = file.objectCount
     plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
     objects = .allocate(capacity: file.objectCount)
     objects.initialize(repeating: nil)

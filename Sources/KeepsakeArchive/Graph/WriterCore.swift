@@ -5,46 +5,27 @@ import Foundation
 /// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
 /// is handed out while it is changed.
 @usableFromInline final class WriterCore {
-  /// An object that was written: its place in the sections tells where it goes if the order must change.
-  struct Written: BitwiseCopyable {
-    var id: Int32
-    var type: Int32
-    var values: Int
-    var references: Int
-  }
-
-  private struct Need: BitwiseCopyable {
-    var position: Int32
-    var id: Int32
-  }
-
-  private(set) var schema: ArchiveSchema
+  @exclusivity(unchecked) private(set) var schema: ArchiveSchema
   let compiled: CompiledSchema
   private let staticTypes: Int
   private let extraClasses: [any Archivable.Type]
   let limits: ArchiveLimits
   private let objectLimit: Int
 
-  /// By number. Holding them keeps their addresses from being reused by temporary objects.
-  @exclusivity(unchecked) private var objects = RawList<Unmanaged<AnyObject>>()
-  @exclusivity(unchecked) private var identity: IdentityTable
+  private let scratch: WriterScratch
 
-  private var queues: [ObjectIdentifier: ObjectQueue] = [:]
+  /// By class, in the order in which the classes were met. A game has some dozens at most in one archive.
+  @exclusivity(unchecked) private var queues: ContiguousArray<ObjectQueue> = []
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
-  private var pending: [ObjectQueue] = []
-  private var nextPending = 0
-
-  @exclusivity(unchecked) private var written = RawList<Written>()
-  @exclusivity(unchecked) private var needs = RawList<Need>()
-  private var unowned: [Int32] = []
+  @exclusivity(unchecked) private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
 
-  private(set) var names: [String] = []
-  private var nameIndexes: [String: Int] = [:]
-  private(set) var wires: [Int32] = []
-  private var wireIndexes: [Int32: Int] = [:]
+  @exclusivity(unchecked) private(set) var names: [String] = []
+  @exclusivity(unchecked) private var nameIndexes: [String: Int] = [:]
+  @exclusivity(unchecked) private(set) var wires: [Int32] = []
+  @exclusivity(unchecked) private var wireIndexes: [Int32: Int] = [:]
 
   init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
@@ -52,13 +33,11 @@ import Foundation
     staticTypes = compiled.typeCount
     extraClasses = classes
     self.limits = limits
-    identity = IdentityTable(expected: compiled.expectedObjects)
+    scratch = .take()
     objectLimit = min(limits.objects, Int(Int32.max) - 1)
   }
 
-  deinit {
-    for object in objects.elements { object.release() }
-  }
+  deinit { scratch.giveBack() }
 
   /// Types that no declaration leads to, and their description.
   var dynamicSchema: (count: Int, bytes: [UInt8]) {
@@ -70,19 +49,19 @@ import Foundation
 
   // MARK: Objects
 
-  var objectCount: Int { objects.count }
-  var writtenCount: Int { written.count }
-  func written(_ position: Int) -> Written { written[position] }
-  func object(_ id: Int32) -> Unmanaged<AnyObject> { objects[Int(id)] }
+  var objectCount: Int { scratch.objects.count }
+  var writtenCount: Int { scratch.written.count }
+  func written(_ position: Int) -> WriterScratch.Written { scratch.written[position] }
+  func object(_ id: Int32) -> Unmanaged<AnyObject> { scratch.objects[Int(id)] }
 
   @inline(__always) private func entry(for object: AnyObject) throws -> UnsafeMutablePointer<IdentityTable.Entry> {
-    let next = Int32(truncatingIfNeeded: objects.count)
-    let (entry, isNew) = identity.entry(for: object, next: next)
+    let next = Int32(truncatingIfNeeded: scratch.objects.count)
+    let (entry, isNew) = scratch.identity.entry(for: object, next: next)
     if isNew {
-      guard objects.count < objectLimit else {
+      guard scratch.objects.count < objectLimit else {
         throw ArchiveError(.limit, "There are more than \(objectLimit) objects to save")
       }
-      objects.append(Unmanaged.passRetained(object))
+      scratch.objects.append(Unmanaged.passRetained(object))
     }
     return entry
   }
@@ -95,13 +74,7 @@ import Foundation
     if !entry.pointee.isQueued {
       entry.pointee.isQueued = true
       if ObjectIdentifier(type(of: object)) != lastClass { _ = try queue(for: object) }
-      lastQueue?._withUnsafeGuaranteedRef { queue in
-        queue.ids.append(id)
-        if !queue.isListed {
-          queue.isListed = true
-          pending.append(queue)
-        }
-      }
+      lastQueue?._withUnsafeGuaranteedRef { $0.ids.append(id) }
     }
     noteNeed(id)
     return id
@@ -113,14 +86,14 @@ import Foundation
   }
 
   @inline(__always) private func noteNeed(_ id: Int32) {
-    if buildsObject { needs.append(Need(position: Int32(truncatingIfNeeded: written.count - 1), id: id)) }
+    if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
   }
 
   func queue(for object: AnyObject) throws -> ObjectQueue {
     let key = ObjectIdentifier(type(of: object))
-    let queue = try queues[key] ?? makeQueue(key, name: "\(type(of: object))")
-    // The dictionary keeps it alive.
-    queues[key] = queue
+    let known = queues.first { $0.id == key }
+    let queue = try known ?? makeQueue(key, name: "\(type(of: object))")
+    if known == nil { queues.append(queue) }
     lastClass = key
     lastQueue = Unmanaged.passUnretained(queue)
     return queue
@@ -131,7 +104,7 @@ import Foundation
       try extendSchema { $0.describe(type) }
     }
     // A class that only a hand-written value led to would not be found again when loading.
-    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type as? any (Archivable & AnyObject).Type,
+    guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
       index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
     else {
       throw ArchiveError(
@@ -139,48 +112,55 @@ import Foundation
         "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
         type: name)
     }
-    return ObjectQueue.make(type, typeIndex: Int(index))
+    return ObjectQueue(key, typeIndex: Int(index), schema, codec)
   }
 
   func begin(_ id: Int32, type: Int, values: Int, references: Int) {
-    written.append(Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
+    scratch.written.append(WriterScratch.Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
     buildsObject = true
   }
 
   func noteReferences(position: Int, at offset: Int) {
-    var entry = written[position]
+    var entry = scratch.written[position]
     entry.references = offset
-    written[position] = entry
+    scratch.written[position] = entry
   }
 
   /// Writes queued objects, class by class, until none is left.
   func drainQueues(_ writer: inout ArchiveWriter) throws {
-    while nextPending < pending.count {
-      let queue = pending[nextPending]
-      nextPending += 1
-      // What comes while it is draining is drained with it, so it stays listed until the end.
-      try queue.drain(&writer)
-      queue.isListed = false
+    var isDone = false
+    while !isDone {
+      isDone = true
+      // By index: writing may find objects of further classes.
+      var index = 0
+      while index < queues.count {
+        let queue = queues[index]
+        index += 1
+        if queue.next < queue.ids.count {
+          isDone = false
+          try queue.codec.write(queue, to: &writer)
+        }
+      }
     }
   }
 
   /// The order in which the decoder must build: positions, or nil where the written order serves.
   func buildOrder() throws -> [Int32]? {
-    guard needs.count > 0 || !unowned.isEmpty else { return nil }
-    var positions = [Int32](repeating: -1, count: objects.count)
-    for (position, entry) in written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
+    guard scratch.needs.count > 0 || !unowned.isEmpty else { return nil }
+    var positions = [Int32](repeating: -1, count: scratch.objects.count)
+    for (position, entry) in scratch.written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
         .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
-        type: objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
+        type: scratch.objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
     }
-    let edges = needs.elements.map { ($0.position, positions[Int($0.id)]) }
+    let edges = scratch.needs.elements.map { ($0.position, positions[Int($0.id)]) }
     guard edges.contains(where: { $0.1 >= $0.0 }) else { return nil }
-    let order = BuildOrder(count: written.count, edges: edges)
+    let order = BuildOrder(count: scratch.written.count, edges: edges)
     guard order.blocked.isEmpty else { throw cycle(edges, order.blocked) }
-    return (0..<Int32(written.count)).sorted {
+    return (0..<Int32(scratch.written.count)).sorted {
       let (a, b) = (Int($0), Int($1))
-      return (order.levels[a], written[a].type, $0) < (order.levels[b], written[b].type, $1)
+      return (order.levels[a], scratch.written[a].type, $0) < (order.levels[b], scratch.written[b].type, $1)
     }
   }
 
@@ -193,7 +173,7 @@ import Foundation
     var path: [String] = []
     var seen: Set<Int32> = []
     while seen.insert(position).inserted, let following = next[position], path.count < 8 {
-      path.append(schema.types[Int(written[Int(position)].type)].name)
+      path.append(schema.types[Int(scratch.written[Int(position)].type)].name)
       position = following
     }
     let names = (path + [path.first ?? "?"]).joined(separator: " -> ")
