@@ -7,7 +7,8 @@ struct HandWrittenDungeon {
   static let headerBytes = 16
   static let trailerBytes = 16
   static let varintBytes = 9
-  static let itemBytes = 2 * varintBytes + 8
+  static let itemBytes = 3 * varintBytes
+  static let leastItemBytes = 3
   /// A hero without name and items, or the end of the footer.
   static let margin = 8 * varintBytes + 8 + trailerBytes
 
@@ -32,7 +33,7 @@ struct HandWrittenDungeon {
   func encode(_ dungeon: Dungeon) -> Data {
     let heroes = dungeon.heroes
     let name = dungeon.name
-    var output = RawOutput(capacity: heroes.count * 80 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
+    var output = RawOutput(capacity: heroes.count * 64 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
     Self.magic.withUnsafeBytes { output.put($0) }
     output.putFixed(UInt64(1))
     output.reserve(name.utf8.count + heroes.count * Self.varintBytes + Self.margin)
@@ -61,7 +62,7 @@ struct HandWrittenDungeon {
         for item in items {
           output.putSigned(Int(item.kind))
           output.putSigned(item.count)
-          output.putFixed(item.durability)
+          output.put(item.durability)
         }
       }
       if let target = hero.target { references.put(Int(target.number) + 1) } else { references.put(0) }
@@ -126,13 +127,13 @@ struct HandWrittenDungeon {
       let position = SIMD2<Float>(input.takeFixed(Float.self), input.takeFixed(Float.self))
       let health = input.takeSigned()
       let items = input.take()
-      guard items >= 0, items <= input.left / 10 else { return nil }
+      guard items >= 0, items <= input.left / Self.leastItemBytes else { return nil }
       let inventory = [Item](unsafeUninitializedCapacity: items) { buffer, initialized in
-        while initialized < items, input.left >= 10 {
+        while initialized < items, input.left >= Self.leastItemBytes {
           let kind = Int32(truncatingIfNeeded: input.takeSigned())
           let count = input.takeSigned()
           (buffer.baseAddress.unsafelyUnwrapped + initialized).initialize(
-            to: Item(kind: kind, count: count, durability: input.takeFixed(Double.self)))
+            to: Item(kind: kind, count: count, durability: input.takeDouble()))
           initialized += 1
         }
       }
