@@ -8,12 +8,6 @@ struct Dungeon {
   var level: Int
   var name: String
   var heroes: [Hero]
-
-  init(level: Int, name: String, heroes: [Hero]) {
-    self.level = level
-    self.name = name
-    self.heroes = heroes
-  }
 }
 
 @Archivable
@@ -41,12 +35,6 @@ struct Item: Codable, Equatable, Sendable {
   var kind: Int32
   var count: Int
   var durability: Double
-
-  init(kind: Int32, count: Int, durability: Double) {
-    self.kind = kind
-    self.count = count
-    self.durability = durability
-  }
 }
 
 extension Dungeon {

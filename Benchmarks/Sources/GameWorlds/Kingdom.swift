@@ -14,21 +14,6 @@ struct Kingdom {
   var towns: [Town]
   var quests: [Quest]
   var buildings: [Building]
-
-  init(
-    name: String, founded: Date, treasury: [String: Int], laws: [Int: String], banners: Set<String>, explored: Set<Int>, towns: [Town],
-    quests: [Quest], buildings: [Building]
-  ) {
-    self.name = name
-    self.founded = founded
-    self.treasury = treasury
-    self.laws = laws
-    self.banners = banners
-    self.explored = explored
-    self.towns = towns
-    self.quests = quests
-    self.buildings = buildings
-  }
 }
 
 @Archivable
@@ -42,21 +27,6 @@ struct Town: Codable, Equatable, Sendable {
   var founded: Date
   var besieged: Date?
   var crest: Data
-
-  init(
-    name: String, motto: String?, site: Site, population: Int, prices: [String: Double], guilds: Set<String>, founded: Date,
-    besieged: Date?, crest: Data
-  ) {
-    self.name = name
-    self.motto = motto
-    self.site = site
-    self.population = population
-    self.prices = prices
-    self.guilds = guilds
-    self.founded = founded
-    self.besieged = besieged
-    self.crest = crest
-  }
 }
 
 @Archivable
@@ -64,14 +34,6 @@ struct Site: Codable, Equatable, Sendable {
   var x: Double
   var y: Double
   var terrain: Terrain
-
-  init(
-    x: Double, y: Double, terrain: Terrain
-  ) {
-    self.x = x
-    self.y = y
-    self.terrain = terrain
-  }
 }
 
 @Archivable
@@ -87,17 +49,6 @@ struct Quest: Codable, Equatable, Sendable {
   var stage: Stage
   var rewards: [Reward]
   var isHidden: Bool
-
-  init(
-    title: String, giver: String?, deadline: Date?, stage: Stage, rewards: [Reward], isHidden: Bool
-  ) {
-    self.title = title
-    self.giver = giver
-    self.deadline = deadline
-    self.stage = stage
-    self.rewards = rewards
-    self.isHidden = isHidden
-  }
 }
 
 @Archivable
