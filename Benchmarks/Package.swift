@@ -17,17 +17,15 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
   targets: [
-    // The worlds, as a game would declare them, and the same bytes written by hand.
-    .target(name: "GameWorlds", dependencies: [keepsake], swiftSettings: strict),
-    // The same layout by hand in C++, behind a C interface.
+    // The worlds as a game would declare them, in a module of their own and internal to it, with what the other encoders need beside
+    // them: messages, mirrors for Codable, mirrors for NSCoding, the same bytes written by hand.
+    .target(
+      name: "GameWorlds",
+      dependencies: [keepsake, "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")], swiftSettings: strict),
+    // The same bytes by hand in C++, behind a C interface.
     .target(name: "CPeers"),
     .systemLibrary(name: "CZstandard", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
-    // What the other encoders need: messages, mirrors for Codable, mirrors for NSCoding.
-    .target(
-      name: "Peers", dependencies: ["GameWorlds", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
-      swiftSettings: strict),
-    .executableTarget(
-      name: "ArchiveBenchmark", dependencies: ["GameWorlds", "Peers", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+    .executableTarget(name: "ArchiveBenchmark", dependencies: ["GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -4,7 +4,7 @@
 # Other options go to the program: --filter TEXT, --rounds N, --json, --check; --help lists them.
 #
 # The Swift code of Benchmarks/Protos was made once, and is committed:
-#   protoc --swift_opt=Visibility=Internal --swift_out=Sources/Peers --proto_path=Protos worlds.proto
+#   protoc --swift_opt=Visibility=Internal --swift_out=Sources/GameWorlds/Peers --proto_path=Protos worlds.proto
 # with protoc-gen-swift of the swift-protobuf version that Package.swift names.
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"

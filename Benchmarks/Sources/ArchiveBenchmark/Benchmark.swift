@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 /// One run: the groups that were asked for, then the report.
 struct Benchmark {
@@ -19,12 +20,18 @@ struct Benchmark {
     } else if wants(TilesGroup.name) {
       runner.figures.measurements += try TilesGroup.runApart(rounds: options.rounds)
     }
-    if wants(DungeonGroup.name) { try DungeonGroup.run(&runner, protobufLibrary: options.protobuf) }
-    if wants(KingdomGroup.name) { try KingdomGroup.run(&runner) }
-    if wants(CardGroup.name) { try CardGroup.run(&runner) }
-    if wants(KeyedGroup.name) { try KeyedGroup.run(&runner) }
-    if wants(CaptureGroup.name) { try CaptureGroup.run(&runner) }
+    if wants(DungeonGroup.name) {
+      try runner.measure(
+        DungeonGroup.name, DungeonGroup.tasks(protobufLibrary: options.protobuf, remarks: &runner.figures.remarks))
+    }
+    if wants(KingdomGroup.name) { try runner.measure(KingdomGroup.name, KingdomGroup.tasks()) }
+    if wants(CardGroup.name) { try runner.measure(CardGroup.name, CardGroup.tasks()) }
+    if wants(KeyedGroup.name) { try runner.measure(KeyedGroup.name, rounds: KeyedGroup.rounds, KeyedGroup.tasks()) }
+    if wants(CaptureGroup.name) { try CaptureGroup.withTask { try runner.measure(CaptureGroup.name, [$0]) } }
     if wants(MemoryProbe.group) { runner.figures.memory = try MemoryProbe.measureAll() }
+    if runner.busyPercent >= Self.worthTelling {
+      runner.figures.remarks.append("The machine was busy: others had the processor for \(runner.busyPercent) % of the time.")
+    }
     let figures = runner.figures
     if options.json {
       let encoder = JSONEncoder()
@@ -39,6 +46,9 @@ struct Benchmark {
     }
     return figures.goals.allSatisfy(\.meetsMust)
   }
+
+  /// Less disturbs no figure.
+  private static let worthTelling = 5
 
   private static let groups = [
     TilesGroup.name, DungeonGroup.name, KingdomGroup.name, CardGroup.name, KeyedGroup.name, CaptureGroup.name, MemoryProbe.group,

@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 /// Puts figures into the repository's documents, between markers, so that they never disagree:
 ///

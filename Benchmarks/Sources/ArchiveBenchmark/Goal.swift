@@ -1,9 +1,10 @@
 import Foundation
+import GameWorlds
 
 /// One line of what the archive must reach.
-struct Goal: Codable {
+struct Goal {
   /// Whether more is better, as in "times as fast", or less, as in "times as long".
-  enum Direction: String, Codable { case atLeast, atMost }
+  enum Direction { case atLeast, atMost }
 
   let what: String
   let must: Double
@@ -16,7 +17,7 @@ struct Goal: Codable {
   var meetsAim: Bool { meets(aim) }
   var verdict: String { meetsAim ? "yes, the aim too" : meetsMust ? "yes" : "**no**" }
 
-  func text(_ value: Double) -> String { Format.number(value) + unit }
+  func text(_ value: Double) -> String { value.isFinite ? Format.number(value) + unit : "not measured" }
 
   private func meets(_ limit: Double) -> Bool {
     switch direction {
@@ -45,11 +46,13 @@ extension Figures {
   }
 
   private var byHand: [Goal] {
-    [DungeonGroup.byHandInCxx, DungeonGroup.byHandInSwift].compactMap { peer in
-      ratio(DungeonGroup.name, "encode", of: peer, to: "Keepsake").map {
-        Goal(
-          what: "dungeon: encode, times as long as the same bytes \(peer)", must: 3, aim: 1.2, reached: $0, direction: .atMost, unit: "x")
-      }
+    guard measurement(DungeonGroup.name, "Keepsake", "encode") != nil else { return [] }
+    return [DungeonGroup.byHandInCxx, DungeonGroup.byHandInSwift].map { peer in
+      // What is written by hand is left out when the format has moved on; that must not pass for a goal that is met.
+      let reached = ratio(DungeonGroup.name, "encode", of: peer, to: "Keepsake") ?? .infinity
+      return Goal(
+        what: "dungeon: encode, times as long as the same bytes \(peer)", must: 3, aim: 1.2, reached: reached, direction: .atMost, unit: "x"
+      )
     }
   }
 

@@ -2,7 +2,6 @@ import CPeers
 import Foundation
 import GameWorlds
 import Keepsake
-import Peers
 
 /// Peak memory of one call, each in a process of its own, since a process's peak never falls.
 enum MemoryProbe: String, CaseIterable {
@@ -57,34 +56,10 @@ enum MemoryProbe: String, CaseIterable {
       } bytes: { _ in
         archive.count
       }
-    case .dungeonEncode:
-      let dungeon = Dungeon.sample(heroes: DungeonGroup.heroes)
-      figure = try measure(value: nil) {
-        try Archive.encode(dungeon)
-      } bytes: {
-        $0.count
-      }
-    case .dungeonDecode:
-      let archive = try Archive.encode(Dungeon.sample(heroes: DungeonGroup.heroes))
-      figure = try measure(value: nil) {
-        try Archive.decode(Dungeon.self, from: archive)
-      } bytes: { _ in
-        archive.count
-      }
-    case .jsonEncode:
-      let mirror = CodableDungeon(Dungeon.sample(heroes: DungeonGroup.heroes))
-      figure = try measure(value: nil) {
-        try JSONEncoder().encode(mirror)
-      } bytes: {
-        $0.count
-      }
-    case .jsonDecode:
-      let json = try JSONEncoder().encode(CodableDungeon(Dungeon.sample(heroes: DungeonGroup.heroes)))
-      figure = try measure(value: nil) {
-        try JSONDecoder().decode(CodableDungeon.self, from: json)
-      } bytes: { _ in
-        json.count
-      }
+    case .dungeonEncode: figure = try measure("Keepsake", "encode")
+    case .dungeonDecode: figure = try measure("Keepsake", "decode")
+    case .jsonEncode: figure = try measure("JSON", "encode")
+    case .jsonDecode: figure = try measure("JSON", "decode")
     }
     FileHandle.standardOutput.write(try JSONEncoder().encode(figure))
   }
@@ -96,6 +71,20 @@ enum MemoryProbe: String, CaseIterable {
     var limits = ArchiveLimits()
     limits.archiveBytes = 2 * tileCount
     return limits
+  }
+
+  /// A task of the dungeon.
+  private func measure(_ encoder: String, _ action: String) throws -> MemoryFigure {
+    var remarks: [String] = []
+    let tasks = try DungeonGroup.tasks(protobufLibrary: nil, remarks: &remarks)
+    guard let task = tasks.first(where: { $0.encoder == encoder && $0.action == action }), let bytes = task.bytes else {
+      throw BenchmarkError(message: "There is no \(action) by \(encoder)")
+    }
+    return try measure(value: nil) {
+      try task.run()
+    } bytes: { _ in
+      bytes.count
+    }
   }
 
   private func measure<Output>(

@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 /// Bars on a logarithmic scale, as SVG without any dependency; readable on light and dark pages.
 struct Plot {

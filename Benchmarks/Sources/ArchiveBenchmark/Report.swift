@@ -1,3 +1,5 @@
+import GameWorlds
+
 /// The figures as text: the same sections on the terminal and in the documents.
 struct Report {
   let figures: Figures

@@ -1,54 +1,32 @@
+import CPeers
 import CZstandard
 import Foundation
-
-/// One thing to time. `run` gives what one execution took and has released its output when it returns, off the clock.
-struct Task {
-  let encoder: String
-  let action: String
-  let bytes: Data?
-  let run: () throws -> Duration
-
-  /// - Parameters:
-  ///   - bytes: What is written or read, for its size.
-  ///   - calls: How often one execution calls; what is told is the time of one call.
-  init<Output>(
-    _ encoder: String, _ action: String, bytes: Data? = nil, calls: Int = 1, _ body: @escaping () throws -> Output
-  ) {
-    self.encoder = encoder
-    self.action = action
-    self.bytes = bytes
-    run = {
-      var outputs = ContiguousArray<Output>()
-      outputs.reserveCapacity(calls)
-      let clock = ContinuousClock()
-      let start = clock.now
-      for _ in 0..<calls { outputs.append(try body()) }
-      let took = clock.now - start
-      withExtendedLifetime(outputs) {}
-      return took / calls
-    }
-  }
-
-  /// With a clock of its own.
-  init(_ encoder: String, _ action: String, bytes: Data?, timed run: @escaping () throws -> Duration) {
-    self.encoder = encoder
-    self.action = action
-    self.bytes = bytes
-    self.run = run
-  }
-}
+import GameWorlds
 
 /// Times tasks side by side: each round runs all of them in turn, so that a busy machine slows all alike.
 struct Runner {
   let rounds: Int
   var figures: Figures
+  private var wallTime = Duration.zero
+  private var processorTime = Duration.zero
+
+  init(rounds: Int, figures: Figures) {
+    self.rounds = rounds
+    self.figures = figures
+  }
+
+  /// Which part of the time others had the processor, in percent. A capture's wait for the disk counts, too, but is short.
+  var busyPercent: Int {
+    guard wallTime > .zero else { return 0 }
+    return max(0, Int((100 * (1 - processorTime / wallTime)).rounded()))
+  }
 
   /// A fast task is executed several times in a round, for about this long, but not more often than that.
   private static let share = Duration.milliseconds(25)
   private static let mostInARound = 20
 
   /// - Parameter rounds: Fewer than usual for what takes long.
-  mutating func measure(_ group: String, rounds: Int? = nil, _ tasks: [Task]) throws {
+  mutating func measure(_ group: String, rounds: Int? = nil, _ tasks: [TimedTask]) throws {
     let rounds = min(rounds ?? self.rounds, self.rounds)
     Progress.tell("\(group): \(tasks.count) tasks, \(rounds) rounds")
     let repeats = try tasks.map { task in
@@ -56,12 +34,16 @@ struct Runner {
       let first = try task.run()
       return max(1, min(Self.mostInARound, Int(Self.share / max(first, .nanoseconds(1)))))
     }
+    let clock = ContinuousClock()
+    let (wall, processor) = (clock.now, processor_nanoseconds())
     var samples = [[Double]](repeating: [], count: tasks.count)
     for _ in 0..<rounds {
       for (index, task) in tasks.enumerated() {
         for _ in 0..<repeats[index] { samples[index].append(try task.run() / .microseconds(1)) }
       }
     }
+    wallTime += clock.now - wall
+    processorTime += .nanoseconds(processor_nanoseconds() - processor)
     for (task, times) in zip(tasks, samples) {
       let sorted = times.sorted()
       guard let best = sorted.first else { continue }
@@ -86,15 +68,5 @@ enum Zstandard {
     let size = data.withUnsafeBytes { ZSTD_compress(&target, target.count, $0.baseAddress, $0.count, 1) }
     guard ZSTD_isError(size) == 0 else { throw BenchmarkError(message: "zstd can't compress \(data.count) bytes") }
     return size
-  }
-}
-
-/// A peer lost data, or a measurement can't be made.
-struct BenchmarkError: Error {
-  let message: String
-
-  /// Throws unless what came back equals what went in: a peer that drops data doesn't count.
-  static func require(_ holds: Bool, _ message: String) throws {
-    guard holds else { throw BenchmarkError(message: message) }
   }
 }

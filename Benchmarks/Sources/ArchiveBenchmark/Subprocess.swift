@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 /// This program once more, for what needs a process of its own.
 enum Subprocess {

@@ -37,10 +37,10 @@ struct TilesGroup {
     try BenchmarkError.require(try Archive.decode(Tiles<Tile>.self, from: archive) == tiles, "The archive lost tiles")
     let memory = tiles.tiles.withUnsafeBytes { Memory.copy($0) }
     let tasks = [
-      Task("memcpy", "encode", bytes: memory) { tiles.tiles.withUnsafeBytes { Memory.copy($0) } },
-      Task("Keepsake", "encode", bytes: archive) { try Archive.encode(tiles) },
-      Task("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
-      Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
+      TimedTask("memcpy", "encode", bytes: memory) { tiles.tiles.withUnsafeBytes { Memory.copy($0) } },
+      TimedTask("Keepsake", "encode", bytes: archive) { try Archive.encode(tiles) },
+      TimedTask("memcpy", "decode", bytes: memory) { memory.withUnsafeBytes { array(Tile.self, $0) } },
+      TimedTask("Keepsake", "decode", bytes: archive) { try Archive.decode(Tiles<Tile>.self, from: archive) },
     ]
     try runner.measure("\(name) \(kind)", tasks)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import GameWorlds
 
 do {
   let options = try Options(Array(CommandLine.arguments.dropFirst()))

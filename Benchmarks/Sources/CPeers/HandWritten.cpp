@@ -1,5 +1,6 @@
 #include "Dungeon.hpp"
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,6 +13,7 @@ constexpr uint8_t magic[8] = {0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A};
 constexpr size_t header_bytes = 16;
 constexpr size_t trailer_bytes = 16;
 constexpr size_t varint_bytes = 9;
+constexpr int least_item_bytes = 3;
 
 // MARK: Checksum
 
@@ -75,6 +77,18 @@ inline uint8_t *put(uint8_t *p, uint64_t value) {
 
 inline uint64_t zigzag(int64_t value) { return static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63); }
 
+/// A whole count of thousandths as that count, anything else in full.
+inline uint8_t *put_double(uint8_t *p, double number) {
+  if (std::fabs(number) < 0x1p37) {
+    const auto count = static_cast<int64_t>(number * 1000 + (number < 0 ? -0.5 : 0.5));
+    const double back = static_cast<double>(count) / 1000;
+    if (memcmp(&back, &number, 8) == 0) return put(p, zigzag(count) << 1);
+  }
+  p = put(p, 1);
+  memcpy(p, &number, 8);
+  return p + 8;
+}
+
 inline uint8_t *put(uint8_t *p, const std::string &text) {
   p = put(p, text.size());
   memcpy(p, text.data(), text.size());
@@ -99,8 +113,8 @@ struct Output {
 
 uint8_t *encode(CDungeon *dungeon, const uint8_t *schema, size_t schema_bytes, size_t *count) {
   const auto &heroes = dungeon->heroes;
-  const size_t item_bytes = 2 * varint_bytes + 8, margin = 8 * varint_bytes + 8 + trailer_bytes;
-  Output output(heroes.size() * 80 + schema_bytes + dungeon->name.size() + header_bytes + margin);
+  const size_t item_bytes = 3 * varint_bytes, margin = 8 * varint_bytes + 8 + trailer_bytes;
+  Output output(heroes.size() * 64 + schema_bytes + dungeon->name.size() + header_bytes + margin);
   uint8_t *p = output.start;
   memcpy(p, magic, sizeof magic);
   const uint16_t version = 1;
@@ -131,8 +145,7 @@ uint8_t *encode(CDungeon *dungeon, const uint8_t *schema, size_t schema_bytes, s
     for (const Item &item : hero.inventory) {
       p = put(p, zigzag(item.kind));
       p = put(p, zigzag(item.count));
-      memcpy(p, &item.durability, 8);
-      p += 8;
+      p = put_double(p, item.durability);
     }
     r = put(r, hero.target ? hero.target->number + 1 : 0);
   }
@@ -187,6 +200,17 @@ inline int64_t take_signed(const uint8_t *&p) {
   return static_cast<int64_t>(value >> 1 ^ (0 - (value & 1)));
 }
 
+/// Not a number for a form that isn't known.
+inline double take_double(const uint8_t *&p) {
+  const uint64_t value = take(p);
+  if (value & 1) {
+    if (value != 1) return std::nan("");
+    p += 8;
+    return load<double>(p - 8);
+  }
+  return static_cast<double>(static_cast<int64_t>(value >> 2 ^ (0 - (value >> 1 & 1)))) / 1000;
+}
+
 inline bool take_text(const uint8_t *&p, const uint8_t *end, std::string &text) {
   const uint64_t length = take(p);
   if (p > end || length > static_cast<uint64_t>(end - p)) return false;
@@ -227,14 +251,13 @@ CDungeon *decode(const uint8_t *bytes, size_t count, const uint8_t *schema, size
     p += 8;
     hero->health = take_signed(p);
     const uint64_t items = take(p);
-    if (p > end || items > static_cast<uint64_t>(end - p) / 10) return nullptr;
+    if (p > end || items > static_cast<uint64_t>(end - p) / least_item_bytes) return nullptr;
     hero->inventory.resize(items);
     for (Item &item : hero->inventory) {
-      if (end - p < 10) return nullptr;
+      if (end - p < least_item_bytes) return nullptr;
       item.kind = static_cast<int32_t>(take_signed(p));
       item.count = take_signed(p);
-      item.durability = load<double>(p);
-      p += 8;
+      item.durability = take_double(p);
     }
     if (p > end) return nullptr;
     heroes.push_back(std::move(hero));

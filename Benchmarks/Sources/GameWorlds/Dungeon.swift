@@ -1,33 +1,27 @@
-public import Keepsake
+import Keepsake
 
 /// The first world: heroes as objects, each with a few items, many of them chasing one of a few others.
 ///
 /// References lead to the first heroes only, so that they are shared and still form no cycle: Swift frees the world again.
 @Archivable
-public struct Dungeon {
-  public var level: Int
-  public var name: String
-  public var heroes: [Hero]
-
-  public init(level: Int, name: String, heroes: [Hero]) {
-    self.level = level
-    self.name = name
-    self.heroes = heroes
-  }
+struct Dungeon {
+  var level: Int
+  var name: String
+  var heroes: [Hero]
 }
 
 @Archivable
-public final class Hero {
-  public var type: Int
-  public var name: String
-  public var position: SIMD2<Float>
-  public var health: Int
-  public var inventory: [Item]
-  public var target: Hero?
+final class Hero {
+  var type: Int
+  var name: String
+  var position: SIMD2<Float>
+  var health: Int
+  var inventory: [Item]
+  var target: Hero?
   /// Where the hand-written encoders keep an object's number, which spares them a table.
   @Unsaved public var number: UInt32 = 0
 
-  public init(type: Int, name: String, position: SIMD2<Float>, health: Int, inventory: [Item]) {
+  init(type: Int, name: String, position: SIMD2<Float>, health: Int, inventory: [Item]) {
     self.type = type
     self.name = name
     self.position = position
@@ -37,16 +31,10 @@ public final class Hero {
 }
 
 @Archivable
-public struct Item: Codable, Equatable, Sendable {
-  public var kind: Int32
-  public var count: Int
-  public var durability: Double
-
-  public init(kind: Int32, count: Int, durability: Double) {
-    self.kind = kind
-    self.count = count
-    self.durability = durability
-  }
+struct Item: Codable, Equatable, Sendable {
+  var kind: Int32
+  var count: Int
+  var durability: Double
 }
 
 extension Dungeon {
@@ -54,7 +42,7 @@ extension Dungeon {
   static let chased = 64
 
   /// A dungeon with this many heroes and on average four items each, the same every time.
-  public static func sample(heroes count: Int) -> Dungeon {
+  static func sample(heroes count: Int) -> Dungeon {
     var random = SeededRandom(seed: 2_026)
     var heroes: [Hero] = []
     heroes.reserveCapacity(count)
@@ -87,7 +75,7 @@ extension Dungeon {
   }
 
   /// Whether two dungeons hold the same values, with the same heroes chasing the same.
-  public func equals(_ other: Dungeon) -> Bool {
+  func equals(_ other: Dungeon) -> Bool {
     guard level == other.level, name == other.name, heroes.count == other.heroes.count else { return false }
     let mine = targets
     let others = other.targets
@@ -99,7 +87,7 @@ extension Dungeon {
   }
 
   /// For each hero, which one it chases, as a place in `heroes`; -1 for none.
-  public var targets: [Int] {
+  var targets: [Int] {
     let places = Dictionary(heroes.enumerated().map { (ObjectIdentifier($1), $0) }) { first, _ in first }
     return heroes.map { hero in hero.target.map { places[ObjectIdentifier($0)] ?? -2 } ?? -1 }
   }

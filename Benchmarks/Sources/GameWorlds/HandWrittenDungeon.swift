@@ -1,21 +1,22 @@
-public import Foundation
+import Foundation
 
 /// The archive's layout (docs/FORMAT.md) for this one world, as one would write it by hand with unsafe pointers: fields straight to
 /// memory, numbers of objects kept in the objects, the schema a constant. It leaves out what only a general encoder needs.
-public struct HandWrittenDungeon {
+struct HandWrittenDungeon {
   static let magic: [UInt8] = [0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A]
   static let headerBytes = 16
   static let trailerBytes = 16
   static let varintBytes = 9
-  static let itemBytes = 2 * varintBytes + 8
+  static let itemBytes = 3 * varintBytes
+  static let leastItemBytes = 3
   /// A hero without name and items, or the end of the footer.
   static let margin = 8 * varintBytes + 8 + trailerBytes
 
   /// What stands in the footer before the lengths of the sections: the same for every dungeon.
-  public private(set) var schema: [UInt8] = []
+  private(set) var schema: [UInt8] = []
 
   /// Takes the schema from an archive of the same dungeon. Nil if what this encoder would write is not that archive.
-  public init?(like archive: Data, of dungeon: Dungeon) {
+  init?(like archive: Data, of dungeon: Dungeon) {
     let bare = encode(dungeon)
     guard archive.count >= bare.count, bare.count > Self.headerBytes + Self.trailerBytes else { return nil }
     let footer = archive.withUnsafeBytes {
@@ -29,10 +30,10 @@ public struct HandWrittenDungeon {
 
   // MARK: Writing
 
-  public func encode(_ dungeon: Dungeon) -> Data {
+  func encode(_ dungeon: Dungeon) -> Data {
     let heroes = dungeon.heroes
     let name = dungeon.name
-    var output = RawOutput(capacity: heroes.count * 80 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
+    var output = RawOutput(capacity: heroes.count * 64 + schema.count + name.utf8.count + Self.headerBytes + Self.margin)
     Self.magic.withUnsafeBytes { output.put($0) }
     output.putFixed(UInt64(1))
     output.reserve(name.utf8.count + heroes.count * Self.varintBytes + Self.margin)
@@ -61,7 +62,7 @@ public struct HandWrittenDungeon {
         for item in items {
           output.putSigned(Int(item.kind))
           output.putSigned(item.count)
-          output.putFixed(item.durability)
+          output.put(item.durability)
         }
       }
       if let target = hero.target { references.put(Int(target.number) + 1) } else { references.put(0) }
@@ -93,7 +94,7 @@ public struct HandWrittenDungeon {
   // MARK: Reading
 
   /// Nil for bytes that are no such archive.
-  public func decode(_ data: Data) -> Dungeon? {
+  func decode(_ data: Data) -> Dungeon? {
     data.withUnsafeBytes { decode($0) }
   }
 
@@ -126,13 +127,13 @@ public struct HandWrittenDungeon {
       let position = SIMD2<Float>(input.takeFixed(Float.self), input.takeFixed(Float.self))
       let health = input.takeSigned()
       let items = input.take()
-      guard items >= 0, items <= input.left / 10 else { return nil }
+      guard items >= 0, items <= input.left / Self.leastItemBytes else { return nil }
       let inventory = [Item](unsafeUninitializedCapacity: items) { buffer, initialized in
-        while initialized < items, input.left >= 10 {
+        while initialized < items, input.left >= Self.leastItemBytes {
           let kind = Int32(truncatingIfNeeded: input.takeSigned())
           let count = input.takeSigned()
           (buffer.baseAddress.unsafelyUnwrapped + initialized).initialize(
-            to: Item(kind: kind, count: count, durability: input.takeFixed(Double.self)))
+            to: Item(kind: kind, count: count, durability: input.takeDouble()))
           initialized += 1
         }
       }

@@ -2,7 +2,7 @@ import Foundation
 
 extension Kingdom {
   /// A kingdom with 400 towns, 2,000 quests and 3,000 buildings, the same every time.
-  public static func sample(towns townCount: Int = 400) -> Kingdom {
+  static func sample(towns townCount: Int = 400) -> Kingdom {
     var random = SeededRandom(seed: 1_789)
     let towns = (0..<townCount).map { town($0, &random) }
     let quests = (0..<(townCount * 5)).map { quest($0, &random) }
@@ -87,7 +87,7 @@ extension Kingdom {
   }
 
   /// Whether two kingdoms hold the same values, buildings of the same classes, and the same neighbours.
-  public func equals(_ other: Kingdom) -> Bool {
+  func equals(_ other: Kingdom) -> Bool {
     guard name == other.name, founded == other.founded, treasury == other.treasury, laws == other.laws, banners == other.banners,
       explored == other.explored, towns == other.towns, quests == other.quests, buildings.count == other.buildings.count,
       neighbors == other.neighbors
@@ -96,7 +96,7 @@ extension Kingdom {
   }
 
   /// For each building, which one is its neighbour, as a place in `buildings`; -1 for none.
-  public var neighbors: [Int] {
+  var neighbors: [Int] {
     let places = Dictionary(buildings.enumerated().map { (ObjectIdentifier($1), $0) }) { first, _ in first }
     return buildings.map { building in building.neighbor.map { places[ObjectIdentifier($0)] ?? -2 } ?? -1 }
   }

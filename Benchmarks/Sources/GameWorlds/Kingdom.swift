@@ -1,107 +1,58 @@
-public import Foundation
-public import Keepsake
+import Foundation
+import Keepsake
 
 /// The second world: strings of many scripts, dictionaries, sets, optionals, payload enums, subclasses, weak references,
 /// nested structs, dates and data.
 @Archivable
-public struct Kingdom {
-  public var name: String
-  public var founded: Date
-  public var treasury: [String: Int]
-  public var laws: [Int: String]
-  public var banners: Set<String>
-  public var explored: Set<Int>
-  public var towns: [Town]
-  public var quests: [Quest]
-  public var buildings: [Building]
-
-  public init(
-    name: String, founded: Date, treasury: [String: Int], laws: [Int: String], banners: Set<String>, explored: Set<Int>, towns: [Town],
-    quests: [Quest], buildings: [Building]
-  ) {
-    self.name = name
-    self.founded = founded
-    self.treasury = treasury
-    self.laws = laws
-    self.banners = banners
-    self.explored = explored
-    self.towns = towns
-    self.quests = quests
-    self.buildings = buildings
-  }
+struct Kingdom {
+  var name: String
+  var founded: Date
+  var treasury: [String: Int]
+  var laws: [Int: String]
+  var banners: Set<String>
+  var explored: Set<Int>
+  var towns: [Town]
+  var quests: [Quest]
+  var buildings: [Building]
 }
 
 @Archivable
-public struct Town: Codable, Equatable, Sendable {
-  public var name: String
-  public var motto: String?
-  public var site: Site
-  public var population: Int
-  public var prices: [String: Double]
-  public var guilds: Set<String>
-  public var founded: Date
-  public var besieged: Date?
-  public var crest: Data
-
-  public init(
-    name: String, motto: String?, site: Site, population: Int, prices: [String: Double], guilds: Set<String>, founded: Date,
-    besieged: Date?, crest: Data
-  ) {
-    self.name = name
-    self.motto = motto
-    self.site = site
-    self.population = population
-    self.prices = prices
-    self.guilds = guilds
-    self.founded = founded
-    self.besieged = besieged
-    self.crest = crest
-  }
+struct Town: Codable, Equatable, Sendable {
+  var name: String
+  var motto: String?
+  var site: Site
+  var population: Int
+  var prices: [String: Double]
+  var guilds: Set<String>
+  var founded: Date
+  var besieged: Date?
+  var crest: Data
 }
 
 @Archivable
-public struct Site: Codable, Equatable, Sendable {
-  public var x: Double
-  public var y: Double
-  public var terrain: Terrain
-
-  public init(
-    x: Double, y: Double, terrain: Terrain
-  ) {
-    self.x = x
-    self.y = y
-    self.terrain = terrain
-  }
+struct Site: Codable, Equatable, Sendable {
+  var x: Double
+  var y: Double
+  var terrain: Terrain
 }
 
 @Archivable
-public enum Terrain: String, Codable, CaseIterable, Sendable {
+enum Terrain: String, Codable, CaseIterable, Sendable {
   case plains, forest, hills, coast, swamp
 }
 
 @Archivable
-public struct Quest: Codable, Equatable, Sendable {
-  public var title: String
-  public var giver: String?
-  public var deadline: Date?
-  public var stage: Stage
-  public var rewards: [Reward]
-  public var isHidden: Bool
-
-  public init(
-    title: String, giver: String?, deadline: Date?, stage: Stage, rewards: [Reward], isHidden: Bool
-  ) {
-    self.title = title
-    self.giver = giver
-    self.deadline = deadline
-    self.stage = stage
-    self.rewards = rewards
-    self.isHidden = isHidden
-  }
+struct Quest: Codable, Equatable, Sendable {
+  var title: String
+  var giver: String?
+  var deadline: Date?
+  var stage: Stage
+  var rewards: [Reward]
+  var isHidden: Bool
 }
 
 @Archivable
-public enum Stage: Codable, Equatable, Sendable {
+enum Stage: Codable, Equatable, Sendable {
   case open
   case active(since: Date, progress: Double)
   case solved(by: String, after: Int)
@@ -109,21 +60,21 @@ public enum Stage: Codable, Equatable, Sendable {
 }
 
 @Archivable
-public enum Reward: Codable, Equatable, Sendable {
+enum Reward: Codable, Equatable, Sendable {
   case gold(Int)
   case item(name: String, count: Int)
   case title(String)
 }
 
 @Archivable(subclasses: [Market.self, Tower.self])
-public class Building {
-  public var name: String
-  public var town: Int
-  public var condition: Float
-  public var workers: [String]
-  public weak var neighbor: Building?
+class Building {
+  var name: String
+  var town: Int
+  var condition: Float
+  var workers: [String]
+  weak var neighbor: Building?
 
-  public init(name: String, town: Int, condition: Float, workers: [String]) {
+  init(name: String, town: Int, condition: Float, workers: [String]) {
     self.name = name
     self.town = town
     self.condition = condition
@@ -132,13 +83,13 @@ public class Building {
 }
 
 @Archivable
-public final class Market: Building {
-  public var stock: [String: Int] = [:]
-  public var owner: String?
+final class Market: Building {
+  var stock: [String: Int] = [:]
+  var owner: String?
 }
 
 @Archivable
-public final class Tower: Building {
-  public var height: Double = 0
-  public var garrison: Int?
+final class Tower: Building {
+  var height: Double = 0
+  var garrison: Int?
 }

@@ -48,6 +48,16 @@ struct RawOutput {
 
   @inline(__always) mutating func putSigned(_ number: Int) { put(number << 1 ^ number >> 63) }
 
+  /// A whole count of thousandths as that count, anything else in full.
+  @inline(__always) mutating func put(_ number: Double) {
+    if abs(number) < 0x1p37 {
+      let count = Int(number * 1_000 + (number < 0 ? -0.5 : 0.5))
+      if (Double(count) / 1_000).bitPattern == number.bitPattern { return put((count << 1 ^ count >> 63) << 1) }
+    }
+    put(1)
+    putFixed(number)
+  }
+
   @inline(__always) mutating func put(_ bytes: UnsafeRawBufferPointer) {
     next.copyMemory(from: bytes.baseAddress ?? UnsafeRawPointer(next), byteCount: bytes.count)
     next += bytes.count
@@ -111,6 +121,13 @@ struct RawInput {
   @inline(__always) mutating func takeSigned() -> Int {
     let value = UInt(bitPattern: take())
     return Int(bitPattern: value >> 1 ^ (0 &- (value & 1)))
+  }
+
+  /// Not a number for a form that isn't known.
+  @inline(__always) mutating func takeDouble() -> Double {
+    let value = UInt(bitPattern: take())
+    if value & 1 == 1 { return value == 1 ? takeFixed(Double.self) : .nan }
+    return Double(Int(bitPattern: value >> 2 ^ (0 &- (value >> 1 & 1)))) / 1_000
   }
 
   @inline(__always) mutating func takeText() -> String? {

@@ -39,6 +39,9 @@ void return_unused_memory(void);
 /// alone, the C library decides by what was freed before. Without effect where it can't be told.
 void take_fresh_memory(bool fresh);
 
+/// What the calling thread has spent on a processor so far, the system's work for it included.
+uint64_t processor_nanoseconds(void);
+
 #ifdef __cplusplus
 }
 #endif

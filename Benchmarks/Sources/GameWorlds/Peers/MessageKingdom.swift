@@ -1,14 +1,13 @@
-public import Foundation
-public import GameWorlds
+import Foundation
 import SwiftProtobuf
 
 /// The kingdom as a message of swift-protobuf, made before the clock starts; what is decoded stays a message.
-public struct MessageKingdom: Sendable {
+struct MessageKingdom: Sendable {
   private let message: ProtoKingdom
 
   private init(message: ProtoKingdom) { self.message = message }
 
-  public init(_ kingdom: Kingdom) {
+  init(_ kingdom: Kingdom) {
     message = .with {
       $0.name = kingdom.name
       $0.founded = kingdom.founded.timeIntervalSinceReferenceDate
@@ -22,11 +21,11 @@ public struct MessageKingdom: Sendable {
     }
   }
 
-  public func encode() throws -> Data { try message.serializedBytes() }
+  func encode() throws -> Data { try message.serializedBytes() }
 
-  public static func decode(_ data: Data) throws -> MessageKingdom { MessageKingdom(message: try ProtoKingdom(serializedBytes: data)) }
+  static func decode(_ data: Data) throws -> MessageKingdom { MessageKingdom(message: try ProtoKingdom(serializedBytes: data)) }
 
-  public var kingdom: Kingdom {
+  var kingdom: Kingdom {
     let all = message.buildings.map(\.building)
     for (building, mirror) in zip(all, message.buildings) where mirror.hasNeighbor { building.neighbor = all[Int(mirror.neighbor)] }
     return Kingdom(

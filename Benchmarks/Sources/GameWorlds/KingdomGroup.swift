@@ -1,13 +1,11 @@
 import Foundation
-import GameWorlds
 import Keepsake
-import Peers
 
 /// The second world: strings, dictionaries, sets, optionals, payload enums, subclasses, weak references, dates, data.
-struct KingdomGroup {
-  static let name = "kingdom"
+public enum KingdomGroup {
+  public static let name = "kingdom"
 
-  static func run(_ runner: inout Runner) throws {
+  public static func tasks() throws -> [TimedTask] {
     let kingdom = Kingdom.sample()
     let archive = try Archive.encode(kingdom)
     try BenchmarkError.require(try Archive.decode(Kingdom.self, from: archive).equals(kingdom), "The archive lost data")
@@ -23,18 +21,16 @@ struct KingdomGroup {
     let message = MessageKingdom(kingdom)
     let encoded = try message.encode()
     try BenchmarkError.require(try MessageKingdom.decode(encoded).kingdom.equals(kingdom), "swift-protobuf lost data")
-    try runner.measure(
-      name,
-      [
-        Task("memcpy", "encode", bytes: archive) { Memory.copy(archive) },
-        Task("Keepsake", "encode", bytes: archive) { try Archive.encode(kingdom) },
-        Task("swift-protobuf", "encode", bytes: encoded) { try message.encode() },
-        Task("JSON", "encode", bytes: json) { try jsonEncoder.encode(mirror) },
-        Task("property list", "encode", bytes: list) { try listEncoder.encode(mirror) },
-        Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Kingdom.self, from: archive) },
-        Task("swift-protobuf", "decode", bytes: encoded) { try MessageKingdom.decode(encoded) },
-        Task("JSON", "decode", bytes: json) { try jsonDecoder.decode(CodableKingdom.self, from: json) },
-        Task("property list", "decode", bytes: list) { try listDecoder.decode(CodableKingdom.self, from: list) },
-      ])
+    return [
+      TimedTask("memcpy", "encode", bytes: archive) { Memory.copy(archive) },
+      TimedTask("Keepsake", "encode", bytes: archive) { try Archive.encode(kingdom) },
+      TimedTask("swift-protobuf", "encode", bytes: encoded) { try message.encode() },
+      TimedTask("JSON", "encode", bytes: json) { try jsonEncoder.encode(mirror) },
+      TimedTask("property list", "encode", bytes: list) { try listEncoder.encode(mirror) },
+      TimedTask("Keepsake", "decode", bytes: archive) { try Archive.decode(Kingdom.self, from: archive) },
+      TimedTask("swift-protobuf", "decode", bytes: encoded) { try MessageKingdom.decode(encoded) },
+      TimedTask("JSON", "decode", bytes: json) { try jsonDecoder.decode(CodableKingdom.self, from: json) },
+      TimedTask("property list", "decode", bytes: list) { try listDecoder.decode(CodableKingdom.self, from: list) },
+    ]
   }
 }

@@ -1,16 +1,14 @@
 import Foundation
-import GameWorlds
 import Keepsake
-import Peers
 
 /// NSKeyedArchiver, which keeps references as Keepsake does. On Linux its time grows with the square of the objects, hence fewer of them.
-struct KeyedGroup {
-  static let name = "keyed"
+public enum KeyedGroup {
+  public static let name = "keyed"
   static let heroes = 1_000
   /// One run takes about as long as all other encoders' together.
-  private static let rounds = 2
+  public static let rounds = 2
 
-  static func run(_ runner: inout Runner) throws {
+  public static func tasks() throws -> [TimedTask] {
     let dungeon = Dungeon.sample(heroes: heroes)
     let archive = try Archive.encode(dungeon)
     try BenchmarkError.require(try Archive.decode(Dungeon.self, from: archive).equals(dungeon), "The archive lost data")
@@ -18,13 +16,11 @@ struct KeyedGroup {
     let encoded = try keyed.archived()
     try BenchmarkError.require(
       try KeyedDungeon.unarchived(encoded)?.dungeon.equals(dungeon) == true, "NSKeyedArchiver lost data")
-    try runner.measure(
-      name, rounds: rounds,
-      [
-        Task("Keepsake", "encode", bytes: archive) { try Archive.encode(dungeon) },
-        Task("NSKeyedArchiver", "encode", bytes: encoded) { try keyed.archived() },
-        Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Dungeon.self, from: archive) },
-        Task("NSKeyedArchiver", "decode", bytes: encoded) { try KeyedDungeon.unarchived(encoded) },
-      ])
+    return [
+      TimedTask("Keepsake", "encode", bytes: archive) { try Archive.encode(dungeon) },
+      TimedTask("NSKeyedArchiver", "encode", bytes: encoded) { try keyed.archived() },
+      TimedTask("Keepsake", "decode", bytes: archive) { try Archive.decode(Dungeon.self, from: archive) },
+      TimedTask("NSKeyedArchiver", "decode", bytes: encoded) { try KeyedDungeon.unarchived(encoded) },
+    ]
   }
 }

@@ -1,14 +1,13 @@
-public import Foundation
-public import GameWorlds
+import Foundation
 
 /// The dungeon for NSKeyedArchiver, which keeps references itself: objects of Foundation's kind, one for each hero and item.
-public final class KeyedDungeon: NSObject, NSSecureCoding {
-  public static var supportsSecureCoding: Bool { true }
+final class KeyedDungeon: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
   private let level: Int
   private let name: String
   private let heroes: [KeyedHero]
 
-  public init(_ dungeon: Dungeon) {
+  init(_ dungeon: Dungeon) {
     level = dungeon.level
     name = dungeon.name
     let all = dungeon.heroes.map(KeyedHero.init(_:))
@@ -16,7 +15,7 @@ public final class KeyedDungeon: NSObject, NSSecureCoding {
     heroes = all
   }
 
-  public required init?(coder: NSCoder) {
+  required init?(coder: NSCoder) {
     guard let name = coder.decodeObject(of: NSString.self, forKey: "name"),
       let heroes = coder.decodeObject(of: [NSArray.self, KeyedHero.self], forKey: "heroes") as? [KeyedHero]
     else { return nil }
@@ -25,19 +24,19 @@ public final class KeyedDungeon: NSObject, NSSecureCoding {
     self.heroes = heroes
   }
 
-  public func encode(with coder: NSCoder) {
+  func encode(with coder: NSCoder) {
     coder.encode(level, forKey: "level")
     coder.encode(name as NSString, forKey: "name")
     coder.encode(heroes as NSArray, forKey: "heroes")
   }
 
-  public func archived() throws -> Data { try NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: true) }
+  func archived() throws -> Data { try NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: true) }
 
-  public static func unarchived(_ data: Data) throws -> KeyedDungeon? {
+  static func unarchived(_ data: Data) throws -> KeyedDungeon? {
     try NSKeyedUnarchiver.unarchivedObject(ofClass: KeyedDungeon.self, from: data)
   }
 
-  public var dungeon: Dungeon {
+  var dungeon: Dungeon {
     let places = Dictionary(uniqueKeysWithValues: heroes.enumerated().map { (ObjectIdentifier($1), $0) })
     let all = heroes.map(\.hero)
     for (hero, keyed) in zip(all, heroes) { hero.target = keyed.target.flatMap { places[ObjectIdentifier($0)] }.map { all[$0] } }

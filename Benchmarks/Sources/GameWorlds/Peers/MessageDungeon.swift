@@ -1,14 +1,13 @@
-public import Foundation
-public import GameWorlds
+import Foundation
 import SwiftProtobuf
 
 /// The dungeon as a message of swift-protobuf, made before the clock starts; what is decoded stays a message.
-public struct MessageDungeon: Sendable {
+struct MessageDungeon: Sendable {
   private let message: ProtoDungeon
 
   private init(message: ProtoDungeon) { self.message = message }
 
-  public init(_ dungeon: Dungeon) {
+  init(_ dungeon: Dungeon) {
     message = .with {
       $0.level = Int64(dungeon.level)
       $0.name = dungeon.name
@@ -32,11 +31,11 @@ public struct MessageDungeon: Sendable {
     }
   }
 
-  public func encode() throws -> Data { try message.serializedBytes() }
+  func encode() throws -> Data { try message.serializedBytes() }
 
-  public static func decode(_ data: Data) throws -> MessageDungeon { MessageDungeon(message: try ProtoDungeon(serializedBytes: data)) }
+  static func decode(_ data: Data) throws -> MessageDungeon { MessageDungeon(message: try ProtoDungeon(serializedBytes: data)) }
 
-  public var dungeon: Dungeon {
+  var dungeon: Dungeon {
     let all = message.heroes.map { hero in
       Hero(
         type: Int(hero.type), name: hero.name, position: SIMD2(hero.x, hero.y), health: Int(hero.health),

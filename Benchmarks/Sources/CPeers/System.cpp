@@ -1,6 +1,7 @@
 #include "CPeers.h"
 
 #include <cstdlib>
+#include <ctime>
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -19,4 +20,10 @@ void take_fresh_memory(bool fresh) {
 #else
   (void)fresh;
 #endif
+}
+
+uint64_t processor_nanoseconds(void) {
+  timespec time;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }

@@ -1,9 +1,8 @@
 import Foundation
-public import GameWorlds
 
 /// The kingdom for Foundation's encoders. Everything but the buildings is Codable as it is; those are classes with subclasses and
 /// references, so they get a mirror, made before the clock starts.
-public struct CodableKingdom: Codable, Sendable {
+struct CodableKingdom: Codable, Sendable {
   var name: String
   var founded: Date
   var treasury: [String: Int]
@@ -14,7 +13,7 @@ public struct CodableKingdom: Codable, Sendable {
   var quests: [Quest]
   var buildings: [CodableBuilding]
 
-  public init(_ kingdom: Kingdom) {
+  init(_ kingdom: Kingdom) {
     name = kingdom.name
     founded = kingdom.founded
     treasury = kingdom.treasury
@@ -26,7 +25,7 @@ public struct CodableKingdom: Codable, Sendable {
     buildings = zip(kingdom.buildings, kingdom.neighbors).map { CodableBuilding($0, neighbor: $1 < 0 ? nil : $1) }
   }
 
-  public var kingdom: Kingdom {
+  var kingdom: Kingdom {
     let all = buildings.map(\.building)
     for (building, mirror) in zip(all, buildings) { building.neighbor = mirror.neighbor.map { all[$0] } }
     return Kingdom(
