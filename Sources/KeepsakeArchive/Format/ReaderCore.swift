@@ -11,6 +11,8 @@
   let wires: [Int32]
   /// By number, as far as they are built. Never read and written at the same time: one call decodes, on one thread.
   @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
+  /// Those to which a value refers without owning them.
+  @exclusivity(unchecked) var unowned: [AnyObject] = []
   private var plans: [PlanKey: FieldPlan] = [:]
   private var lastPlan: (key: PlanKey, plan: FieldPlan)?
 

@@ -27,7 +27,7 @@ struct ObjectBuilder {
   func decode<V: Archivable>(_ type: V.Type) throws -> V {
     guard let base = file.bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
     var reader = ArchiveReader(core: core, base: base, isExact: isSame)
-    let runs = try file.runs.map { run in
+    var runs = try file.runs.map { run in
       let name = file.schema.types[run.type].name
       guard let type = classes[name] else {
         throw ArchiveError(
@@ -51,6 +51,10 @@ struct ObjectBuilder {
     try checkEnd(reader)
     for run in runs { try run.finish(core) }
     if !(V.self is AnyObject.Type) { try value.didDecode(context: core.context) }
+    if !core.unowned.isEmpty {
+      runs = []
+      try core.release()
+    }
     return value
   }
 

@@ -1,0 +1,26 @@
+extension ArchiveReader {
+  /// Called by generated code with each object that a value now refers to without owning it.
+  public func noteUnowned(_ object: AnyObject?) {
+    guard let object, core.unowned.last !== object else { return }
+    core.unowned.append(object)
+  }
+}
+
+extension ReaderCore {
+  /// Lets go of all objects and checks that those which are referred to without being owned live on. Otherwise the program would trap
+  /// where it first uses such a reference.
+  func release() throws {
+    let unowned = self.unowned.map { Held(object: $0, type: "\(type(of: $0))") }
+    self.unowned = []
+    objects = []
+    for held in unowned where held.object == nil {
+      throw ArchiveError(
+        .unbuildable, "An unowned reference leads to an object that nothing in the save owns", type: held.type)
+    }
+  }
+
+  private struct Held {
+    weak var object: AnyObject?
+    let type: String
+  }
+}
