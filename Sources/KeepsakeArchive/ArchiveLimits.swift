@@ -27,6 +27,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// How many types one within the other are compared with the program's; what lies deeper is read field by field. Real
   /// games have some dozens, an altered archive could have each of its types lead to the next.
   static let comparedLevels = 256
+  /// How many pairs of types are compared while one archive is read: a third of a second's work. What is compared beyond that is read field by field.
+  static let comparisons = 1 << 20
   /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
   @usableFromInline static let reservedElements = 1 << 16

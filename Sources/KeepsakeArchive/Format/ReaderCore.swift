@@ -13,6 +13,7 @@
   @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
   /// Those to which a value refers without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
+  private let compared = ComparedTypes()
   private var plans: [PlanKey: FieldPlan] = [:]
   private var lastPlan: (key: PlanKey, plan: FieldPlan)?
 
@@ -56,7 +57,7 @@
     guard let own = program.typeIndex(of: key.type) else {
       throw ArchiveError(.unsupported, "The type describes no fields", type: T.archiveName)
     }
-    let plan = try FieldPlan(file: file, index: Int(index), program: program, own: Int(own))
+    let plan = try FieldPlan(file: file, index: Int(index), program: program, own: Int(own), compared: compared)
     plans[key] = plan
     lastPlan = (key, plan)
     return plan

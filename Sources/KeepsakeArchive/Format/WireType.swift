@@ -87,4 +87,11 @@ struct TypeEntry {
   var cases: [CaseEntry] = []
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
+
+  /// How many of an object's fields stand in either section. A hand-written object ends with a byte in both.
+  var objectFieldCounts: (values: Int, references: Int) {
+    if kind.isKeyed { return (1, 1) }
+    let references = fields.count { $0.deferred }
+    return (fields.count - references, references)
+  }
 }
