@@ -41,7 +41,8 @@ struct TreeCheck {
     switch value {
     case .set(let values): return "{" + values.map(Self.text).sorted().joined(separator: ",") + "}"
     case .array(let values), .vector(let values): return "[" + values.map(Self.text).joined(separator: ",") + "]"
-    case .dictionary(let pairs): return "{" + pairs.map { Self.text($0.key) + "=" + Self.text($0.value) }.sorted().joined(separator: ",") + "}"
+    case .dictionary(let pairs):
+      return "{" + pairs.map { Self.text($0.key) + "=" + Self.text($0.value) }.sorted().joined(separator: ",") + "}"
     case .structure(_, let fields): return "(" + text(fields) + ")"
     case .enumeration(_, let name, let fields): return "." + name + "(" + text(fields) + ")"
     case .url: return "url"
