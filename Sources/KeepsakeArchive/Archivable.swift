@@ -120,7 +120,7 @@ extension Archivable {
   @inlinable public static var archiveIsKeyed: Bool { true }
   @inlinable public static var archiveBlockCode: UInt8 { 0 }
 
-  @inlinable public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
     if archiveIsKeyed {
       try writer.writeKeyed(value)
     } else {
@@ -128,18 +128,18 @@ extension Archivable {
     }
   }
 
-  @inlinable public static func archiveRead(from reader: inout ArchiveReader) throws -> Self {
+  @inlinable @inline(__always) public static func archiveRead(from reader: inout ArchiveReader) throws -> Self {
     if archiveIsKeyed { return try reader.readKeyed(Self.self) }
     return try Self(from: &reader)
   }
 
-  @inlinable public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
     guard let value else { return writer.putByte(0) }
     writer.putByte(1)
     try archiveWrite(value, to: &writer)
   }
 
-  @inlinable public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
+  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
     if !reader.isExact { return try reader.readMappedOptional(Self.self) }
     guard try reader.takeFlag() else { return nil }
     return try archiveRead(from: &reader)
@@ -147,20 +147,20 @@ extension Archivable {
 }
 
 extension Archivable where Self: AnyObject {
-  @inlinable public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
     try writer.writeReference(value)
   }
 
-  @inlinable public static func archiveRead(from reader: inout ArchiveReader) throws -> Self {
+  @inlinable @inline(__always) public static func archiveRead(from reader: inout ArchiveReader) throws -> Self {
     try reader.readReference(Self.self)
   }
 
-  @inlinable public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
     guard let value else { return writer.putVarint(0) }
     try writer.writeReference(value)
   }
 
-  @inlinable public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
+  @inlinable @inline(__always) public static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self? {
     try reader.readOptionalReference(Self.self)
   }
 }

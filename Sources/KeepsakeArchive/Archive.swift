@@ -48,7 +48,7 @@ public enum Archive {
   ) throws -> V {
     let compiled = try CompiledSchema.of(V.self)
     return try data.withUnsafeBytes { bytes in
-      let file = try ArchiveFile(bytes, limits: limits)
+      let file = try ArchiveFile(bytes, limits: limits, compiled: compiled)
       return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits).decode(type)
     }
   }

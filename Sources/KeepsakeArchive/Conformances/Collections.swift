@@ -35,7 +35,9 @@ extension Array: Archivable where Element: Archivable {
       return
     }
     try writer.descend()
-    for element in self { try Element.archiveWrite(element, to: &writer) }
+    try withUnsafeBufferPointer { elements in
+      for element in elements { try Element.archiveWrite(element, to: &writer) }
+    }
     writer.ascend()
   }
 
@@ -51,13 +53,16 @@ extension Array: Archivable where Element: Archivable {
       }
       return
     }
-    self.init()
-    reserveCapacity(Swift.min(count, ArchiveLimits.reservedElements))
     try reader.descend()
+    // Over a contiguous array, whose methods the compiler specialises where those of an array call into the standard library.
+    // Memory is taken at once only for as many as a small archive may ask for.
+    var elements = ContiguousArray<Element>()
+    if count > 0 { elements.reserveCapacity(Swift.min(count, ArchiveLimits.reservedElements)) }
     for _ in 0..<count {
       reader.current = element
-      append(try Element.archiveRead(from: &reader))
+      elements.append(try Element.archiveRead(from: &reader))
     }
+    self.init(elements)
     reader.ascend()
   }
 }
@@ -125,6 +130,6 @@ extension ArchiveReader {
   mutating func enterDictionary() throws -> (Int32, Int32) {
     if isExact { return (0, 0) }
     let key = try enterMappedList(.dictionary)
-    return (key, core.file.nodes[Int(current)].second)
+    return (key, core.nodes[Int(current)].second)
   }
 }

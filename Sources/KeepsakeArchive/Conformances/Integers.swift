@@ -10,7 +10,7 @@ extension ArchivableInteger {
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable public static var archiveBlockCode: UInt8 { archiveCode }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
     if Self.bitWidth == 8 {
       writer.putByte(UInt8(truncatingIfNeeded: self))
     } else if Self.isSigned {
@@ -21,7 +21,7 @@ extension ArchivableInteger {
     }
   }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws {
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact {
       self = try reader.readMappedInteger(Self.self)
     } else if Self.bitWidth == 8 {
@@ -66,7 +66,7 @@ extension ArchiveReader {
 
   @usableFromInline mutating func readMappedInteger<T: ArchivableInteger>(_ type: T.Type) throws -> T {
     try unwrapPresentOptional("\(T.self)")
-    let code = core.file.nodes[Int(current)].code
+    let code = core.nodes[Int(current)].code
     guard code.isInteger else { throw mismatch("\(T.self)") }
     let (negative, positive) = try takeInteger(code)
     guard let value = negative < 0 ? T(exactly: negative) : T(exactly: positive) else {

@@ -3,9 +3,9 @@ extension Bool: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.bool) }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writer.putByte(self ? 1 : 0) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putByte(self ? 1 : 0) }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws {
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact { try reader.expect(.bool) }
     self = try reader.takeFlag()
   }
@@ -16,9 +16,9 @@ extension Float: Archivable {
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable public static var archiveBlockCode: UInt8 { WireCode.float.rawValue }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws {
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     self = reader.isExact ? Float(bitPattern: try reader.takeFixed(UInt32.self)) : Float(try reader.readMappedNumber(narrow: true))
   }
 }
@@ -28,9 +28,9 @@ extension Double: Archivable {
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable public static var archiveBlockCode: UInt8 { WireCode.double.rawValue }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
 
-  @inlinable public init(from reader: inout ArchiveReader) throws {
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
     self = reader.isExact ? Double(bitPattern: try reader.takeFixed(UInt64.self)) : try reader.readMappedNumber(narrow: false)
   }
 }
@@ -39,13 +39,13 @@ extension ArchiveReader {
   /// Checks that exactly this kind of value was saved.
   @usableFromInline mutating func expect(_ code: WireCode) throws {
     try unwrapPresentOptional("\(code)")
-    guard core.file.nodes[Int(current)].code == code else { throw mismatch("\(code)") }
+    guard core.nodes[Int(current)].code == code else { throw mismatch("\(code)") }
   }
 
   /// A saved number as a Double; integers must fit exactly.
   @usableFromInline mutating func readMappedNumber(narrow: Bool) throws -> Double {
     try unwrapPresentOptional("number")
-    let code = core.file.nodes[Int(current)].code
+    let code = core.nodes[Int(current)].code
     switch code {
     case .float: return Double(Float(bitPattern: try takeFixed(UInt32.self)))
     case .double:
@@ -64,7 +64,7 @@ extension ArchiveReader {
   }
 
   /// A finite Double that a Float can't hold is an error; a loss of digits is not.
-  @usableFromInline func narrow(_ value: Double) throws -> Float {
+  @usableFromInline mutating func narrow(_ value: Double) throws -> Float {
     let result = Float(value)
     guard result.isFinite || !value.isFinite else {
       throw ArchiveError(.mismatch, "The saved number \(value) doesn't fit into Float", offset: offset)

@@ -45,11 +45,11 @@ extension SIMD where Scalar: ArchivableScalar {
     schema.vector(WireCode(rawValue: Scalar.archiveScalarCode) ?? .double, count: scalarCount)
   }
 
-  @inlinable func writeScalars(to writer: inout ArchiveWriter) {
+  @inlinable @inline(__always) func writeScalars(to writer: inout ArchiveWriter) {
     for index in 0..<Self.scalarCount { writer.putFixed(self[index].archiveBits) }
   }
 
-  @inlinable static func readScalars(from reader: inout ArchiveReader) throws -> Self {
+  @inlinable @inline(__always) static func readScalars(from reader: inout ArchiveReader) throws -> Self {
     if !reader.isExact { return try reader.readMappedVector(Self.self) }
     var value = Self()
     for index in 0..<scalarCount {
@@ -62,29 +62,29 @@ extension SIMD where Scalar: ArchivableScalar {
 extension SIMD2: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension SIMD3: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension SIMD4: Archivable where Scalar: ArchivableScalar {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { vectorType(in: schema) }
   @inlinable public static var archiveIsKeyed: Bool { false }
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
-  @inlinable public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writeScalars(to: &writer) }
+  @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws { self = try Self.readScalars(from: &reader) }
 }
 
 extension ArchiveReader {
   /// Vectors must have the same length; Float and Double may stand for each other.
   @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V where V.Scalar: ArchivableScalar {
     try unwrapPresentOptional("vector")
-    let wire = core.file.nodes[Int(current)]
+    let wire = core.nodes[Int(current)]
     guard wire.code == .vector, Int(wire.second) == V.scalarCount, let saved = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))
     else { throw mismatch("\(V.self)") }
     var value = V()

@@ -1,15 +1,17 @@
 /// The parts of an archive, checked: checksum, sections, schema, and which objects there are.
 struct ArchiveFile {
+  /// Objects of one class, in the order in which they are built.
   struct Run {
     let type: Int
-    let ids: [Int32]
+    let ids: ObjectNumbers
   }
 
   let bytes: UnsafeRawBufferPointer
   let version: UInt16
   let schema: ArchiveSchema
   let staticCount: Int
-  let staticBytes: Range<Int>
+  /// The types that the root leads to are declared as in the program, so that no field needs to be looked up.
+  let isSame: Bool
   let root: Int32
   let names: [String]
   let wires: [Int32]
@@ -19,7 +21,8 @@ struct ArchiveFile {
   let objectCount: Int
   let runs: [Run]
 
-  init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws {
+  /// - Parameter compiled: The program's types, if they are there; their description is not parsed where it is the archive's.
+  init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits, compiled: CompiledSchema? = nil) throws {
     self.bytes = bytes
     guard !bytes.isEmpty else { throw ArchiveError(.missing, "There are no bytes to read") }
     guard bytes.count <= limits.archiveBytes else {
@@ -49,24 +52,37 @@ struct ArchiveFile {
       throw ArchiveError(.damaged, "The archive's footer is out of place", offset: bodyEnd)
     }
     var input = ByteCursor(bytes: bytes, offset: footer, end: bodyEnd)
-    var parser = SchemaParser(limits: limits)
-    staticCount = try input.count(limit: limits.types, "types")
-    let length = try input.count(limit: limits.archiveBytes, "bytes of schema")
-    staticBytes = input.offset..<input.offset + length
-    try parser.parseTypes(staticCount, from: &input)
-    guard input.offset == staticBytes.upperBound else { throw input.damaged("The schema's length is wrong") }
-    let dynamicCount = try input.count(limit: limits.types, "types")
-    try parser.parseTypes(dynamicCount, from: &input)
-    root = try parser.expression(from: &input, depth: 0)
-    var names: [String] = []
-    for _ in 0..<(try input.count(limit: limits.fields, "keys")) { names.append(try input.string(limit: limits.stringBytes)) }
-    self.names = names
-    var wires: [Int32] = []
-    for _ in 0..<(try input.count(limit: limits.fields, "types under keys")) {
-      wires.append(try parser.expression(from: &input, depth: 0))
+    if let compiled, compiled.isHead(of: UnsafeRawBufferPointer(rebasing: bytes[footer..<bodyEnd])) {
+      input.offset += compiled.footerHead.count
+      schema = compiled.schema
+      root = compiled.root
+      staticCount = compiled.typeCount
+      names = []
+      wires = []
+      isSame = true
+    } else {
+      var parser = SchemaParser(limits: limits)
+      staticCount = try input.count(limit: limits.types, "types")
+      let length = try input.count(limit: limits.archiveBytes, "bytes of schema")
+      let staticBytes = input.offset..<input.offset + length
+      try parser.parseTypes(staticCount, from: &input)
+      guard input.offset == staticBytes.upperBound else { throw input.damaged("The schema's length is wrong") }
+      let dynamicCount = try input.count(limit: limits.types, "types")
+      try parser.parseTypes(dynamicCount, from: &input)
+      let rootStart = input.offset
+      root = try parser.expression(from: &input, depth: 0)
+      let rootEnd = input.offset
+      isSame = compiled?.isSame(types: bytes[staticBytes], root: bytes[rootStart..<rootEnd]) ?? false
+      var names: [String] = []
+      for _ in 0..<(try input.count(limit: limits.fields, "keys")) { names.append(try input.string(limit: limits.stringBytes)) }
+      self.names = names
+      var wires: [Int32] = []
+      for _ in 0..<(try input.count(limit: limits.fields, "types under keys")) {
+        wires.append(try parser.expression(from: &input, depth: 0))
+      }
+      self.wires = wires
+      schema = try parser.finish(input)
     }
-    self.wires = wires
-    schema = try parser.finish(input)
     var position = ArchiveLayout.headerBytes
     func section() throws -> Range<Int> {
       guard let length = Int(exactly: try input.varint()), length <= footer - position else {
@@ -99,6 +115,7 @@ struct ArchiveFile {
   ) throws -> [Run] {
     let count = try input.count(limit: objects, "runs of objects")
     var runs: [Run] = []
+    runs.reserveCapacity(count)
     var seen = [Bool](repeating: false, count: objects)
     var total = 0
     var fieldCounts: [Int: (values: Int, references: Int)] = [:]
@@ -122,19 +139,46 @@ struct ArchiveFile {
       referencesLeft -= length * fields.references
       let mode = try input.byte()
       guard mode <= 1 else { throw input.damaged("A run of objects has an unknown form") }
-      var ids: [Int32] = []
-      ids.reserveCapacity(length)
+      var list: [Int32] = []
+      if mode == 1 {
+        guard length <= input.end - input.offset else { throw input.damaged("A run has more objects than the archive") }
+        list.reserveCapacity(length)
+      }
       var last: Int64 = 0
       for index in 0..<length {
         let step = index > 0 && mode == 0 ? 1 : try input.signed()
         let (id, overflow) = last.addingReportingOverflow(step)
         guard !overflow, id >= 0, id < Int64(objects), !seen[Int(id)] else { throw input.damaged("An object's number is wrong") }
         seen[Int(id)] = true
-        ids.append(Int32(truncatingIfNeeded: id))
+        if mode == 1 { list.append(Int32(truncatingIfNeeded: id)) }
         last = id
       }
-      runs.append(Run(type: type, ids: ids))
+      let first = Int32(truncatingIfNeeded: last) - Int32(truncatingIfNeeded: length - 1)
+      runs.append(Run(type: type, ids: mode == 0 ? ObjectNumbers(from: first, count: length) : ObjectNumbers(list)))
     }
     return runs
   }
+}
+
+/// The numbers of a run's objects: usually one after the other.
+struct ObjectNumbers: RandomAccessCollection {
+  private let first: Int32
+  private let list: [Int32]
+  let count: Int
+
+  init(from first: Int32, count: Int) {
+    self.first = first
+    self.count = count
+    list = []
+  }
+
+  init(_ list: [Int32]) {
+    first = 0
+    count = list.count
+    self.list = list
+  }
+
+  var startIndex: Int { 0 }
+  var endIndex: Int { count }
+  subscript(index: Int) -> Int32 { list.isEmpty ? first &+ Int32(truncatingIfNeeded: index) : list[index] }
 }

@@ -1,39 +1,72 @@
-/// Where a generated initialiser stands among the saved fields of its value.
+/// Where a generated initialiser stands among the saved fields of its value. Plain memory, and little of it: it is made for every value.
 public struct ArchiveFields {
   /// The value was written by the same declaration.
   public let isExact: Bool
-  /// The program's case, for an enum.
-  public internal(set) var caseIndex = 0
-  let plan: FieldPlan?
+  /// Something has to be done at the end.
+  @usableFromInline let isMapped: Bool
+  /// Of an object: it stands in the references section.
+  @usableFromInline var isInReferences = false
+  @usableFromInline var programCase: Int32 = 0
   /// The archive's next field, where fields come in order.
-  var next = 0
+  @usableFromInline var next: Int32 = 0
   /// Of the class that is reading, its first field among those of the object.
-  var base = 0
-  /// `isExact` of the reader is to be switched off again at the end.
-  let restoresMapping: Bool
-  /// Positions of the archive's fields, where they don't come in order or carry keys.
-  var positions: [Position]?
-  var end: UnsafeRawPointer?
-  var isInReferences = false
+  @usableFromInline var base: Int32 = 0
+  @usableFromInline let stepCount: Int32
+  /// Where the program's fields stand among the reader's `located`, if they don't come in order or carry keys.
+  @usableFromInline var located: Int32 = -1
+  /// How the fields map; the reader's core keeps it alive.
+  @usableFromInline let plan: Unmanaged<FieldPlan>?
+  /// What becomes of the program's fields; nil where they don't come in order.
+  @usableFromInline let steps: UnsafePointer<FieldPlan.Step>?
+  @usableFromInline var end: UnsafeRawPointer?
 
-  struct Position {
+  /// The program's case, for an enum.
+  @inlinable public var caseIndex: Int { Int(programCase) }
+
+  struct Position: BitwiseCopyable {
     var node: Int32
     var start: UnsafeRawPointer
     var end: UnsafeRawPointer
   }
 
-  @usableFromInline init(exact caseIndex: Int) {
+  @inlinable init(exact caseIndex: Int) {
     isExact = true
-    self.caseIndex = caseIndex
+    isMapped = false
+    programCase = Int32(truncatingIfNeeded: caseIndex)
     plan = nil
-    restoresMapping = false
+    steps = nil
+    stepCount = 0
+  }
+
+  /// The archive's next value is this field's, and of the program's own type: nothing has to be looked up.
+  @inlinable @inline(__always) func isNext(_ index: Int) -> Bool {
+    let place = Int(base) &+ index
+    guard let steps, place < Int(stepCount) else { return false }
+    let step = steps + place
+    return step.pointee.isPlain && step.pointee.source == next && !isInReferences
+  }
+
+  /// The archive has no such field, as can be seen without looking further.
+  @inlinable @inline(__always) func isAbsent(_ index: Int) -> Bool {
+    let place = Int(base) &+ index
+    guard let steps, place < Int(stepCount) else { return false }
+    return (steps + place).pointee.source < 0
   }
 
   init(plan: FieldPlan, isExact: Bool) {
-    self.plan = plan
+    self.plan = Unmanaged.passUnretained(plan)
+    steps = plan.isOrdered && !plan.isKeyed && plan.stepMemory.count > 0 ? UnsafePointer(plan.stepMemory.baseAddress) : nil
+    stepCount = Int32(truncatingIfNeeded: plan.stepMemory.count)
     self.isExact = isExact
-    restoresMapping = isExact
+    isMapped = true
   }
+}
+
+/// What the reader goes back to once a field is read.
+@usableFromInline struct ArchiveFieldReturn: BitwiseCopyable {
+  let current: Int32
+  let next: Int32
+  let end: UnsafeRawPointer
 }
 
 extension ArchiveReader {
@@ -48,8 +81,11 @@ extension ArchiveReader {
       passedFields = nil
       return fields
     }
+    // The elements of an array come here one after the other.
+    if current == lastNode, ObjectIdentifier(type) == lastType, let lastFields { return lastFields }
+    let start = current
     try unwrapPresentOptional(T.archiveName)
-    let node = core.file.nodes[Int(current)]
+    let node = core.nodes[Int(current)]
     guard node.code == .named else { throw mismatch(T.archiveName) }
     let plan = try core.plan(type, node.first)
     if plan.isSame {
@@ -58,61 +94,75 @@ extension ArchiveReader {
     }
     // Of a struct, all fields stand together, in whatever section it is.
     var fields = ArchiveFields(plan: plan, isExact: false)
-    try locate(&fields)
+    try locate(&fields, plan)
+    if start == current, fields.located < 0, !plan.isEmptyStruct {
+      lastNode = start
+      lastType = ObjectIdentifier(type)
+      lastFields = fields
+    }
     return fields
   }
 
   /// Finds the positions of fields that can't be read one after the other.
-  private mutating func locate(_ fields: inout ArchiveFields) throws {
-    guard let plan = fields.plan else { return }
+  private mutating func locate(_ fields: inout ArchiveFields, _ plan: FieldPlan) throws {
     if plan.isKeyed {
       let entries = try scanKeyed()
-      fields.positions = plan.keys.map { key in
-        guard let entry = entries.first(where: { $0.key == key }) else { return .init(node: -1, start: base, end: base) }
-        return .init(node: entry.node, start: entry.start, end: entry.start + entry.length)
+      fields.located = Int32(truncatingIfNeeded: located.count)
+      for key in plan.keys {
+        let entry = entries.first { $0.key == key }
+        located.append(entry.map { .init(node: $0.node, start: $0.start, end: $0.start + $0.length) } ?? nowhere)
       }
       fields.end = cursor
     } else if !plan.isOrdered {
-      var found: [ArchiveFields.Position] = []
-      for field in plan.fields {
+      let start = located.count
+      fields.located = Int32(truncatingIfNeeded: start)
+      for _ in plan.steps { located.append(nowhere) }
+      for (index, field) in plan.fields.enumerated() {
         // What stands in the other section has no position in this one.
-        let isHere = field.deferred == fields.isInReferences
-        let start = cursor
-        if isHere { try skip(field.node) }
-        found.append(.init(node: isHere ? field.node : -1, start: start, end: cursor))
+        guard field.deferred == fields.isInReferences else { continue }
+        let begin = cursor
+        try skip(field.node)
+        if let place = plan.places[index] { located[start + Int(place)] = .init(node: field.node, start: begin, end: cursor) }
       }
-      fields.positions = plan.steps.map { $0.source < 0 ? .init(node: -1, start: base, end: base) : found[Int($0.source)] }
       fields.end = cursor
     }
     if plan.isEmptyStruct { _ = try takeByte() }
   }
 
+  private var nowhere: ArchiveFields.Position { .init(node: -1, start: base, end: base) }
+
   /// Called last by a generated initialiser: passes over fields that the program no longer has.
-  public mutating func leave(_ fields: inout ArchiveFields) throws {
+  @inlinable @inline(__always) public mutating func leave(_ fields: inout ArchiveFields) throws {
+    if fields.isMapped { try leaveMapped(&fields) }
+  }
+
+  @usableFromInline mutating func leaveMapped(_ fields: inout ArchiveFields) throws {
     if fields.isExact {
-      if fields.restoresMapping { isExact = false }
+      isExact = false
       return
     }
-    guard let plan = fields.plan else { return }
     if let end = fields.end {
+      located.removeLast(located.count - Int(fields.located))
       cursor = end
       return
     }
-    try advance(&fields, plan, to: plan.fields.count)
+    try fields.plan?._withUnsafeGuaranteedRef { try advance(&fields, $0, to: Int32(truncatingIfNeeded: $0.fields.count)) }
   }
 
   /// Called by each class of an object after its own fields.
-  public mutating func passFields(_ fields: inout ArchiveFields, _ ownFields: Int) {
-    if !fields.isExact {
-      fields.base += ownFields
-      passedFields = fields
-    }
+  @inlinable public mutating func passFields(_ fields: inout ArchiveFields, _ ownFields: Int) {
+    if !fields.isExact { passMapped(&fields, ownFields) }
     fieldBase += ownFields
+  }
+
+  @usableFromInline mutating func passMapped(_ fields: inout ArchiveFields, _ ownFields: Int) {
+    fields.base += Int32(truncatingIfNeeded: ownFields)
+    passedFields = fields
   }
 
   /// The same for a class that has nothing to read.
   public mutating func passFields(_ ownFields: Int) {
-    passedFields?.base += ownFields
+    passedFields?.base += Int32(truncatingIfNeeded: ownFields)
     fieldBase += ownFields
   }
 
@@ -120,7 +170,7 @@ extension ArchiveReader {
   mutating func openObject(_ plan: FieldPlan) throws {
     var fields = ArchiveFields(plan: plan, isExact: false)
     fields.isInReferences = isInReferences
-    try locate(&fields)
+    try locate(&fields, plan)
     passedFields = fields
   }
 
@@ -128,21 +178,32 @@ extension ArchiveReader {
   mutating func closeObject() throws {
     guard var fields = passedFields else { return }
     passedFields = nil
-    try leave(&fields)
+    try leaveMapped(&fields)
   }
 
-  private mutating func advance(_ fields: inout ArchiveFields, _ plan: FieldPlan, to target: Int) throws {
+  private mutating func advance(_ fields: inout ArchiveFields, _ plan: FieldPlan, to target: Int32) throws {
     while fields.next < target {
-      let field = plan.fields[fields.next]
-      if field.deferred == fields.isInReferences { try skip(field.node) }
+      let skipped = plan.skips[Int(fields.next)]
+      if skipped.deferred == fields.isInReferences {
+        switch core.nodes[Int(skipped.node)].code {
+        case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
+        case .double: _ = try takeBytes(8)
+        default: try skip(skipped.node)
+        }
+      }
       fields.next += 1
     }
   }
 
   /// Whether the archive has a value for the field that can be read as it stands; nothing may be read in between.
-  public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
-    guard let node = try seek(index, &fields) else { return false }
-    return try !isEmptyOptional(node, end: valueEnd(index, fields))
+  @inlinable public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
+    if fields.isNext(index) { return true }
+    return try !fields.isAbsent(index) && findField(index, &fields)
+  }
+
+  @usableFromInline mutating func findField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
+    guard let (node, end) = try seek(index, &fields) else { return false }
+    return try !isEmptyOptional(node, end: end)
   }
 
   /// As `hasField`, for a property that is optional itself: an empty one counts.
@@ -151,32 +212,57 @@ extension ArchiveReader {
   }
 
   /// Reads a field by its place in the declaration.
-  public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
+  @inlinable public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
-    guard let node = try seek(index, &fields) else {
+    let value: T
+    if fields.isNext(index) {
+      isExact = true
+      do {
+        value = try readField()
+      } catch {
+        throw located(error, index, fields)
+      }
+      isExact = false
+      fields.next &+= 1
+      return value
+    }
+    let outer = try openField(index, &fields)
+    do {
+      value = try T.archiveRead(from: &self)
+    } catch {
+      throw located(error, index, fields)
+    }
+    try closeField(outer, &fields)
+    return value
+  }
+
+  @usableFromInline mutating func openField(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFieldReturn {
+    guard let (node, valueEnd) = try seek(index, &fields) else {
       throw ArchiveError(
-        .missingField, "The archive has no value for a property without default value", type: fields.plan?.name,
+        .missingField, "The archive has no value for a property without default value", type: typeName(fields),
         field: key(index, fields), offset: offset)
     }
-    let place = fields.base + index
-    let isSame = fields.positions == nil && place < (fields.plan?.steps.count ?? 0) && fields.plan?.steps[place].isSame == true
-    let outer = (current, fields.next, end)
-    defer { end = outer.2 }
-    end = valueEnd(index, fields)
+    let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end)
+    end = valueEnd
     current = node
-    isExact = isSame
-    do {
-      let value = try T.archiveRead(from: &self)
-      if fields.positions != nil { try checkValueEnd() }
-      isExact = false
-      current = outer.0
-      fields.next = outer.1 + 1
-      return value
-    } catch var error as ArchiveError {
-      if error.type == nil { error.type = fields.plan?.name }
-      if error.field == nil { error.field = key(index, fields) }
-      throw error
-    }
+    let place = Int(fields.base) + index
+    isExact = fields.located < 0 && fields.plan?._withUnsafeGuaranteedRef { $0.steps[place].isSame } == true
+    return outer
+  }
+
+  @usableFromInline mutating func closeField(_ outer: ArchiveFieldReturn, _ fields: inout ArchiveFields) throws {
+    if fields.located >= 0 { try checkValueEnd() }
+    isExact = false
+    end = outer.end
+    current = outer.current
+    fields.next = outer.next + 1
+  }
+
+  @usableFromInline mutating func located(_ error: any Error, _ index: Int, _ fields: ArchiveFields) -> any Error {
+    guard var error = error as? ArchiveError else { return error }
+    if error.type == nil { error.type = typeName(fields) }
+    if error.field == nil { error.field = key(index, fields) }
+    return error
   }
 
   /// Reads a field, or gives a default where the archive has none.
@@ -196,56 +282,54 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
+  private func typeName(_ fields: ArchiveFields) -> String? { fields.plan?._withUnsafeGuaranteedRef { $0.name } }
+
   private func key(_ index: Int, _ fields: ArchiveFields) -> String? {
-    let place = fields.base + index
-    guard let keys = fields.plan?.keys, place < keys.count else { return nil }
-    return keys[place]
+    let place = Int(fields.base) + index
+    return fields.plan?._withUnsafeGuaranteedRef { place < $0.keys.count ? $0.keys[place] : nil }
   }
 
-  /// Where a field's bytes end, as far as that is known before it is read.
-  private func valueEnd(_ index: Int, _ fields: ArchiveFields) -> UnsafeRawPointer {
-    let place = fields.base + index
-    guard let positions = fields.positions, place < positions.count else { return end }
-    return positions[place].end
-  }
-
-  /// Moves to a field and gives its saved type; nil if the archive doesn't have it here.
-  private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> Int32? {
-    guard let plan = fields.plan else { return nil }
-    let place = fields.base + index
-    if let positions = fields.positions {
-      guard place < positions.count, positions[place].node >= 0 else { return nil }
-      cursor = positions[place].start
-      return positions[place].node
+  /// Moves to a field and gives its saved type and where it ends, as far as that is known; nil if the archive doesn't have it here.
+  private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> (node: Int32, end: UnsafeRawPointer)? {
+    let place = Int(fields.base) + index
+    if fields.located >= 0 {
+      let position = Int(fields.located) + place
+      guard position < located.count, located[position].node >= 0 else { return nil }
+      cursor = located[position].start
+      return (located[position].node, located[position].end)
     }
-    guard place < plan.steps.count else { return nil }
-    let source = Int(plan.steps[place].source)
-    guard source >= 0, plan.fields[source].deferred == fields.isInReferences else { return nil }
-    try advance(&fields, plan, to: source)
-    return plan.fields[source].node
+    return try fields.plan?._withUnsafeGuaranteedRef { plan -> (node: Int32, end: UnsafeRawPointer)? in
+      guard place < plan.steps.count else { return nil }
+      let step = plan.steps[place]
+      guard step.source >= 0, step.deferred == fields.isInReferences else { return nil }
+      if fields.next < step.source { try advance(&fields, plan, to: step.source) }
+      return (step.node, end)
+    } ?? nil
   }
 
   /// An optional that is empty counts as missing for a property that has a default value.
-  private func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
-    guard core.file.nodes[Int(node)].code == .optional else { return false }
+  private mutating func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
+    guard core.nodes[Int(node)].code == .optional else { return false }
     guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
     let first = cursor.load(as: UInt8.self)
     // A reference's number 0 is the varint 1.
-    return core.file.isObject(core.file.nodes[Int(node)].first) ? first == 1 : first == 0
+    return core.file.isObject(core.nodes[Int(node)].first) ? first == 1 : first == 0
   }
 
   // MARK: Enums
 
   /// Called first by a generated enum initialiser.
-  public mutating func enterCase<T: Archivable>(_ type: T.Type) throws -> ArchiveFields {
+  @inlinable public mutating func enterCase<T: Archivable>(_ type: T.Type) throws -> ArchiveFields {
     try descend()
-    if isExact {
-      let index = try takeVarint()
-      guard index <= UInt64(Int32.max) else { throw damaged("An enum case is out of range") }
-      return ArchiveFields(exact: Int(index))
-    }
+    if !isExact { return try enterMappedCase(type) }
+    let index = try takeVarint()
+    guard index <= UInt64(Int32.max) else { throw damaged("An enum case is out of range") }
+    return ArchiveFields(exact: Int(index))
+  }
+
+  @usableFromInline mutating func enterMappedCase<T: Archivable>(_ type: T.Type) throws -> ArchiveFields {
     try unwrapPresentOptional(T.archiveName)
-    let node = core.file.nodes[Int(current)]
+    let node = core.nodes[Int(current)]
     guard node.code == .named else { throw mismatch(T.archiveName) }
     let plan = try core.plan(type, node.first)
     guard !plan.isKeyed else { throw mismatch(T.archiveName) }
@@ -257,27 +341,31 @@ extension ArchiveReader {
         type: plan.name, offset: offset)
     }
     var fields = ArchiveFields(plan: casePlan, isExact: casePlan.isSame)
-    if casePlan.isSame { isExact = true } else { try locate(&fields) }
-    fields.caseIndex = target
+    if casePlan.isSame { isExact = true } else { try locate(&fields, casePlan) }
+    fields.programCase = Int32(truncatingIfNeeded: target)
     return fields
   }
 
   /// Called last by a generated enum initialiser.
-  public mutating func leaveCase(_ fields: inout ArchiveFields) throws {
+  @inlinable public mutating func leaveCase(_ fields: inout ArchiveFields) throws {
     ascend()
     try leave(&fields)
   }
 
   /// The error for a case number that no declaration has.
-  public func invalidCase() -> ArchiveError { damaged("An enum case is out of range") }
+  public mutating func invalidCase() -> ArchiveError { damaged("An enum case is out of range") }
 
   // MARK: Optionals and lists
 
   /// Saved as an optional, read as what is inside: fits if there is something inside.
-  mutating func unwrapPresentOptional(_ wanted: String) throws {
+  @inline(__always) mutating func unwrapPresentOptional(_ wanted: @autoclosure () -> String) throws {
+    if core.nodes[Int(current)].code == .optional { try unwrapOptionals(wanted()) }
+  }
+
+  private mutating func unwrapOptionals(_ wanted: String) throws {
     var depth = 0
-    while core.file.nodes[Int(current)].code == .optional, depth < ArchiveLimits.typeDepth {
-      let inner = core.file.nodes[Int(current)].first
+    while core.nodes[Int(current)].code == .optional, depth < ArchiveLimits.typeDepth {
+      let inner = core.nodes[Int(current)].first
       guard !core.file.isObject(inner) else { throw mismatch(wanted) }
       guard try takeFlag() else {
         throw ArchiveError(.missingField, "The archive has an empty optional where a \(wanted) is needed", offset: offset)
@@ -288,7 +376,7 @@ extension ArchiveReader {
   }
 
   @usableFromInline mutating func readMappedOptional<T: Archivable>(_ type: T.Type) throws -> T? {
-    let node = core.file.nodes[Int(current)]
+    let node = core.nodes[Int(current)]
     if node.code == .optional && !core.file.isObject(node.first) {
       guard try takeFlag() else { return nil }
       let outer = current
@@ -306,7 +394,7 @@ extension ArchiveReader {
 
   @usableFromInline mutating func enterMappedList(_ code: WireCode) throws -> Int32 {
     try unwrapPresentOptional("\(code)")
-    let node = core.file.nodes[Int(current)]
+    let node = core.nodes[Int(current)]
     guard node.code == code else { throw mismatch("\(code)") }
     return node.first
   }

@@ -61,7 +61,7 @@ extension ArchiveReader {
   }
 
   /// Checks that a value took all of its bytes, `end` being set to where they end.
-  func checkValueEnd() throws {
+  mutating func checkValueEnd() throws {
     guard cursor == end else { throw damaged("A value has another length than the archive says") }
   }
 
@@ -76,7 +76,7 @@ extension ArchiveReader {
       keyed = KeyedFields(entries: try scanKeyed(), version: T.archiveVersion)
     } else {
       try unwrapPresentOptional(T.archiveName)
-      let node = core.file.nodes[Int(current)]
+      let node = core.nodes[Int(current)]
       guard node.code == .named else { throw mismatch(T.archiveName) }
       let plan = try core.plan(type, node.first)
       keyed = KeyedFields(entries: plan.isKeyed ? try scanKeyed() : try scanFields(plan), version: plan.savedVersion)

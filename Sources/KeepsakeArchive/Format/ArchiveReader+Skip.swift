@@ -6,7 +6,7 @@ extension ArchiveReader {
     guard skipDepth <= depthLimit * ArchiveLimits.describedLevels else {
       throw ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep", offset: offset)
     }
-    let wire = core.file.nodes[Int(node)]
+    let wire = core.nodes[Int(node)]
     switch wire.code {
     case .bool, .int8, .uint8: _ = try takeByte()
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
@@ -21,7 +21,7 @@ extension ArchiveReader {
       if core.file.isObject(wire.first) { _ = try takeVarint() } else if try takeFlag() { try skip(wire.first) }
     case .array, .set:
       let count = try takeCount()
-      if wire.code == .array, let width = try takeBlockWidth(core.file.nodes[Int(wire.first)].code, count) {
+      if wire.code == .array, let width = try takeBlockWidth(core.nodes[Int(wire.first)].code, count) {
         _ = try takeBytes(width * count)
         return
       }

@@ -14,12 +14,18 @@ public struct ArchiveReader: ~Copyable {
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
   /// Of the class that is being built: which of the program's fields stand in the references section.
-  var deferred: [Bool] = []
-  var fieldBase = 0
+  @usableFromInline var deferred = FieldMask([])
+  @usableFromInline var fieldBase = 0
   /// The fields that a subclass left for its superclass.
   var passedFields: ArchiveFields?
+  /// Positions of fields that don't come in the program's order: of the value that is being read, after those around it.
+  var located: ContiguousArray<ArchiveFields.Position> = []
   /// Reading the references section.
-  var isInReferences = false
+  @usableFromInline var isInReferences = false
+  /// What `enter` gave for the last changed struct whose fields come in order.
+  var lastNode: Int32 = -1
+  var lastType: ObjectIdentifier?
+  var lastFields: ArchiveFields?
   var keyed: KeyedFields?
   var skipDepth = 0
 
@@ -37,13 +43,14 @@ public struct ArchiveReader: ~Copyable {
 
   // MARK: Bytes
 
-  @usableFromInline var offset: Int { cursor - base }
+  @inlinable var offset: Int { cursor - base }
 
-  @usableFromInline func damaged(_ message: String) -> ArchiveError {
+  /// Mutating, as is all that is called while values are read: the reader would be copied for a call that can't change it.
+  @usableFromInline mutating func damaged(_ message: String) -> ArchiveError {
     ArchiveError(.damaged, message, offset: offset)
   }
 
-  @inlinable @inline(__always) func need(_ bytes: Int) throws {
+  @inlinable @inline(__always) mutating func need(_ bytes: Int) throws {
     if end - cursor < bytes { throw damaged("The archive ends in the middle of a value") }
   }
 
@@ -124,18 +131,23 @@ public struct ArchiveReader: ~Copyable {
   // MARK: For generated code
 
   /// Reads the next field; only where the archive was written by the same declaration.
+  ///
+  /// The comparisons are made at compile time, where T is known, and let the most frequent types be read in place: through the
+  /// protocol the compiler calls a witness of another module.
   @inlinable @inline(__always) public mutating func readField<T: Archivable>() throws -> T {
-    try T.archiveRead(from: &self)
+    if T.self == Int.self { return unsafeBitCast(try Int(from: &self), to: T.self) }
+    if T.self == Double.self { return unsafeBitCast(try Double(from: &self), to: T.self) }
+    if T.self == Float.self { return unsafeBitCast(try Float(from: &self), to: T.self) }
+    if T.self == Bool.self { return unsafeBitCast(try Bool(from: &self), to: T.self) }
+    if T.self == String.self { return unsafeBitCast(try String(from: &self), to: T.self) }
+    return try T.archiveRead(from: &self)
   }
 
   /// Skips the byte of an empty struct.
   public mutating func readEmpty() throws { if isExact { _ = try takeByte() } }
 
   /// Whether a class's field, counted among its own, stands in the references section.
-  public func isDeferred(_ field: Int) -> Bool {
-    let index = fieldBase + field
-    return index < deferred.count && deferred[index]
-  }
+  @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   // MARK: Objects
 
@@ -152,13 +164,13 @@ public struct ArchiveReader: ~Copyable {
   }
 
   /// Whatever the archive says, only an object of the wanted class is handed out.
-  @inlinable @inline(__always) func cast<T: AnyObject>(_ object: AnyObject, to type: T.Type) throws -> T {
+  @inlinable @inline(__always) mutating func cast<T: AnyObject>(_ object: AnyObject, to type: T.Type) throws -> T {
     if Swift.type(of: object) == type { return unsafeDowncast(object, to: type) }
     guard let typed = object as? T else { throw wrongClass(object, "\(type)") }
     return typed
   }
 
-  @usableFromInline func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
+  @usableFromInline mutating func wrongClass(_ object: AnyObject, _ wanted: String) -> ArchiveError {
     ArchiveError(.mismatch, "A reference leads to a \(Swift.type(of: object)) where a \(wanted) is expected", offset: offset)
   }
 
@@ -172,16 +184,16 @@ public struct ArchiveReader: ~Copyable {
         ? ArchiveError(.missingField, "A required reference is empty", offset: offset)
         : damaged("A reference leads to an object that isn't built yet")
     }
-    return object
+    return object?.takeUnretainedValue()
   }
 
   @usableFromInline mutating func checkReference(_ wanted: String) throws {
-    var node = core.file.nodes[Int(current)]
-    if node.code == .optional { node = core.file.nodes[Int(node.first)] }
+    var node = core.nodes[Int(current)]
+    if node.code == .optional { node = core.nodes[Int(node.first)] }
     guard node.code == .named, core.file.types[Int(node.first)].kind.isObject else { throw mismatch(wanted) }
   }
 
-  @usableFromInline func mismatch(_ wanted: String) -> ArchiveError {
+  @usableFromInline mutating func mismatch(_ wanted: String) -> ArchiveError {
     ArchiveError(.mismatch, "The archive has \(core.file.text(current)) where \(wanted) is expected", offset: offset)
   }
 }

@@ -9,7 +9,6 @@ public struct ArchiveWireType: Sendable {
 public final class ArchiveSchema {
   private(set) var nodes: [WireNode] = []
   private(set) var types: [TypeEntry] = []
-  private var firstTypeNode = 0
   private var typeIndexes: [ObjectIdentifier: Int32] = [:]
   private var typeNodes: [ObjectIdentifier: Int32] = [:]
   /// The first problem met while the program's types were described.
@@ -26,13 +25,10 @@ public final class ArchiveSchema {
 
   /// From an archive, already checked.
   init(nodes: [WireNode], types: [TypeEntry]) {
-    firstTypeNode = nodes.count
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
+    for index in types.indices { self.types[index].node = Int32(nodes.count + index) }
   }
-
-  /// Of a schema from an archive: the expression that is just this type.
-  func typeNode(_ index: Int) -> Int32 { Int32(firstTypeNode + index) }
 
   // MARK: Building
 
@@ -76,7 +72,7 @@ public final class ArchiveSchema {
     let isObject = T.self is AnyObject.Type
     types.append(
       TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, type: type))
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type))
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)

@@ -7,14 +7,15 @@ public struct ArchiveWriter: ~Copyable {
   @usableFromInline var base: UnsafeMutableRawPointer
   @usableFromInline var cursor: UnsafeMutableRawPointer
   @usableFromInline var limit: UnsafeMutableRawPointer
+  /// The references section while values are written, and the other way round; taken when it is first needed.
   private var otherBase: UnsafeMutableRawPointer
   private var otherCursor: UnsafeMutableRawPointer
   private var otherLimit: UnsafeMutableRawPointer
   @usableFromInline let core: WriterCore
   /// Of the class that is being written: which fields stand in the references section.
-  var deferred: [Bool] = []
+  @usableFromInline var deferred = FieldMask([])
   /// Where the fields of the class that is writing begin among those of the object.
-  var fieldBase = 0
+  @usableFromInline var fieldBase = 0
   @usableFromInline var depth = 0
   @usableFromInline let depthLimit: Int
   @usableFromInline let stringLimit: Int
@@ -31,14 +32,18 @@ public struct ArchiveWriter: ~Copyable {
     self.writer = writer
     depthLimit = core.limits.depth
     stringLimit = core.limits.stringBytes
-    let capacity = 1024
+    // What the last archive of this root took and an eighth: as saved games grow, growing stays rare.
+    let expected = core.compiled.expectedBytes
+    let capacity = max(Self.leastBytes, expected + expected / 8)
     base = Self.allocate(capacity)
     cursor = base + ArchiveLayout.headerBytes
     limit = base + capacity
-    otherBase = Self.allocate(64)
+    otherBase = Self.allocate(1)
     otherCursor = otherBase
-    otherLimit = otherBase + 64
+    otherLimit = otherBase
   }
+
+  private static let leastBytes = 512
 
   deinit {
     free(base)
@@ -61,7 +66,7 @@ public struct ArchiveWriter: ~Copyable {
 
   @usableFromInline @inline(never) mutating func grow(_ bytes: Int) {
     let used = offset
-    let capacity = max((limit - base) * 2, used + bytes)
+    let capacity = max((limit - base) * 2, used + bytes, Self.leastBytes)
     guard let memory = realloc(base, capacity) else { preconditionFailure("Out of memory") }
     base = memory
     cursor = memory + used
@@ -109,8 +114,10 @@ public struct ArchiveWriter: ~Copyable {
   /// The length and the bytes of a string or data value.
   @inlinable mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
     if bytes.count > stringLimit { throw tooLong(bytes.count) }
+    reserve(bytes.count + 9)
     putVarint(UInt64(bytes.count))
-    putBytes(bytes)
+    if let start = bytes.baseAddress { cursor.copyMemory(from: start, byteCount: bytes.count) }
+    cursor += bytes.count
   }
 
   @usableFromInline func tooLong(_ count: Int) -> ArchiveError {
@@ -181,13 +188,10 @@ public struct ArchiveWriter: ~Copyable {
   public mutating func writeEmpty() { putByte(0) }
 
   /// Whether a class's field, counted among its own, stands in the references section.
-  public func isDeferred(_ field: Int) -> Bool {
-    let index = fieldBase + field
-    return index < deferred.count && deferred[index]
-  }
+  @inlinable public func isDeferred(_ field: Int) -> Bool { deferred.contains(fieldBase + field) }
 
   /// Called by each class of an object after its own fields.
-  public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
+  @inlinable public mutating func passFields(_ ownFields: Int) { fieldBase += ownFields }
 
   // MARK: Objects
 
@@ -222,19 +226,23 @@ public struct ArchiveWriter: ~Copyable {
     fingerprints -= 1
     let isPlain = referencesInFingerprint == 0
     referencesInFingerprint += outer
-    let scratch = [UInt8](UnsafeRawBufferPointer(start: base + start, count: offset - start))
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: max(offset - start, 1), alignment: 1)
+    defer { scratch.deallocate() }
+    scratch.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: offset - start))
     cursor = base + start
-    let order = ranges.indices.sorted { a, b in
-      scratch[ranges[a]].lexicographicallyPrecedes(scratch[ranges[b]])
-    }
+    func bytes(_ index: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: scratch[ranges[index]]) }
+    let order = ranges.indices.sorted { Self.precedes(bytes($0), bytes($1)) }
     for index in order {
-      if isPlain || fingerprints > 0 {
-        scratch[ranges[index]].withUnsafeBytes { putBytes($0) }
-      } else {
-        try T.archiveWrite(values[index], to: &self)
-      }
+      if isPlain || fingerprints > 0 { putBytes(bytes(index)) } else { try T.archiveWrite(values[index], to: &self) }
       try after(&self, index)
     }
+  }
+
+  /// Byte by byte, unsigned, a prefix first.
+  private static func precedes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    guard let left = a.baseAddress, let right = b.baseAddress else { return a.count < b.count }
+    let order = memcmp(left, right, min(a.count, b.count))
+    return order == 0 ? a.count < b.count : order < 0
   }
 
   // MARK: Keys
@@ -302,14 +310,13 @@ public struct ArchiveWriter: ~Copyable {
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
-    // Growth by doubling left up to half of the memory unused, and the bytes may be kept for long.
-    if let exact = realloc(base, length) { base = exact }
-    cursor = base + length
+    core.compiled.noteSize(bytes: length, objects: core.objectCount)
+    // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
+    if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
-    // The small allocation is what `deinit` frees.
-    base = Self.allocate(1)
-    cursor = base
-    limit = base + 1
+    // What `deinit` frees instead.
+    base = otherBase
+    otherBase = Self.allocate(1)
     return data
   }
 

@@ -1,22 +1,44 @@
 import Foundation
+import Synchronization
 
 /// The description of everything that a root type leads to, made once per process and root type.
 ///
-/// Its bytes stand at the head of the schema of each archive with that root, so that "same schema" is one comparison.
-/// Safe to share: nothing in it changes after `init`. Its metatypes are only used by whoever encodes or decodes the
-/// same root type, under that type's own isolation.
+/// Its bytes stand at the head of the footer of each archive with that root, so that "same schema" is one comparison.
+/// Safe to share: nothing in it changes after `init` but two atomic numbers. Its metatypes are only used by whoever encodes or
+/// decodes the same root type, under that type's own isolation.
 final class CompiledSchema: @unchecked Sendable {
   let schema: ArchiveSchema
+  let typeCount: Int
   let root: Int32
   let bytes: [UInt8]
+  /// The footer up to the lengths of the sections, of an archive without types and keys that only hand-written values have.
+  let footerHead: [UInt8]
   let problem: ArchiveError?
+  /// What the last archive took. Taking as much at once saves growing, and what is freed and taken again in the same size is
+  /// memory that the process already has.
+  private let lastBytes = Atomic<Int>(0)
+  private let lastObjects = Atomic<Int>(0)
+
+  /// More is grown into. One large archive must not make all later ones of its type claim as much.
+  private static let mostExpectedBytes = 64 << 20
+  private static let mostExpectedObjects = 1 << 20
 
   private init<V: Archivable>(_ type: V.Type) {
     schema = ArchiveSchema()
     root = schema.node(of: type)
     schema.markDeferred()
     problem = schema.problem
+    typeCount = schema.types.count
     bytes = schema.encoded(from: 0)
+    var head: [UInt8] = []
+    Varint.append(UInt64(typeCount), to: &head)
+    Varint.append(UInt64(bytes.count), to: &head)
+    head += bytes
+    Varint.append(0, to: &head)
+    schema.appendExpression(root, to: &head)
+    Varint.append(0, to: &head)
+    Varint.append(0, to: &head)
+    footerHead = head
   }
 
   static func of<V: Archivable>(_ type: V.Type) throws -> CompiledSchema {
@@ -24,22 +46,73 @@ final class CompiledSchema: @unchecked Sendable {
     if let problem = compiled.problem { throw problem }
     return compiled
   }
+
+  /// Whether an archive's footer begins with exactly this description.
+  func isHead(of footer: UnsafeRawBufferPointer) -> Bool {
+    guard let base = footer.baseAddress, footer.count >= footerHead.count else { return false }
+    return footerHead.withUnsafeBytes { head in head.baseAddress.map { memcmp($0, base, head.count) == 0 } ?? true }
+  }
+
+  /// Whether an archive's types and root are these, whatever hand-written values add to them.
+  func isSame(types: Slice<UnsafeRawBufferPointer>, root saved: Slice<UnsafeRawBufferPointer>) -> Bool {
+    var expression: [UInt8] = []
+    schema.appendExpression(root, to: &expression)
+    return types.elementsEqual(bytes) && saved.elementsEqual(expression)
+  }
+
+  var expectedBytes: Int { lastBytes.load(ordering: .relaxed) }
+  var expectedObjects: Int { lastObjects.load(ordering: .relaxed) }
+
+  func noteSize(bytes: Int, objects: Int) {
+    lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed)
+    lastObjects.store(min(objects, Self.mostExpectedObjects), ordering: .relaxed)
+  }
 }
 
-/// The schemas made so far. All access to `schemas` is under `lock`, which is why it may be shared.
+/// The schemas made so far, found without a lock: a chain of nodes for each bucket, to which nodes are only added.
+///
+/// Nodes and schemas are never freed; a process has as many as it has root types. That is why it may be shared.
 private final class SchemaCache: @unchecked Sendable {
+  private struct Node {
+    let id: ObjectIdentifier
+    let schema: Unmanaged<CompiledSchema>
+    let next: UnsafeMutablePointer<Node>?
+  }
+
   static let shared = SchemaCache()
-  private let lock = NSLock()
-  private var schemas: [ObjectIdentifier: CompiledSchema] = [:]
+  private static let bucketCount = 256
+  private let buckets: UnsafeMutablePointer<Atomic<UnsafeMutablePointer<Node>?>>
+
+  private init() {
+    buckets = .allocate(capacity: Self.bucketCount)
+    for index in 0..<Self.bucketCount { (buckets + index).initialize(to: Atomic(nil)) }
+  }
 
   func schema(for id: ObjectIdentifier, make: () -> CompiledSchema) -> CompiledSchema {
-    if let known = lock.withLock({ schemas[id] }) { return known }
-    // Outside the lock: describing a type runs the game's code.
-    let new = make()
-    return lock.withLock {
-      if let known = schemas[id] { return known }
-      schemas[id] = new
-      return new
+    let bucket = buckets + (Int(bitPattern: id) >> 4) & (Self.bucketCount - 1)
+    var head = bucket.pointee.load(ordering: .acquiring)
+    if let known = Self.find(id, in: head) { return known }
+    let new = Unmanaged.passRetained(make())
+    while true {
+      let node = UnsafeMutablePointer<Node>.allocate(capacity: 1)
+      node.initialize(to: Node(id: id, schema: new, next: head))
+      let (done, current) = bucket.pointee.compareExchange(expected: head, desired: node, ordering: .acquiringAndReleasing)
+      if done { return new.takeUnretainedValue() }
+      node.deallocate()
+      head = current
+      if let known = Self.find(id, in: head) {
+        new.release()
+        return known
+      }
     }
+  }
+
+  private static func find(_ id: ObjectIdentifier, in head: UnsafeMutablePointer<Node>?) -> CompiledSchema? {
+    var node = head
+    while let current = node {
+      if current.pointee.id == id { return current.pointee.schema.takeUnretainedValue() }
+      node = current.pointee.next
+    }
+    return nil
   }
 }

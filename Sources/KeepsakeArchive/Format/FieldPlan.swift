@@ -1,11 +1,18 @@
 /// How one of the program's types reads one of the archive's types: made once for each pair.
 @usableFromInline final class FieldPlan {
   /// What becomes of a field of the program.
-  struct Step {
+  @usableFromInline struct Step: BitwiseCopyable {
     /// The archive's field, or -1 if it has none of that key.
-    var source: Int32
+    @usableFromInline var source: Int32
+    /// The archive's type of it.
+    var node: Int32
     /// Both declarations are the same all the way down.
     var isSame: Bool
+    /// The archive has it in the references section.
+    var deferred: Bool
+    /// It can be read where it stands by the program's own type: it is the same, in the values section, and no optional that
+    /// might give way to a default value.
+    @usableFromInline var isPlain: Bool
   }
 
   let name: String
@@ -18,7 +25,13 @@
   let isEmptyStruct: Bool
   let fields: [FieldEntry]
   let keys: [String]
+  /// The archive's fields without their keys: what it takes to pass over them.
+  let skips: [(node: Int32, deferred: Bool)]
   let steps: [Step]
+  /// The same in memory of its own, which a reader may look at without counting references.
+  let stepMemory: UnsafeMutableBufferPointer<Step>
+  /// By the archive's fields: which field of the program reads it.
+  let places: [Int32?]
   /// By the program's fields: stands in the references section.
   let deferred: [Bool]
   /// The archive's fields come in the program's order, so that no positions need to be looked up first.
@@ -67,10 +80,13 @@
     caseKeys = saved.cases.map(\.key)
     self.program = program
     fields = saved.fields
+    skips = saved.fields.map { ($0.node, $0.deferred) }
     keys = mine.fields.map(\.key)
     steps = Self.steps(saved: saved.fields, own: mine.fields, &comparison)
+    places = Self.places(steps, count: saved.fields.count)
     isOrdered = Self.ordered(steps)
-    deferred = steps.map { $0.source >= 0 && saved.fields[Int($0.source)].deferred }
+    stepMemory = Self.memory(steps)
+    deferred = steps.map(\.deferred)
     for (field, isDeferred) in zip(mine.fields, deferred) where isDeferred && !field.deferrable {
       throw ArchiveError(
         .mismatch, "This reference was saved from a variable and is set after all objects exist: it must stay an optional variable",
@@ -90,9 +106,12 @@
     cases = []
     caseKeys = []
     fields = saved
+    skips = saved.map { ($0.node, $0.deferred) }
     keys = own.map(\.key)
     steps = Self.steps(saved: saved, own: own, &comparison)
+    places = Self.places(steps, count: saved.count)
     isOrdered = Self.ordered(steps)
+    stepMemory = Self.memory(steps)
     isSame = saved.count == own.count && isOrdered && steps.allSatisfy(\.isSame)
     deferred = []
   }
@@ -101,9 +120,26 @@
     var sources: [String: Int32] = [:]
     for (index, field) in saved.enumerated() where sources[field.key] == nil { sources[field.key] = Int32(index) }
     return own.map { field in
-      guard let source = sources[field.key] else { return Step(source: -1, isSame: false) }
-      return Step(source: source, isSame: comparison.same(saved[Int(source)].node, field.node))
+      guard let source = sources[field.key] else { return Step(source: -1, node: -1, isSame: false, deferred: false, isPlain: false) }
+      let entry = saved[Int(source)]
+      let isSame = comparison.same(entry.node, field.node)
+      let isPlain = isSame && !entry.deferred && comparison.file.nodes[Int(entry.node)].code != .optional
+      return Step(source: source, node: entry.node, isSame: isSame, deferred: entry.deferred, isPlain: isPlain)
     }
+  }
+
+  private static func memory(_ steps: [Step]) -> UnsafeMutableBufferPointer<Step> {
+    let memory = UnsafeMutableBufferPointer<Step>.allocate(capacity: steps.count)
+    _ = memory.initialize(from: steps)
+    return memory
+  }
+
+  deinit { stepMemory.deallocate() }
+
+  private static func places(_ steps: [Step], count: Int) -> [Int32?] {
+    var places = [Int32?](repeating: nil, count: count)
+    for (place, step) in steps.enumerated() where step.source >= 0 { places[Int(step.source)] = Int32(truncatingIfNeeded: place) }
+    return places
   }
 
   private static func ordered(_ steps: [Step]) -> Bool {

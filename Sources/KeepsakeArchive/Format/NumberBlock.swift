@@ -85,7 +85,7 @@ extension ArchiveReader {
   /// Takes a block of numbers whose count has been read; `element` is their saved type, unless the reader is exact.
   @usableFromInline mutating func takeBlock(_ element: Int32, wanted: UInt8, count: Int) throws -> NumberBlock {
     guard let wanted = WireCode(rawValue: wanted) else { throw damaged("A block of numbers has no type") }
-    let saved = isExact ? wanted : core.file.nodes[Int(element)].code
+    let saved = isExact ? wanted : core.nodes[Int(element)].code
     guard saved.isInteger == wanted.isInteger, saved.scalarBytes > 0, saved != .bool,
       let width = try takeBlockWidth(saved, count)
     else { throw mismatch("[\(wanted)]") }

@@ -1,6 +1,8 @@
 /// What a reader keeps beside its position: the archive's schema, how it maps to the program's, and the objects.
 @usableFromInline final class ReaderCore {
   let file: ArchiveSchema
+  /// The archive's type expressions.
+  let nodes: [WireNode]
   private(set) var program: ArchiveSchema
   private let compiled: CompiledSchema
   let limits: ArchiveLimits
@@ -9,33 +11,54 @@
   /// Key names and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
-  /// By number, as far as they are built. Never read and written at the same time: one call decodes, on one thread.
-  @exclusivity(unchecked) var objects: ContiguousArray<AnyObject?>
+  /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
+  let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// Those to which a value refers without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
   private let compared = ComparedTypes()
-  private var plans: [PlanKey: FieldPlan] = [:]
-  private var lastPlan: (key: PlanKey, plan: FieldPlan)?
+  /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
+  @exclusivity(unchecked) private var plans: [PlanEntry?]
+  private var morePlans: [PlanKey: FieldPlan] = [:]
 
-  struct PlanKey: Hashable {
+  private struct PlanEntry {
+    let type: ObjectIdentifier
+    let plan: FieldPlan
+  }
+
+  private struct PlanKey: Hashable {
     let type: ObjectIdentifier
     let index: Int32
   }
 
-  init(
-    file: ArchiveSchema, compiled: CompiledSchema, names: [String], wires: [Int32], objectCount: Int, context: Any?,
-    limits: ArchiveLimits
-  ) {
-    self.file = file
+  init(file: ArchiveFile, compiled: CompiledSchema, context: Any?, limits: ArchiveLimits) {
+    self.file = file.schema
+    nodes = file.schema.nodes
     self.compiled = compiled
     program = compiled.schema
-    self.names = names
-    self.wires = wires
+    names = file.names
+    wires = file.wires
     self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
-    objects = ContiguousArray(repeating: nil, count: objectCount)
+    plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
+    objects = .allocate(capacity: file.objectCount)
+    objects.initialize(repeating: nil)
   }
+
+  deinit {
+    releaseObjects()
+    objects.deallocate()
+  }
+
+  func releaseObjects() {
+    for index in objects.indices {
+      objects[index]?.release()
+      objects[index] = nil
+    }
+  }
+
+  /// Keeps an object that was just built.
+  func keep(_ object: AnyObject, _ id: Int32) { objects[Int(id)] = Unmanaged.passRetained(object) }
 
   func extendProgram(_ body: (ArchiveSchema) -> Void) throws {
     if program === compiled.schema { program = ArchiveSchema(copying: program) }
@@ -47,19 +70,17 @@
 
   /// How the program's type reads the archive's type, made when first needed.
   func plan<T: Archivable>(_ type: T.Type, _ index: Int32) throws -> FieldPlan {
-    let key = PlanKey(type: ObjectIdentifier(type), index: index)
-    if let lastPlan, lastPlan.key == key { return lastPlan.plan }
-    if let known = plans[key] {
-      lastPlan = (key, known)
-      return known
-    }
-    if program.typeIndex(of: key.type) == nil { try extendProgram { _ = $0.node(of: type) } }
-    guard let own = program.typeIndex(of: key.type) else {
+    let id = ObjectIdentifier(type)
+    if plans.isEmpty { plans = Array(repeating: nil, count: file.types.count) }
+    if let known = plans[Int(index)], known.type == id { return known.plan }
+    let key = PlanKey(type: id, index: index)
+    if let known = morePlans[key] { return known }
+    if program.typeIndex(of: id) == nil { try extendProgram { _ = $0.node(of: type) } }
+    guard let own = program.typeIndex(of: id) else {
       throw ArchiveError(.unsupported, "The type describes no fields", type: T.archiveName)
     }
     let plan = try FieldPlan(file: file, index: Int(index), program: program, own: Int(own), compared: compared)
-    plans[key] = plan
-    lastPlan = (key, plan)
+    if plans[Int(index)] == nil { plans[Int(index)] = PlanEntry(type: id, plan: plan) } else { morePlans[key] = plan }
     return plan
   }
 }

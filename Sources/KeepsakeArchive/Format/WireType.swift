@@ -85,6 +85,8 @@ struct TypeEntry {
   var version: Int
   var fields: [FieldEntry] = []
   var cases: [CaseEntry] = []
+  /// The expression that is just this type.
+  var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
 

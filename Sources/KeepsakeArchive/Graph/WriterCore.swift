@@ -1,31 +1,42 @@
+import Foundation
+
 /// What a writer keeps beside its bytes: the schema, the objects met, and the order in which they were written.
 ///
 /// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
 /// is handed out while it is changed.
 @usableFromInline final class WriterCore {
+  /// An object that was written: its place in the sections tells where it goes if the order must change.
+  struct Written: BitwiseCopyable {
+    var id: Int32
+    var type: Int32
+    var values: Int
+    var references: Int
+  }
+
+  private struct Need: BitwiseCopyable {
+    var position: Int32
+    var id: Int32
+  }
+
   private(set) var schema: ArchiveSchema
+  let compiled: CompiledSchema
   private let staticTypes: Int
-  private let compiled: CompiledSchema
   private let extraClasses: [any Archivable.Type]
   let limits: ArchiveLimits
+  private let objectLimit: Int
 
   /// By number. Holding them keeps their addresses from being reused by temporary objects.
-  @exclusivity(unchecked) private(set) var objects: ContiguousArray<AnyObject> = []
-  @exclusivity(unchecked) private var identity = IdentityTable()
-  /// By number: the position at which the object was written, or one of the marks below.
-  @exclusivity(unchecked) private var positions: [Int32] = []
-  private static let onlySeen: Int32 = -1
-  private static let queued: Int32 = -2
+  @exclusivity(unchecked) private var objects = RawList<Unmanaged<AnyObject>>()
+  @exclusivity(unchecked) private var identity: IdentityTable
 
   private var queues: [ObjectIdentifier: ObjectQueue] = [:]
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
-  @exclusivity(unchecked) private var lastQueue: ObjectQueue?
+  @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
   private var pending: [ObjectQueue] = []
   private var nextPending = 0
 
-  /// Of written objects, by position.
-  @exclusivity(unchecked) private(set) var written: [(id: Int32, type: Int32, values: Int, references: Int)] = []
-  @exclusivity(unchecked) private var needs: [(Int32, Int32)] = []
+  @exclusivity(unchecked) private var written = RawList<Written>()
+  @exclusivity(unchecked) private var needs = RawList<Need>()
   private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
@@ -38,40 +49,58 @@
   init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
     schema = compiled.schema
-    staticTypes = compiled.schema.types.count
+    staticTypes = compiled.typeCount
     extraClasses = classes
     self.limits = limits
+    identity = IdentityTable(expected: compiled.expectedObjects)
+    objectLimit = min(limits.objects, Int(Int32.max) - 1)
   }
 
-  var dynamicSchema: (count: Int, bytes: [UInt8]) {
-    (schema.types.count - staticTypes, schema.encoded(from: staticTypes))
+  deinit {
+    for object in objects.elements { object.release() }
   }
-  var staticSchema: (count: Int, bytes: [UInt8], root: Int32) { (staticTypes, compiled.bytes, compiled.root) }
+
+  /// Types that no declaration leads to, and their description.
+  var dynamicSchema: (count: Int, bytes: [UInt8]) {
+    (schema.types.count - staticTypes, schema === compiled.schema ? [] : schema.encoded(from: staticTypes))
+  }
+
+  /// Whether the archive is described by its declarations alone.
+  var isStatic: Bool { schema === compiled.schema && names.isEmpty && wires.isEmpty }
 
   // MARK: Objects
 
-  func number(for object: AnyObject) throws -> Int32 {
+  var objectCount: Int { objects.count }
+  var writtenCount: Int { written.count }
+  func written(_ position: Int) -> Written { written[position] }
+  func object(_ id: Int32) -> Unmanaged<AnyObject> { objects[Int(id)] }
+
+  @inline(__always) private func entry(for object: AnyObject) throws -> UnsafeMutablePointer<IdentityTable.Entry> {
     let next = Int32(truncatingIfNeeded: objects.count)
-    let id = identity.number(for: object, next: next)
-    if id == next {
-      guard objects.count < min(limits.objects, Int(Int32.max) - 1) else {
-        throw ArchiveError(.limit, "There are more than \(limits.objects) objects to save")
+    let (entry, isNew) = identity.entry(for: object, next: next)
+    if isNew {
+      guard objects.count < objectLimit else {
+        throw ArchiveError(.limit, "There are more than \(objectLimit) objects to save")
       }
-      objects.append(object)
-      positions.append(Self.onlySeen)
+      objects.append(Unmanaged.passRetained(object))
     }
-    return id
+    return entry
   }
 
+  func number(for object: AnyObject) throws -> Int32 { try entry(for: object).pointee.number }
+
   func enqueue(_ object: AnyObject) throws -> Int32 {
-    let id = try number(for: object)
-    if positions[Int(id)] == Self.onlySeen {
-      let queue = try queue(for: object)
-      positions[Int(id)] = Self.queued
-      queue.ids.append(id)
-      if !queue.isListed {
-        queue.isListed = true
-        pending.append(queue)
+    let entry = try entry(for: object)
+    let id = entry.pointee.number
+    if !entry.pointee.isQueued {
+      entry.pointee.isQueued = true
+      if ObjectIdentifier(type(of: object)) != lastClass { _ = try queue(for: object) }
+      lastQueue?._withUnsafeGuaranteedRef { queue in
+        queue.ids.append(id)
+        if !queue.isListed {
+          queue.isListed = true
+          pending.append(queue)
+        }
       }
     }
     noteNeed(id)
@@ -83,17 +112,17 @@
     noteNeed(id)
   }
 
-  private func noteNeed(_ id: Int32) {
-    if buildsObject { needs.append((Int32(written.count - 1), id)) }
+  @inline(__always) private func noteNeed(_ id: Int32) {
+    if buildsObject { needs.append(Need(position: Int32(truncatingIfNeeded: written.count - 1), id: id)) }
   }
 
   func queue(for object: AnyObject) throws -> ObjectQueue {
     let key = ObjectIdentifier(type(of: object))
-    if key == lastClass, let lastQueue { return lastQueue }
     let queue = try queues[key] ?? makeQueue(key, name: "\(type(of: object))")
+    // The dictionary keeps it alive.
     queues[key] = queue
     lastClass = key
-    lastQueue = queue
+    lastQueue = Unmanaged.passUnretained(queue)
     return queue
   }
 
@@ -102,7 +131,7 @@
       try extendSchema { $0.describe(type) }
     }
     // A class that only a hand-written value led to would not be found again when loading.
-    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type,
+    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type as? any (Archivable & AnyObject).Type,
       index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
     else {
       throw ArchiveError(
@@ -113,21 +142,22 @@
     return ObjectQueue.make(type, typeIndex: Int(index))
   }
 
-  func begin(_ id: Int32, values: Int, references: Int) {
-    positions[Int(id)] = Int32(truncatingIfNeeded: written.count)
-    let type = lastDrained.map { Int32(truncatingIfNeeded: $0.typeIndex) } ?? 0
-    written.append((id, type, values, references))
+  func begin(_ id: Int32, type: Int, values: Int, references: Int) {
+    written.append(Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
     buildsObject = true
   }
 
-  private var lastDrained: ObjectQueue?
+  func noteReferences(position: Int, at offset: Int) {
+    var entry = written[position]
+    entry.references = offset
+    written[position] = entry
+  }
 
   /// Writes queued objects, class by class, until none is left.
   func drainQueues(_ writer: inout ArchiveWriter) throws {
     while nextPending < pending.count {
       let queue = pending[nextPending]
       nextPending += 1
-      lastDrained = queue
       // What comes while it is draining is drained with it, so it stays listed until the end.
       try queue.drain(&writer)
       queue.isListed = false
@@ -136,12 +166,15 @@
 
   /// The order in which the decoder must build: positions, or nil where the written order serves.
   func buildOrder() throws -> [Int32]? {
+    guard needs.count > 0 || !unowned.isEmpty else { return nil }
+    var positions = [Int32](repeating: -1, count: objects.count)
+    for (position, entry) in written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
         .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
-        type: "\(type(of: objects[Int(id)]))")
+        type: objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
     }
-    let edges = needs.map { ($0.0, positions[Int($0.1)]) }
+    let edges = needs.elements.map { ($0.position, positions[Int($0.id)]) }
     guard edges.contains(where: { $0.1 >= $0.0 }) else { return nil }
     let order = BuildOrder(count: written.count, edges: edges)
     guard order.blocked.isEmpty else { throw cycle(edges, order.blocked) }

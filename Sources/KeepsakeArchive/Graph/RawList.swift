@@ -1,0 +1,48 @@
+import Foundation
+
+/// A growing list of plain values, for what the writer notes of every object.
+///
+/// It lives in memory of its own, so that adding to it costs a store: an array that is a property of a class would be checked for
+/// unique reference and exclusive access each time.
+struct RawList<Element: BitwiseCopyable>: ~Copyable {
+  private var start: UnsafeMutablePointer<Element>?
+  private(set) var count = 0
+  private var capacity = 0
+
+  init() {}
+
+  deinit { start?.deallocate() }
+
+  var elements: UnsafeBufferPointer<Element> { UnsafeBufferPointer(start: start, count: count) }
+
+  subscript(index: Int) -> Element {
+    @inline(__always) get {
+      assert(index >= 0 && index < count)
+      return start.unsafelyUnwrapped[index]
+    }
+    @inline(__always) nonmutating set {
+      assert(index >= 0 && index < count)
+      start.unsafelyUnwrapped[index] = newValue
+    }
+  }
+
+  @inline(__always) mutating func append(_ element: Element) {
+    if count == capacity { grow(to: max(64, capacity * 2)) }
+    start.unsafelyUnwrapped[count] = element
+    count &+= 1
+  }
+
+  mutating func reserve(_ wanted: Int) {
+    if wanted > capacity { grow(to: wanted) }
+  }
+
+  private mutating func grow(to wanted: Int) {
+    let larger = UnsafeMutablePointer<Element>.allocate(capacity: wanted)
+    if let start {
+      larger.update(from: start, count: count)
+      start.deallocate()
+    }
+    start = larger
+    capacity = wanted
+  }
+}
