@@ -68,8 +68,8 @@ enum Changed {
     var s = ""
     var f = 0.0
     var d: Float
-    var u64: UInt32 = 0
-    var i64: Int8 = 0
+    var u64: UInt64 = 0
+    var i64: Int64 = 0
     var i8: Int64
     var u8: UInt
     var point: CGSize
@@ -219,7 +219,7 @@ enum Changed {
     var nothing: Nothing?
     var nothings: [Nothing?] = []
     var maybe: [String??] = []
-    var nested: Int??
+    var nested: Int???
     var tree: Tree?
   }
 
