@@ -230,6 +230,8 @@ enum Changed {
     var inner: [Note] = []
     var bond: Bond?
     var chain: Chain?
+    var tree: Tree?
+    var pair: Pair<[Place?], Need?>?
   }
 
   /// Written by hand, as it must stay, with other fields.
@@ -240,7 +242,7 @@ enum Changed {
     var hero: Creature?
     class var archiveName: String { "Scene" }
     class var archiveVersion: Int { 2 }
-    class var archiveSubclasses: [any Archivable.Type] { [Creature.self, Chain.self, Finale.self] }
+    class var archiveSubclasses: [any Archivable.Type] { [Creature.self, Chain.self, Need.self, Finale.self] }
     class func archiveFields(_ fields: ArchiveFieldList) {
       fields.describe(Scene.self)
       fields.markKeyed()
@@ -253,7 +255,7 @@ enum Changed {
 
     required init(from reader: inout ArchiveReader) throws {
       title = reader.savedVersion < 2 ? try reader.decode(String.self, forKey: "name") : try reader.decode(String.self, forKey: "title")
-      notes = try reader.decode([Note].self, forKey: "notes", default: [])
+      notes = (try? reader.decode([Note].self, forKey: "notes")) ?? []
     }
 
     func encodeReferences(to writer: inout ArchiveWriter) throws {
@@ -284,7 +286,7 @@ enum Changed {
   }
 
   /// What the hand-written root below leads to.
-  static var classes: [any Archivable.Type] { [Scene.self, Finale.self, Chain.self, Creature.self, Boss.self, Minion.self] }
+  static var classes: [any Archivable.Type] { [Scene.self, Finale.self, Chain.self, Need.self, Creature.self, Boss.self, Minion.self] }
 
   /// By hand where the other program's was generated.
   struct Kept: Archivable {

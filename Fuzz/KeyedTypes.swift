@@ -9,6 +9,9 @@ struct Note: Archivable {
   var inner: [Note] = []
   var chain: Chain?
   var bond: Bond?
+  /// Read by a type that goes on without what it can't read.
+  var tree: Tree?
+  var pair: Pair<[Place], Need?>?
 
   init(_ text: String, _ number: Int) {
     self.text = text
@@ -21,6 +24,8 @@ struct Note: Archivable {
     if !inner.isEmpty { try writer.encode(inner, forKey: "inner") }
     if let chain { try writer.encode(chain, forKey: "chain") }
     if let bond { try writer.encode(bond, forKey: "bond") }
+    if let tree { try writer.encode(tree, forKey: "tree") }
+    if let pair { try writer.encode(pair, forKey: "pair") }
   }
 
   init(from reader: inout ArchiveReader) throws {
@@ -29,6 +34,8 @@ struct Note: Archivable {
     inner = try reader.decodeIfPresent([Note].self, forKey: "inner") ?? []
     chain = try reader.decodeIfPresent(Chain.self, forKey: "chain")
     bond = try reader.decodeIfPresent(Bond.self, forKey: "bond")
+    tree = try? reader.decodeIfPresent(Tree.self, forKey: "tree")
+    pair = try? reader.decodeIfPresent(Pair<[Place], Need?>.self, forKey: "pair")
   }
 }
 
@@ -46,7 +53,7 @@ class Scene: Archivable, Linked {
   }
 
   class var archiveName: String { "Scene" }
-  class var archiveSubclasses: [any Archivable.Type] { [Creature.self, Chain.self, Finale.self] }
+  class var archiveSubclasses: [any Archivable.Type] { [Creature.self, Chain.self, Need.self, Finale.self] }
   class func archiveFields(_ fields: ArchiveFieldList) {
     fields.describe(Scene.self)
     fields.markKeyed()

@@ -25,14 +25,14 @@ struct Root: Sendable {
 
   /// The types that wrote the archives of that number.
   static let own = [
-    Root(Pair<World, Everything>.self), Root(Graph.self), Root(Values.self), Root(Kept.self),
+    Root(Pair<World, Everything>.self), Root(Graph.self), Root(Values.self), Root(Kept.self), Root(Wides.self),
   ]
   /// Which of them is written by hand in places.
   static let keyedNumber = 3
   /// The same in another version of the program.
   static let changed = [
     Root(Changed.Saved.self), Root(Changed.Graph.self), Root(Changed.Values.self),
-    Root(Changed.Kept.self, classes: Changed.classes),
+    Root(Changed.Kept.self, classes: Changed.classes), Root(Changed.Wides.self),
   ]
 
   init<Value: Archivable>(_ type: Value.Type, classes: [any Archivable.Type] = []) {

@@ -26,6 +26,8 @@ enum Seeds {
     try add("values-wide", 2, wide())
     try add("kept-small", 3, Kept(scene: Scene(name: "castle")))
     try add("kept-full", 3, kept())
+    try add("wide-small", 4, Wides(one: Wide()))
+    try add("wide-full", 4, wides())
     Registry.unlinkAll()
     return seeds
   }
@@ -131,12 +133,21 @@ enum Seeds {
     return values
   }
 
+  private static func wides() -> Wides {
+    let (a, b) = (Wide(), Wide())
+    (a.first, a.near, b.last) = (b, b, [a, b, a])
+    (a.f0, a.f65, b.f64) = (1, 255, 7)
+    return Wides(one: b, all: [a, b])
+  }
+
   private static func kept() -> Kept {
     let (scene, finale) = (Scene(name: "castle"), Finale(name: "end"))
     var note = Note("n", 4)
     note.inner = [Note("deep", -1), Note("", 0)]
     note.chain = chain(2)
     note.bond = Bond(to: note.chain)
+    note.tree = .branch(.leaf, .place(Place(x: 5), at: [Place(x: 4)]))
+    note.pair = Pair(first: [Place(x: 1, y: 2)], second: Need(6, nil))
     scene.notes = [note]
     scene.linked = finale
     scene.others = [scene, finale]
