@@ -107,6 +107,9 @@ let package = Package(
     .testTarget(name: "ArchitectureTests"),
     .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
+      name: "KeepsakeMainActorTests", dependencies: ["KeepsakeArchive"],
+      swiftSettings: strict + [.defaultIsolation(MainActor.self)]),
+    .testTarget(
       name: "KeepsakeMacroExpansionTests",
       dependencies: [
         "KeepsakeMacroExpansion",

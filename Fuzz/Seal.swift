@@ -137,7 +137,8 @@ private struct Scan {
   private mutating func type() -> Bool {
     guard let kind = byte(), text(), varint() != nil else { return false }
     switch kind {
-    case 1, 3: return fields()
+    case 1: return fields()
+    case 3: return list { $0.text() && $0.varint() != nil } && fields()
     case 2: return list { $0.text() && $0.fields() }
     default: return true
     }

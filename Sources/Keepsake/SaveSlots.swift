@@ -69,8 +69,9 @@ public final class SaveSlots: Sendable {
   ///
   /// Captures made before are waited for. Where devices saved without knowing of each other, the slot's policy makes one
   /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
-  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program or another type, and `StoreError` if
-  /// they can't be read: the next save then stands beside them and replaces nothing.
+  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program (`tooNew`) or another type, and `StoreError` if
+  /// they can't be read: the next save then stands beside them and replaces nothing. Neither does it replace a side of a
+  /// conflict that the policy passed over and this program couldn't read.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     do {
       let resolver = ConflictResolver(slot: slot, reading: try read(slot), context: context)

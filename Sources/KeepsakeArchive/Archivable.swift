@@ -14,6 +14,12 @@
 /// A class keeps its identity: it is written once, however many references lead to it. References that may form
 /// cycles belong into `encodeReferences(to:)` and `decodeReferences(from:)`, which are called when all objects exist.
 /// Hash values and comparisons of a class used in sets or as a dictionary key must not lean on such references.
+///
+/// Chains of objects may be as long as memory allows: neither encoding nor decoding goes from object to object by calls. But
+/// Swift itself releases the next object of a chain from within the release of the one before, so a list of some ten
+/// thousand objects overflows the stack when its head goes away. Take such a list apart first, in a loop, whether it was decoded or not:
+///
+///     while let next = head.next { head.next = nil; head = next }
 public protocol Archivable {
   /// Writes the value. For a class, everything that its initialiser needs.
   func encode(to writer: inout ArchiveWriter) throws
@@ -24,6 +30,40 @@ public protocol Archivable {
   /// Called on each object, and on the root value, once everything has been decoded; not on structs and enums inside.
   /// Does nothing by default.
   func didDecode(context: Any?) throws
+
+  /// Brings a value up to date that was saved with an older version of its type. Does nothing by default.
+  ///
+  /// Called when the type's `archiveVersion` is above the saved one; fields that still exist have been read by then, and new
+  /// ones have their defaults. `saved` has everything that was saved, by key:
+  ///
+  ///     @Archivable(version: 2) struct Hero {
+  ///       var firstName = "", lastName = ""          // was one `name`
+  ///       var health = 1.0                           // was an Int of percents
+  ///
+  ///       mutating func migrate(_ saved: inout ArchiveMigration) throws {
+  ///         let words = try saved.decode(String.self, forKey: "name", default: "").split(separator: " ", maxSplits: 1)
+  ///         firstName = words.first.map(String.init) ?? ""
+  ///         lastName = words.count > 1 ? String(words[1]) : ""
+  ///         health = Double(try saved.decode(Int.self, forKey: "health", default: 100)) / 100
+  ///       }
+  ///     }
+  ///
+  /// - A field whose saved type can't be read as its new one is left to the hook: it must have a default value (or be an optional
+  ///   variable), and the hook must read its key. If either is missing, decoding throws `mismatch`. Where versions agree
+  ///   there is no hook, and it throws `mismatch` at once. Numbers that become wider need none of this.
+  /// - A field that got another *meaning* under the same key and type is read as it stands; the hook corrects it.
+  /// - Structs and enums are migrated as soon as they are read; objects once all of them exist and refer to each other,
+  ///   before any `didDecode(context:)`. Inside an enum's hook, `saved.caseKey` is the saved case.
+  /// - In a class it must stand in the class itself, not in an extension. Each class of an object has a version of its own: its hook is called if that
+  ///   rose, the superclass's first, and sees its own class's saved version. So a hook never calls `super.migrate`. A class that
+  ///   was put into the hierarchy later was not saved and is not migrated.
+  /// - Hand-written conformances are not migrated: they ask `ArchiveReader.savedVersion`.
+  ///
+  /// Programs that know only the older version refuse what this one saves, with `tooNew`.
+  mutating func migrate(_ saved: inout ArchiveMigration) throws
+
+  /// Calls the hooks of the classes above an object's own; written by the macro. Nothing by default.
+  func migrateSuperclasses(_ saved: inout ArchiveMigration) throws
 
   /// Writes the references of an object that may be set after all objects exist. Nothing by default.
   func encodeReferences(to writer: inout ArchiveWriter) throws
@@ -50,7 +90,7 @@ public protocol Archivable {
   /// The name in the archive. For a class it finds the class again, so it must not change once there are saves.
   static var archiveName: String { get }
 
-  /// Rises when older programs must not read what this one writes. 1 by default.
+  /// Rises when older programs must not read what this one writes, or when `migrate(_:)` shall be called. 1 by default.
   static var archiveVersion: Int { get }
 
   /// Subclasses that may stand where this class is declared.
@@ -68,6 +108,9 @@ public protocol Archivable {
   /// Reads what `archiveWrite` wrote.
   static func archiveRead(from reader: inout ArchiveReader) throws -> Self
 
+  /// Writes the elements of an array, which are of this type.
+  static func archiveWriteElements(_ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter) throws
+
   static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws
   static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
 
@@ -82,7 +125,7 @@ public protocol Archivable {
 ///
 /// - Parameters:
 ///   - name: The name in archives, if it shall differ from the type's name. Give a class that you rename its old name.
-///   - version: Raise it when programs that don't know the change must refuse the save.
+///   - version: Raise it when programs that don't know the change must refuse the save, or when `migrate(_:)` has something to do.
 ///   - subclasses: The archivable subclasses that may stand where this class is declared.
 @attached(
   extension, conformances: Archivable,
@@ -92,7 +135,7 @@ public protocol Archivable {
   member, conformances: Archivable,
   names: named(encode), named(init), named(archiveName), named(archiveVersion), named(archiveFields), named(archiveIsKeyed),
   named(archiveSubclasses), named(encodeReferences), named(decodeReferences), named(decodeInheritedFields),
-  named(didDecode), named(mergeFields), named(archiveHasMergeRules))
+  named(migrate), named(migrateSuperclasses), named(didDecode), named(mergeFields), named(archiveHasMergeRules))
 public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any] = []) =
   #externalMacro(module: "KeepsakeMacros", type: "ArchivableMacro")
 
@@ -102,11 +145,29 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// The key of a property or enum case in archives, if it shall differ from its name.
 @attached(peer) public macro Key(_ key: String) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
+/// The enum case that stands for every saved case that this program doesn't know.
+///
+///     @Archivable enum Pet {
+///       case cat, dog
+///       @Fallback case other(String)      // "dragon", if a newer program saved a dragon
+///     }
+///
+/// The case has no payload, or one `String`, which receives the unknown case's key. Without a fallback such a save is refused with
+/// `unknownCase`.
+///
+/// What the unknown case carried is lost, and with it the case itself as soon as this program saves: it writes the
+/// fallback, which the newer program then reads as just that. In a set, several unknown cases may become one; as
+/// dictionary keys, the last one's value stays. Where that would cost the player something, raise the version of the type in the newer
+/// program instead: then this one refuses the save.
+@attached(peer) public macro Fallback() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
+
 /// How a property is merged when two devices changed the same value.
 @attached(peer) public macro Merge(_ rule: MergeRule) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 extension Archivable {
   public func didDecode(context: Any?) throws {}
+  public mutating func migrate(_ saved: inout ArchiveMigration) throws {}
+  public func migrateSuperclasses(_ saved: inout ArchiveMigration) throws {}
   public func encodeReferences(to writer: inout ArchiveWriter) throws {}
   public func decodeReferences(from reader: inout ArchiveReader) throws {}
   public func decodeInheritedFields(from reader: inout ArchiveReader) throws {}
@@ -133,6 +194,13 @@ extension Archivable {
     return try Self(from: &reader)
   }
 
+  @inlinable @inline(__always) public static func archiveWriteElements(
+    _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
+  ) throws {
+    let values = UnsafeBufferPointer(start: values.assumingMemoryBound(to: Self.self), count: count)
+    for value in values { try archiveWrite(value, to: &writer) }
+  }
+
   @inlinable @inline(__always) public static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws {
     guard let value else { return writer.putByte(0) }
     writer.putByte(1)
@@ -147,6 +215,15 @@ extension Archivable {
 }
 
 extension Archivable where Self: AnyObject {
+  /// A reference to a class and one to AnyObject are the same in memory.
+  @inlinable public static func archiveWriteElements(
+    _ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter
+  ) throws {
+    try values.withMemoryRebound(to: Unmanaged<AnyObject>.self, capacity: count) {
+      try writer.writeReferences(UnsafeBufferPointer(start: $0, count: count))
+    }
+  }
+
   @inlinable @inline(__always) public static func archiveWrite(_ value: Self, to writer: inout ArchiveWriter) throws {
     try writer.writeReference(value)
   }

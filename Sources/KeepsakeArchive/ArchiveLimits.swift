@@ -24,6 +24,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
   /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
   static let describedLevels = 4
+  /// Classes above a class. Real games have a handful.
+  static let classLevels = 64
   /// How many types one within the other are compared with the program's; what lies deeper is read field by field. Real
   /// games have some dozens, an altered archive could have each of its types lead to the next.
   static let comparedLevels = 256

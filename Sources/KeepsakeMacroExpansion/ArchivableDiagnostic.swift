@@ -20,6 +20,11 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   case severalNames
   case subclassesOfValue
   case badVersion
+  case secondFallback
+  case badFallback
+  case superMigrate
+  case unconstrainedParameter(String, String)
+  case misplaced(String, String)
 
   var message: String {
     switch self {
@@ -41,6 +46,13 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .severalNames: "An attribute on several names is unclear: declare them one by one"
     case .subclassesOfValue: "Only a class has subclasses"
     case .badVersion: "version: needs a whole number from 1 on, written out"
+    case .secondFallback: "Only one case can stand for unknown ones: remove one @Fallback"
+    case .badFallback:
+      "A @Fallback case has no payload, or one String that receives the unknown case's key: anything else could not be made up"
+    case .superMigrate: "Each class's migrate(_:) is called by itself, the superclass's first: remove the call of super"
+    case .unconstrainedParameter(let parameter, let name):
+      "'\(name)' saves values of '\(parameter)', so they must be archivable: write '\(parameter): Archivable'"
+    case .misplaced(let attribute, let place): "@\(attribute) works on \(place)"
     }
   }
 

@@ -42,9 +42,9 @@ extension ArchivableMacro: ExtensionMacro {
     case .enumeration: members = EnumExpansion(model: model).members()
     }
     if wanted.contains("Archivable") {
-      extensions.append(try make("\(model.extensionKeyword) \(type.trimmed): \(model.conformance)\(clause)", members))
+      extensions.append(try make("\(model.availability)\(model.extensionKeyword) \(type.trimmed): \(model.conformance)\(clause)", members))
     } else if !members.isEmpty {
-      extensions.append(try make("\(model.extensionKeyword) \(type.trimmed)\(clause)", members))
+      extensions.append(try make("\(model.availability)\(model.extensionKeyword) \(type.trimmed)\(clause)", members))
     }
     return extensions
   }

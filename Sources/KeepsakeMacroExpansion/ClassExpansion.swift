@@ -30,6 +30,7 @@ struct ClassExpansion {
         members.append("\(open)func decodeInheritedFields(from reader: inout KeepsakeArchive.ArchiveReader) throws {\n}")
       }
     }
+    members += migration
     if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
     if let plain = plainInitializer { members.append(plain) }
     members += MergeExpansion(model: model).members()
@@ -120,6 +121,29 @@ struct ClassExpansion {
       reader.passFields(&fields, \(model.fields.count))
       """
     ]
+  }
+
+  /// Each class calls the hook of the one above, which only a call of `super` can do; so each must have one of its own, or the
+  /// same hook would be called for two classes.
+  private var migration: [String] {
+    var members: [String] = []
+    if !model.hasMigrate && (isSubclass || !model.isFinal) {
+      members.append("\(open)\(override)func migrate(_ saved: inout KeepsakeArchive.ArchiveMigration) throws {\n}")
+    }
+    if isSubclass {
+      members.append(
+        """
+        \(open)override func migrateSuperclasses(_ saved: inout KeepsakeArchive.ArchiveMigration) throws {
+        try super.migrateSuperclasses(&saved)
+        if saved.enterNextClass() {
+        try super.migrate(&saved)
+        }
+        }
+        """)
+    } else if !model.isFinal {
+      members.append("\(open)func migrateSuperclasses(_ saved: inout KeepsakeArchive.ArchiveMigration) throws {\n}")
+    }
+    return members
   }
 
   private func initializer() -> String {

@@ -19,13 +19,17 @@ struct DeclarationModel {
     let key: String
     /// `@Key` was given: a raw value doesn't count.
     let hasKey: Bool
+    /// Stands for cases that the program doesn't know.
+    let isFallback: Bool
     let payloads: [Payload]
   }
 
   let kind: Kind
   let name: String
   let access: String
-  /// The global actor in the declaration's attributes: the conformance belongs to it, too.
+  /// `@available` of the declaration, which its extension must repeat.
+  let availability: String
+  /// The global actor in the declaration's attributes: the conformance belongs to it, too. Told by its name, which must end in "Actor".
   let actor: String?
   /// Said to be of no actor, which its extension must repeat.
   let isNonisolated: Bool
@@ -37,6 +41,7 @@ struct DeclarationModel {
   let constrainedNames: [String]
   let hasInitializer: Bool
   let hasDidDecode: Bool
+  let hasMigrate: Bool
   private(set) var fields: [StoredField] = []
   private(set) var cases: [EnumCase] = []
 
@@ -60,6 +65,10 @@ struct DeclarationModel {
     isNonisolated = modifiers.contains("nonisolated")
     isFinal = modifiers.contains("final")
     access = modifiers.first { ["public", "open", "package"].contains($0) } ?? ""
+    availability = declaration.attributes.compactMap { element -> String? in
+      guard case .attribute(let attribute) = element, attribute.attributeName.trimmedDescription == "available" else { return nil }
+      return attribute.trimmedDescription + "\n"
+    }.joined()
     actor =
       declaration.attributes.lazy.compactMap { element -> String? in
         guard case .attribute(let attribute) = element else { return nil }
@@ -74,6 +83,11 @@ struct DeclarationModel {
       $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
     }
     hasDidDecode = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "didDecode" }
+    let hook = declaration.memberBlock.members.lazy.compactMap { $0.decl.as(FunctionDeclSyntax.self) }.first {
+      $0.name.text == "migrate" && $0.signature.parameterClause.parameters.count == 1
+    }
+    hasMigrate = hook != nil
+    if let call = hook?.body.flatMap(Self.superMigrate) { collector.report(.superMigrate, on: call) }
 
     let arguments = node.labeledArguments
     func argument(_ label: String) -> ExprSyntax? { arguments.first { $0.label?.text == label }?.expression }
@@ -96,7 +110,17 @@ struct DeclarationModel {
     }
     let used = Self.typeNames(in: declaration.memberBlock.members)
     constrainedNames = genericNames.filter { used.contains($0) }
+    if let object = declaration.as(ClassDeclSyntax.self) { GenericCheck(object).report(to: &collector) }
     guard collector.isValid else { return nil }
+  }
+
+  /// A call of the superclass's hook inside of a hook.
+  private static func superMigrate(in body: CodeBlockSyntax) -> Syntax? {
+    for token in body.tokens(viewMode: .sourceAccurate) where token.tokenKind == .keyword(.super) {
+      guard let access = token.parent?.parent?.as(MemberAccessExprSyntax.self), access.declName.baseName.text == "migrate" else { continue }
+      return Syntax(access)
+    }
+    return nil
   }
 
   private static func cases(
@@ -106,19 +130,30 @@ struct DeclarationModel {
     for member in members {
       guard let declaration = member.decl.as(EnumCaseDeclSyntax.self) else { continue }
       let attribute = declaration.attributes.named("Key")
-      if attribute != nil && declaration.elements.count > 1 { collector.report(.severalNames, on: Syntax(declaration)) }
+      let fallback = declaration.attributes.named("Fallback")
+      if attribute != nil || fallback != nil, declaration.elements.count > 1 {
+        collector.report(.severalNames, on: Syntax(declaration))
+      } else if let fallback {
+        if cases.contains(where: \.isFallback) { collector.report(.secondFallback, on: Syntax(fallback)) }
+        let payload = declaration.elements.first?.parameterClause?.parameters
+        let isText = payload.map { $0.count == 1 && ["String", "Swift.String"].contains($0.first?.type.trimmedDescription) } ?? true
+        if !isText { collector.report(.badFallback, on: Syntax(declaration)) }
+      }
       if declaration.attributes.named("Merge") != nil { collector.report(.mergeOnEnum, on: Syntax(declaration)) }
       let key = collector.key(attribute)
       for element in declaration.elements {
         let payloads = (element.parameterClause?.parameters ?? []).enumerated().map { index, parameter in
-          let label = parameter.firstName?.text
+          let written = parameter.firstName?.text
+          let name = written.map { $0.filter { $0 != "`" } }
+          // As a label, a keyword needs no escape, and the compiler warns of one; these three do.
+          let label = ["inout", "var", "let"].contains(name) ? written : name
           return Payload(
-            label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : label ?? "",
+            label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : name ?? "",
             type: parameter.type.trimmedDescription, isOptional: parameter.type.is(OptionalTypeSyntax.self),
             defaultValue: parameter.defaultValue?.value.trimmedDescription)
         }
         let name = element.name.text
-        cases.append(EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, payloads: payloads))
+        cases.append(EnumCase(name: name, key: key ?? name.filter { $0 != "`" }, hasKey: key != nil, isFallback: fallback != nil, payloads: payloads))
       }
     }
     return cases

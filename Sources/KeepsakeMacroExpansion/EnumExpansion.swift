@@ -13,6 +13,7 @@ struct EnumExpansion {
       let value = enumCase.payloads.isEmpty && !enumCase.hasKey ? ", \(model.typeName).\(enumCase.name)" : ""
       lines.append("fields.enumCase(\(model.quoted(enumCase.key))\(value))")
       for payload in enumCase.payloads { lines.append("fields.payload(\(model.quoted(payload.key)), (\(payload.type)).self)") }
+      if enumCase.isFallback { lines.append("fields.fallbackCase()") }
     }
     return """
       \(model.modifier)static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList)\(model.whereClause) {
@@ -44,6 +45,9 @@ struct EnumExpansion {
     let cases = model.cases.enumerated().map { index, enumCase in
       let values = enumCase.payloads.enumerated().map { place, payload in
         let label = payload.label.map { "\($0): " } ?? ""
+        if enumCase.isFallback {
+          return "\(label)try reader.caseKey(\(place), &fields\(payload.defaultValue.map { ", default: \($0)" } ?? ""))"
+        }
         let fallback = payload.defaultValue ?? (payload.isOptional ? "nil" : nil)
         return
           "\(label)try reader.field(\(place), &fields\(fallback.map { ", \(payload.isOptional ? "ifAbsent" : "default"): \($0)" } ?? ""))"
@@ -62,6 +66,9 @@ struct EnumExpansion {
       throw reader.invalidCase()
       }
       try reader.leaveCase(&fields)
+      if fields.isOlder {
+      try reader.migrate(&self, fields)
+      }
       }
       """
   }

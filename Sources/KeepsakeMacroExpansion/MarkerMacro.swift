@@ -1,9 +1,28 @@
+import SwiftDiagnostics
 public import SwiftSyntax
 public import SwiftSyntaxMacros
 
-/// `@Unsaved`, `@Key` and `@Merge` expand to nothing: `@Archivable` reads them.
+/// `@Unsaved`, `@Key`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. Here they only see whether they stand
+/// where it looks for them.
 public struct MarkerMacro: PeerMacro {
   public static func expansion(
     of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
-  ) throws -> [DeclSyntax] { [] }
+  ) throws -> [DeclSyntax] {
+    let name = node.attributeName.trimmedDescription.split(separator: ".").last.map(String.init) ?? ""
+    let isProperty = declaration.is(VariableDeclSyntax.self)
+    let isCase = declaration.is(EnumCaseDeclSyntax.self)
+    let place: String? =
+      switch name {
+      case "Fallback": isCase ? nil : "a case of an @Archivable enum"
+      case "Key": isProperty || isCase ? nil : "stored properties and enum cases"
+      case "Unsaved": isProperty ? nil : "stored properties"
+      // On an enum case, @Archivable says it.
+      case "Merge": isProperty || isCase ? nil : "properties of structs and final classes"
+      default: nil
+      }
+    if let place {
+      context.diagnose(Diagnostic(node: Syntax(node), message: ArchivableDiagnostic.misplaced(name, place)))
+    }
+    return []
+  }
 }

@@ -43,6 +43,9 @@ struct StructExpansion {
       var fields = try reader.enter(\(model.typeName).self)
       \(body)
       \((["try reader.leave(&fields)"] + model.unownedNotes).joined(separator: "\n"))
+      if fields.isOlder {
+      try reader.migrate(&self, fields)
+      }
       }
       """
   }

@@ -41,8 +41,10 @@ struct Forged {
 
   static func string(_ text: String) -> [UInt8] { varint(text.utf8.count) + Array(text.utf8) }
 
-  /// A type without what its kind adds.
-  static func type(_ kind: TypeKind, _ name: String, version: Int = 1) -> [UInt8] { [kind.rawValue] + string(name) + varint(version) }
+  /// A type without its fields or cases. A class has no superclass.
+  static func type(_ kind: TypeKind, _ name: String, version: Int = 1) -> [UInt8] {
+    [kind.rawValue] + string(name) + varint(version) + (kind == .object ? varint(0) : [])
+  }
 
   /// The expression of a type by number.
   static func named(_ index: Int) -> [UInt8] { [WireCode.named.rawValue] + varint(index) }

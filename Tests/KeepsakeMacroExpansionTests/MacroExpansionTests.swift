@@ -15,6 +15,7 @@ import Testing
     let specs = [
       "Archivable": MacroSpec(type: ArchivableMacro.self, conformances: conformances ? ["Archivable"] : []),
       "Unsaved": MacroSpec(type: MarkerMacro.self), "Key": MacroSpec(type: MarkerMacro.self), "Merge": MacroSpec(type: MarkerMacro.self),
+      "Fallback": MacroSpec(type: MarkerMacro.self),
     ]
     assertMacroExpansion(
       source, expandedSource: expected, diagnostics: diagnostics, macroSpecs: specs, applyFixIts: fixIts, fixedSource: fixed,
@@ -30,6 +31,7 @@ import Testing
     for attribute in [
       "@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ",
       "@Key(name) ", "@Key(\"k\") ",
+      "@Fallback ", "@Key(\"\") ", "@Archivable(version: two) ",
     ] {
       stripped = stripped.replacingOccurrences(of: attribute, with: "")
     }
@@ -86,6 +88,9 @@ import Testing
               }
             }
             try reader.leave(&fields)
+            if fields.isOlder {
+              try reader.migrate(&self, fields)
+            }
           }
         }
         """)
@@ -141,6 +146,112 @@ import Testing
     refuses(
       "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
       column: 3)
+  }
+
+  @Test func aFallbackStandsOnOneCaseThatCanBeMadeUp() {
+    refuses(
+      "@Archivable enum A {\n  @Fallback case a\n  @Fallback case b\n}",
+      "Only one case can stand for unknown ones: remove one @Fallback", line: 3, column: 3)
+    let payload = "A @Fallback case has no payload, or one String that receives the unknown case's key: anything else could not be made up"
+    refuses("@Archivable enum A {\n  @Fallback case a(Int)\n}", payload, line: 2, column: 3)
+    refuses("@Archivable enum A {\n  @Fallback case a(String, Int)\n}", payload, line: 2, column: 3)
+    refuses(
+      "@Archivable enum A {\n  @Fallback case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
+      column: 3)
+    refuses("struct A {\n  @Fallback var x = 1\n}", "@Fallback works on a case of an @Archivable enum", line: 2, column: 3)
+  }
+
+  @Test func markersStandWhereTheyAreLookedFor() {
+    refuses("enum A {\n  @Unsaved case a\n}", "@Unsaved works on stored properties", line: 2, column: 3)
+    refuses("struct A {\n  @Key(\"k\") func a() {\n  }\n}", "@Key works on stored properties and enum cases", line: 2, column: 3)
+    refuses("struct A {\n  @Merge(.max) func a() {\n  }\n}", "@Merge works on properties of structs and final classes", line: 2, column: 3)
+    refuses(
+      "@Archivable enum A {\n  @Merge(.max) case a\n}", "@Merge works on properties of structs and final classes", line: 2, column: 3)
+    refuses(
+      "@Archivable struct A {\n  @Key(\"\") var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
+      line: 2, column: 3)
+    refuses("@Archivable(version: two) struct A {\n}", "version: needs a whole number from 1 on, written out", column: 22)
+    refuses("@Archivable struct A {\n  var x\n}", "'x' needs a type or an initial value", line: 2, column: 7)
+  }
+
+  @Test func aClassSaysThatWhatItSavesIsArchivable() {
+    refuses(
+      "@Archivable final class A<T> {\n  var x: [String: T?] = [:]\n}",
+      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27, fixIts: ["write 'T: Archivable'"],
+      applying: "write 'T: Archivable'", fixed: "@Archivable final class A<T: Archivable> {\n  var x: [String: T?] = [:]\n}")
+    refuses(
+      "@Archivable final class A<T, U: Hashable> {\n  var x: Set<U>\n  let y: T\n}",
+      "'A' saves values of 'T', so they must be archivable: write 'T: Archivable'", column: 27, fixIts: ["write 'T: Archivable'"],
+      applying: "write 'T: Archivable'", fixed: "@Archivable final class A<T: Archivable, U: Hashable> {\n  var x: Set<U>\n  let y: T\n}")
+  }
+
+  @Test func aHookLeavesItsSuperclassAlone() {
+    refuses(
+      "@Archivable class A: B {\n  override func migrate(_ saved: inout ArchiveMigration) throws {\n    try super.migrate(&saved)\n  }\n}",
+      "Each class's migrate(_:) is called by itself, the superclass's first: remove the call of super", line: 3, column: 9)
+  }
+
+  @Test func aFallbackIsListedAndReceivesTheKeyOfTheUnknownCase() {
+    expect(
+      """
+      @available(macOS 99, *)
+      @Archivable public enum Pet {
+        case cat(`in`: Int)
+        @Fallback case other(name: String)
+      }
+      """,
+      expandsTo: """
+        @available(macOS 99, *)
+        public enum Pet {
+          case cat(`in`: Int)
+          case other(name: String)
+
+          public static func archiveFields(_ fields: KeepsakeArchive.ArchiveFieldList) {
+            fields.describe(Self.self)
+            fields.enumCase("cat")
+            fields.payload("in", (Int).self)
+            fields.enumCase("other")
+            fields.payload("name", (String).self)
+            fields.fallbackCase()
+          }
+        }
+
+        @available(macOS 99, *)
+        extension Pet: KeepsakeArchive.Archivable {
+          public static var archiveName: String {
+            "Pet"
+          }
+          public static var archiveIsKeyed: Bool {
+            false
+          }
+          public func encode(to writer: inout KeepsakeArchive.ArchiveWriter) throws {
+            switch self {
+            case .cat(let value0):
+              try writer.writeCase(0)
+              try writer.writeField(value0)
+            case .other(let value0):
+              try writer.writeCase(1)
+              try writer.writeField(value0)
+            }
+            writer.endCase()
+          }
+          public init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
+            var fields = try reader.enterCase(Self.self)
+            switch fields.caseIndex {
+            case 0:
+              self = .cat(in: try reader.field(0, &fields))
+            case 1:
+              self = .other(name: try reader.caseKey(0, &fields))
+            default:
+              throw reader.invalidCase()
+            }
+            try reader.leaveCase(&fields)
+            if fields.isOlder {
+              try reader.migrate(&self, fields)
+            }
+          }
+        }
+        """)
   }
 
   @Test func aSubclassOverridesAndKeepsTheInitialisersItInherits() {
@@ -212,6 +323,16 @@ import Testing
               }
             }
             reader.passFields(&fields, 1)
+          }
+
+          override func migrate(_ saved: inout KeepsakeArchive.ArchiveMigration) throws {
+          }
+
+          override func migrateSuperclasses(_ saved: inout KeepsakeArchive.ArchiveMigration) throws {
+            try super.migrateSuperclasses(&saved)
+            if saved.enterNextClass() {
+              try super.migrate(&saved)
+            }
           }
         }
         """, conformances: false)

@@ -207,7 +207,100 @@ import Testing
     try game.saves.capture(Older(), to: Slot<Older>("main")).wait()
     #expect(try game.saves.list().first?.isConflicted == true)
   }
+
+  /// What the newer program finds, by the store that the older one worked on.
+  private func newerFinds(_ value: Newer, savedAs version: VersionID, _ location: Testing.SourceLocation = #_sourceLocation) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Newer>("main")
+    #expect(try game.saves.history(of: slot).contains { $0.id == version }, sourceLocation: location)
+    #expect(try game.saves.value(of: version, in: slot) == value, sourceLocation: location)
+    let sides = try #require(try game.saves.conflict(slot)?.sides, sourceLocation: location)
+    #expect(sides.contains { $0.version.id == version && $0.value == value }, sourceLocation: location)
+  }
+
+  @Test("however often an older game saves and starts again, a newer game's save is there for the game that can read it")
+  func newerSaveStays() throws {
+    var game = try device.open()
+    let newer = try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
+    try game.close()
+    for round in 0..<3 {
+      game = try device.open()
+      #expect {
+        try game.saves.load(Slot<Older>("main"))
+      } throws: { ($0 as? ArchiveError)?.code == .tooNew }
+      for step in 0..<3 { try game.saves.capture(Older(a: 10 * round + step), to: Slot<Older>("main")).wait() }
+      try game.close()
+    }
+    try newerFinds(Newer(a: 7), savedAs: newer.id)
+    // The newer save has the most progress, so it is what a game that can read it goes on from.
+    game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.load(Slot<Newer>("main")) == Newer(a: 7))
+    try game.saves.restore(newer.id, in: Slot<Newer>("main"))
+    #expect(try game.saves.load(Slot<Newer>("main")) == Newer(a: 7))
+  }
+
+  @Test("a conflict that the older game's own save wins does not make it replace the newer game's", arguments: [true, false])
+  func newerSaveThatLosesStays(isVersioned: Bool) throws {
+    var game = try device.open()
+    let slot = Slot<Older>("main")
+    // A newer game may also have saved a case that the older one doesn't know, without a new version.
+    let version: VersionID
+    if isVersioned {
+      version = try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main")).wait().id
+    } else {
+      version = try game.saves.capture(NewerCases(), to: Slot<NewerCases>("main")).wait().id
+    }
+    try game.close()
+    game = try device.open()
+    #expect(throws: ArchiveError.self) { try game.saves.load(slot) }
+    // More progress: from now on the older game loads its own save.
+    try game.saves.capture(Older(a: 2), to: slot, SaveMetadata(progress: 9)).wait()
+    try game.close()
+    game = try device.open()
+    for step in 3..<6 {
+      #expect(try game.saves.load(slot)?.a == step - 1)
+      try game.saves.capture(Older(a: step), to: slot, SaveMetadata(progress: 9)).wait()
+      #expect(try game.saves.list().first?.isConflicted == true)
+    }
+    #expect(throws: ArchiveError.self) { try game.saves.conflict(slot) }
+    try game.close()
+    if isVersioned {
+      try newerFinds(Newer(a: 7), savedAs: version)
+    } else {
+      game = try device.open()
+      defer { end(game) }
+      #expect(try game.saves.value(of: version, in: Slot<NewerCases>("main")) == NewerCases())
+      #expect(try game.saves.conflict(Slot<NewerCases>("main"))?.sides.contains { $0.version.id == version } == true)
+    }
+  }
+
+  @Test("two saves that the game can read are still replaced by what it makes of them")
+  func readableSidesAreReplaced() throws {
+    var game = try device.open()
+    let slot = Slot<Older>("main")
+    try game.saves.capture(Newer(), to: Slot<Newer>("main")).wait()
+    try game.close()
+    for value in 1...2 {
+      game = try device.open()
+      #expect(throws: ArchiveError.self) { try game.saves.load(slot) }
+      try game.saves.capture(Older(a: value), to: slot).wait()
+      try game.close()
+    }
+    game = try device.open()
+    defer { end(game) }
+    // Three heads: the newer program takes what it likes of all of them, and then there is one.
+    #expect(try game.saves.conflict(Slot<Newer>("main"))?.sides.count == 3)
+    _ = try game.saves.load(Slot<Newer>("main"))
+    try game.saves.capture(Newer(a: 5), to: Slot<Newer>("main")).wait()
+    #expect(try game.saves.conflict(Slot<Newer>("main")) == nil)
+    #expect(try game.saves.list().first?.isConflicted == false)
+  }
 }
 
-@Archivable(name: "State", version: 2) struct Newer: Equatable { var a = 1 }
-@Archivable(name: "State", version: 1) struct Older: Equatable { var a = 1 }
+@Archivable(name: "State", version: 2) struct Newer: Equatable { var a = 1, kind = OlderKind.plain }
+@Archivable(name: "State", version: 1) struct Older: Equatable { var a = 1, kind = OlderKind.plain }
+@Archivable(name: "State", version: 1) struct NewerCases: Equatable { var a = 1, kind = NewerKind.fancy(3) }
+@Archivable(name: "Kind") enum OlderKind: Equatable { case plain }
+@Archivable(name: "Kind") enum NewerKind: Equatable { case plain, fancy(Int) }

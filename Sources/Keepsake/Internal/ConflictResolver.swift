@@ -8,12 +8,28 @@ struct ConflictResolver<Value: Archivable> {
   let context: Any?
 
   /// What a save of the value replaces: all that went into it. With `ask`, only what was shown; a choice replaces the rest.
+  ///
+  /// A policy that chooses passes over sides without reading them. What this program can't read at all, most likely because a newer
+  /// one wrote it, is not its to replace: it stays beside the save for the program that can. Costs decoding those sides.
   var basis: [VersionID] {
-    if case .ask = slot.policy.kind, reading.sides.count > 1, let shown = reading.sides.first {
-      return [shown.version.record.id]
-    }
-    return reading.basis
+    guard reading.sides.count > 1, let shown = reading.sides.first else { return reading.basis }
+    if case .ask = slot.policy.kind { return [shown.version.record.id] }
+    guard choosesOne else { return reading.basis }
+    let unread = Set(reading.sides.dropFirst().filter { !isReadable($0) }.map(\.version.record.id))
+    return reading.basis.filter { !unread.contains($0) }
   }
+
+  /// The policy takes the first side as it is, so that the others need not have been decoded.
+  private var choosesOne: Bool {
+    switch slot.policy.kind {
+    case .mostProgress, .longestPlayed, .newest: true
+    case .automatic: !Value.archiveHasMergeRules
+    case .ask, .combining: false
+    }
+  }
+
+  /// Why it can't be read doesn't matter here: the side is left alone, and `conflict` tells.
+  private func isReadable(_ side: SlotReading.Side) -> Bool { (try? decode(side)) != nil }
 
   func value() throws -> Value? {
     guard let first = reading.sides.first else { return nil }

@@ -36,7 +36,7 @@ extension Array: Archivable where Element: Archivable {
     }
     try writer.descend()
     try withUnsafeBufferPointer { elements in
-      for element in elements { try Element.archiveWrite(element, to: &writer) }
+      if let start = elements.baseAddress { try Element.archiveWriteElements(start, count: elements.count, to: &writer) }
     }
     writer.ascend()
   }
@@ -44,7 +44,7 @@ extension Array: Archivable where Element: Archivable {
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.array)
     let count = try reader.takeCount()
-    if Element.archiveBlockCode != 0 {
+    if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
         // Numbers only: any bytes are a value, and there is nothing to release if a conversion throws.
@@ -54,6 +54,7 @@ extension Array: Archivable where Element: Archivable {
       return
     }
     try reader.descend()
+    try reader.enterElements(element, count: count)
     // Over a contiguous array, whose methods the compiler specialises where those of an array call into the standard library.
     // Memory is taken at once only for as many as a small archive may ask for.
     var elements = ContiguousArray<Element>()
@@ -63,6 +64,7 @@ extension Array: Archivable where Element: Archivable {
       elements.append(try Element.archiveRead(from: &reader))
     }
     self.init(elements)
+    reader.leaveElements()
     reader.ascend()
   }
 }
@@ -71,23 +73,26 @@ extension Array: Archivable where Element: Archivable {
 extension Set: Archivable where Element: Archivable {
   public static var archiveName: String { "Set<" + Element.archiveName + ">" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.composite(.set, Element.self) }
-  public static var archiveIsKeyed: Bool { false }
+  @inlinable public static var archiveIsKeyed: Bool { false }
 
-  public func encode(to writer: inout ArchiveWriter) throws {
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
     writer.putVarint(UInt64(count))
     try writer.descend()
-    try writer.writeSorted(Swift.Array(self)) { _, _ in }
+    let elements = ContiguousArray(self)
+    try writer.writeSorted(elements.count, { try Element.archiveWrite(elements[$1], to: &$0) }, after: { _, _ in })
     writer.ascend()
   }
 
-  public init(from reader: inout ArchiveReader) throws {
+  @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.set)
     let count = try reader.takeCount()
     self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
-      guard insert(try Element.archiveRead(from: &reader)).inserted else { throw reader.damaged("A set has an element twice") }
+      guard insert(try Element.archiveRead(from: &reader)).inserted || reader.mayRepeat else {
+        throw reader.damaged("A set has an element twice")
+      }
     }
     reader.ascend()
   }
@@ -97,19 +102,18 @@ extension Set: Archivable where Element: Archivable {
 extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
   public static var archiveName: String { "[" + Key.archiveName + ": " + Value.archiveName + "]" }
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.dictionary(Key.self, Value.self) }
-  public static var archiveIsKeyed: Bool { false }
+  @inlinable public static var archiveIsKeyed: Bool { false }
 
-  public func encode(to writer: inout ArchiveWriter) throws {
+  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
     writer.putVarint(UInt64(count))
     try writer.descend()
-    let pairs = Swift.Array(self)
-    try writer.writeSorted(pairs.map(\.key)) { writer, index in
-      try Value.archiveWrite(pairs[index].value, to: &writer)
-    }
+    let pairs = ContiguousArray(self)
+    try writer.writeSorted(
+      pairs.count, { try Key.archiveWrite(pairs[$1].key, to: &$0) }, after: { try Value.archiveWrite(pairs[$1].value, to: &$0) })
     writer.ascend()
   }
 
-  public init(from reader: inout ArchiveReader) throws {
+  @inlinable public init(from reader: inout ArchiveReader) throws {
     let (key, value) = try reader.enterDictionary()
     let count = try reader.takeCount()
     self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
@@ -118,7 +122,7 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
       reader.current = key
       let newKey = try Key.archiveRead(from: &reader)
       reader.current = value
-      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil else {
+      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil || reader.mayRepeat else {
         throw reader.damaged("A dictionary has a key twice")
       }
     }
@@ -127,8 +131,11 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
 }
 
 extension ArchiveReader {
-  mutating func enterDictionary() throws -> (Int32, Int32) {
-    if isExact { return (0, 0) }
+  @inlinable @inline(__always) mutating func enterDictionary() throws -> (Int32, Int32) {
+    isExact ? (0, 0) : try enterMappedDictionary()
+  }
+
+  @usableFromInline mutating func enterMappedDictionary() throws -> (Int32, Int32) {
     let key = try enterMappedList(.dictionary)
     return (key, core.nodes[Int(current)].second)
   }

@@ -51,6 +51,7 @@ extension UInt64: ArchivableInteger { @inlinable public static var archiveCode: 
 extension ArchiveReader {
   /// One saved integer of any width.
   mutating func takeInteger(_ code: WireCode) throws -> (negative: Int64, positive: UInt64) {
+    if blockWidth > 0 { return try takeBlockInteger(code) }
     switch code {
     case .int8:
       let value = Int64(Int8(bitPattern: try takeByte()))

@@ -1,4 +1,4 @@
-/// Bool is a byte. Float and Double are IEEE 754, little-endian.
+/// Bool is a byte. Float is IEEE 754, little-endian; so is Double, unless thousandths say it in less.
 extension Bool: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.bool) }
   @inlinable public static var archiveIsKeyed: Bool { false }
@@ -28,14 +28,38 @@ extension Double: Archivable {
   @inlinable public static var archiveIsKeyed: Bool { false }
   @inlinable public static var archiveBlockCode: UInt8 { WireCode.double.rawValue }
 
-  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putFixed(bitPattern) }
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws { writer.putDouble(self) }
 
   @inlinable @inline(__always) public init(from reader: inout ArchiveReader) throws {
-    self = reader.isExact ? Double(bitPattern: try reader.takeFixed(UInt64.self)) : try reader.readMappedNumber(narrow: false)
+    self = reader.isExact ? try reader.takeDouble() : try reader.readMappedNumber(narrow: false)
+  }
+}
+
+extension ArchiveWriter {
+  /// A number of at most three decimals as how many thousandths it is, anything else as its bits.
+  @inlinable @inline(__always) mutating func putDouble(_ value: Double) {
+    let scaled = value * 1000
+    // Not for NaN. Above it, nothing would be saved.
+    if abs(scaled) < 140_737_488_355_328 {
+      let thousandths = Int64(scaled < 0 ? scaled - 0.5 : scaled + 0.5)
+      // By their bits, because -0.0 equals 0.0.
+      if (Double(thousandths) / 1000).bitPattern == value.bitPattern {
+        return putVarint(UInt64(bitPattern: (thousandths &<< 1) ^ (thousandths &>> 63)) &<< 1)
+      }
+    }
+    putVarint(1)
+    putFixed(value.bitPattern)
   }
 }
 
 extension ArchiveReader {
+  @inlinable @inline(__always) mutating func takeDouble() throws -> Double {
+    let raw = try takeVarint()
+    if raw & 1 == 0 { return Double(Int64(bitPattern: raw &>> 2) ^ -Int64(bitPattern: (raw &>> 1) & 1)) / 1000 }
+    guard raw == 1 else { throw damaged("A number has an unknown form") }
+    return Double(bitPattern: try takeFixed(UInt64.self))
+  }
+
   /// Checks that exactly this kind of value was saved.
   @usableFromInline mutating func expect(_ code: WireCode) throws {
     try unwrapPresentOptional("\(code)")
@@ -49,7 +73,7 @@ extension ArchiveReader {
     switch code {
     case .float: return Double(Float(bitPattern: try takeFixed(UInt32.self)))
     case .double:
-      let value = Double(bitPattern: try takeFixed(UInt64.self))
+      let value = try takeDouble()
       return narrow ? Double(try self.narrow(value)) : value
     default:
       guard code.isInteger else { throw mismatch(narrow ? "Float" : "Double") }

@@ -3,7 +3,7 @@ extension String: Archivable {
   public static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.string) }
   @inlinable public static var archiveIsKeyed: Bool { false }
 
-  @inlinable public func encode(to writer: inout ArchiveWriter) throws {
+  @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
     var copy = self
     try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }
   }

@@ -81,7 +81,7 @@ extension SIMD4: Archivable where Scalar: ArchivableScalar {
 }
 
 extension ArchiveReader {
-  /// Vectors must have the same length; Float and Double may stand for each other.
+  /// Vectors must have the same length; numbers that the other type holds exactly may stand for each other.
   @usableFromInline mutating func readMappedVector<V: SIMD>(_ type: V.Type) throws -> V where V.Scalar: ArchivableScalar {
     try unwrapPresentOptional("vector")
     let wire = core.nodes[Int(current)]
@@ -95,9 +95,33 @@ extension ArchiveReader {
         value[index] = scalar
       } else if saved == .double, let scalar = try narrow(Double(bitPattern: try takeFixed(UInt64.self))) as? V.Scalar {
         value[index] = scalar
+      } else if saved.isInteger {
+        value[index] = try takeVectorInteger(saved, as: V.Scalar.self)
       } else {
         throw mismatch("\(V.self)")
       }
+    }
+    return value
+  }
+
+  /// An integer of a vector, which stands in its full width, as another number that holds it exactly.
+  private mutating func takeVectorInteger<T: ArchivableScalar>(_ saved: WireCode, as _: T.Type) throws -> T {
+    blockWidth = saved.scalarBytes
+    defer { blockWidth = 0 }
+    let (negative, positive) = try takeBlockInteger(saved)
+    func fitting<I: BinaryInteger>(_: I.Type) -> T? { (negative < 0 ? I(exactly: negative) : I(exactly: positive)) as? T }
+    func fitting<F: BinaryFloatingPoint>(_: F.Type) -> T? { (negative < 0 ? F(exactly: negative) : F(exactly: positive)) as? T }
+    let value: T? =
+      if let integer = T.self as? any BinaryInteger.Type {
+        fitting(integer)
+      } else if let number = T.self as? any BinaryFloatingPoint.Type {
+        fitting(number)
+      } else {
+        nil
+      }
+    guard let value else {
+      throw ArchiveError(
+        .mismatch, "The saved number \(negative < 0 ? "\(negative)" : "\(positive)") doesn't fit into \(T.self)", offset: offset)
     }
     return value
   }

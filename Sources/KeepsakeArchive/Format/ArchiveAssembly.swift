@@ -11,7 +11,7 @@ struct ArchiveAssembly {
     let valuesEnd = output.offset
     let referencesEnd = output.otherOffset
     if let order {
-      func pieces(_ start: (WriterCore.Written) -> Int, _ end: Int) -> [Range<Int>] {
+      func pieces(_ start: (WriterScratch.Written) -> Int, _ end: Int) -> [Range<Int>] {
         order.map { position in
           let index = Int(position)
           return start(core.written(index))..<(index + 1 < count ? start(core.written(index + 1)) : end)
@@ -60,7 +60,7 @@ struct ArchiveAssembly {
   /// steps from one number to the next.
   private func putRuns(_ output: inout ArchiveWriter, _ order: [Int32]?) {
     let count = core.writtenCount
-    func object(_ place: Int) -> WriterCore.Written { core.written(order.map { Int($0[place]) } ?? place) }
+    func object(_ place: Int) -> WriterScratch.Written { core.written(order.map { Int($0[place]) } ?? place) }
     var starts: [Int] = []
     var last: Int32 = -1
     for place in 0..<count {

@@ -19,6 +19,11 @@ public struct ArchiveFields {
   /// What becomes of the program's fields; nil where they don't come in order.
   @usableFromInline let steps: UnsafePointer<FieldPlan.Step>?
   @usableFromInline var end: UnsafeRawPointer?
+  /// Where the value's fields begin, if an older version was saved and the value's hook is to be called.
+  @usableFromInline var start: UnsafeRawPointer?
+
+  /// An older version was saved: the value is migrated once it is read.
+  @inlinable public var isOlder: Bool { start != nil }
 
   /// The program's case, for an enum.
   @inlinable public var caseIndex: Int { Int(programCase) }
@@ -94,8 +99,9 @@ extension ArchiveReader {
     }
     // Of a struct, all fields stand together, in whatever section it is.
     var fields = ArchiveFields(plan: plan, isExact: false)
+    if plan.isOlder { fields.start = cursor }
     try locate(&fields, plan)
-    if start == current, fields.located < 0, !plan.isEmptyStruct {
+    if start == current, fields.located < 0, !plan.isEmptyStruct, !plan.isOlder {
       lastNode = start
       lastType = ObjectIdentifier(type)
       lastFields = fields
@@ -187,7 +193,6 @@ extension ArchiveReader {
       if skipped.deferred == fields.isInReferences {
         switch core.nodes[Int(skipped.node)].code {
         case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
-        case .double: _ = try takeBytes(8)
         default: try skip(skipped.node)
         }
       }
@@ -238,6 +243,7 @@ extension ArchiveReader {
 
   @usableFromInline mutating func openField(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFieldReturn {
     guard let (node, valueEnd) = try seek(index, &fields) else {
+      try checkRetyped(index, fields)
       throw ArchiveError(
         .missingField, "The archive has no value for a property without default value", type: typeName(fields),
         field: key(index, fields), offset: offset)
@@ -282,6 +288,13 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
+  /// A field that is left to the hook must have a value until then.
+  private mutating func checkRetyped(_ index: Int, _ fields: ArchiveFields) throws {
+    let place = Int(fields.base) + index
+    guard let plan = fields.plan?.takeUnretainedValue(), place < plan.steps.count, plan.steps[place].isRetyped else { return }
+    throw retypedError(plan, place)
+  }
+
   private func typeName(_ fields: ArchiveFields) -> String? { fields.plan?._withUnsafeGuaranteedRef { $0.name } }
 
   private func key(_ index: Int, _ fields: ArchiveFields) -> String? {
@@ -308,7 +321,7 @@ extension ArchiveReader {
   }
 
   /// An optional that is empty counts as missing for a property that has a default value.
-  private mutating func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
+  mutating func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
     guard core.nodes[Int(node)].code == .optional else { return false }
     guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
     let first = cursor.load(as: UInt8.self)
@@ -341,8 +354,10 @@ extension ArchiveReader {
         type: plan.name, offset: offset)
     }
     var fields = ArchiveFields(plan: casePlan, isExact: casePlan.isSame)
+    if plan.isOlder { fields.start = cursor }
     if casePlan.isSame { isExact = true } else { try locate(&fields, casePlan) }
     fields.programCase = Int32(truncatingIfNeeded: target)
+    if casePlan.fallback != nil { core.usedFallback = true }
     return fields
   }
 

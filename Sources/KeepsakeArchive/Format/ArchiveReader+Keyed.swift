@@ -26,22 +26,24 @@ extension ArchiveReader {
     return value
   }
 
-  /// Reads the value under a key, or gives a default where there is none.
+  /// Reads the value under a key, or gives a default where there is none, or only an empty optional.
   public mutating func decode<T: Archivable>(
     _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
   ) throws -> T {
     try decodeIfPresent(type, forKey: key) ?? value()
   }
 
-  /// Reads the value under a key; nil where there is none.
+  /// Reads the value under a key; nil where there is none, or only an empty optional.
   public mutating func decodeIfPresent<T: Archivable>(_ type: T.Type, forKey key: String) throws -> T? {
     guard let keyed else {
       throw ArchiveError(.unsupported, "decode(_:forKey:) is for hand-written conformances; this type's fields were generated")
     }
     guard let entry = keyed.entries.first(where: { $0.key == key }) else { return nil }
+    if !(type is any OptionalValue.Type), try isEmpty(entry) { return nil }
     let outer = (cursor, end, isExact, current, depth)
     defer {
       (cursor, end, isExact, current, depth) = outer
+      blockWidth = 0
       self.keyed = keyed
     }
     cursor = entry.start
@@ -58,6 +60,15 @@ extension ArchiveReader {
       if error.field == nil { error.field = key }
       throw error
     }
+  }
+
+  /// Whether an optional was saved that holds nothing.
+  private mutating func isEmpty(_ entry: KeyedFields.Entry) throws -> Bool {
+    guard core.nodes[Int(entry.node)].code == .optional else { return false }
+    let outer = cursor
+    defer { cursor = outer }
+    cursor = entry.start
+    return try isEmptyOptional(entry.node, end: entry.start + entry.length)
   }
 
   /// Checks that a value took all of its bytes, `end` being set to where they end.
@@ -112,9 +123,13 @@ extension ArchiveReader {
   private mutating func scanFields(_ plan: FieldPlan) throws -> [KeyedFields.Entry] {
     guard plan.cases.isEmpty else { throw mismatch(plan.name) }
     if plan.isEmptyStruct { _ = try takeByte() }
+    return try scanFields(plan.fields, inReferences: plan.isObject && isInReferences)
+  }
+
+  /// Passes over generated fields, of an object those of one section, and notes where they are.
+  mutating func scanFields(_ fields: [FieldEntry], inReferences: Bool) throws -> [KeyedFields.Entry] {
     var entries: [KeyedFields.Entry] = []
-    // Only objects are spread over two sections.
-    for field in plan.fields where field.deferred == (plan.isObject && isInReferences) {
+    for field in fields where field.deferred == inReferences {
       let start = cursor
       try skip(field.node)
       entries.append(.init(key: field.key, node: field.node, start: start, length: cursor - start))
@@ -122,3 +137,7 @@ extension ArchiveReader {
     return entries
   }
 }
+
+/// Tells optionals from what they hold where only the type is at hand.
+private protocol OptionalValue {}
+extension Optional: OptionalValue {}

@@ -11,14 +11,15 @@ extension ArchiveReader {
     case .bool, .int8, .uint8: _ = try takeByte()
     case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
     case .float: _ = try takeBytes(4)
-    case .double, .date: _ = try takeBytes(8)
+    case .double: _ = try takeDouble()
+    case .date: _ = try takeBytes(8)
     case .uuid: _ = try takeBytes(16)
     case .string, .data, .url: _ = try takeBytes(try takeCount())
     case .vector:
       let width = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))?.scalarBytes ?? 1
       _ = try takeBytes(width * Int(wire.second))
     case .optional:
-      if core.file.isObject(wire.first) { _ = try takeVarint() } else if try takeFlag() { try skip(wire.first) }
+      if core.file.isObject(wire.first) { try skipReference() } else if try takeFlag() { try skip(wire.first) }
     case .array, .set:
       let count = try takeCount()
       if wire.code == .array, let width = try takeBlockWidth(core.nodes[Int(wire.first)].code, count) {
@@ -36,10 +37,29 @@ extension ArchiveReader {
     }
   }
 
+  private mutating func skipReference() throws {
+    let number = try takeVarint()
+    if passedReferences != nil, number > 0, number <= UInt64(core.objectCount) {
+      passedReferences?.append(Int32(truncatingIfNeeded: number - 1))
+    }
+  }
+
+  /// A hand-written value says how long it is; its fields matter only to whoever collects references.
+  mutating func skipKeyed() throws {
+    let entries = try scanKeyed()
+    guard passedReferences != nil else { return }
+    let outer = cursor
+    for entry in entries {
+      cursor = entry.start
+      try skip(entry.node)
+    }
+    cursor = outer
+  }
+
   private mutating func skipNamed(_ entry: TypeEntry) throws {
     switch entry.kind {
-    case .object, .keyedObject: _ = try takeVarint()
-    case .keyedValue: _ = try scanKeyed()
+    case .object, .keyedObject: try skipReference()
+    case .keyedValue: try skipKeyed()
     case .structure:
       if entry.fields.isEmpty { _ = try takeByte() }
       for field in entry.fields { try skip(field.node) }

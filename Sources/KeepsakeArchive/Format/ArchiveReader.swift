@@ -28,6 +28,10 @@ public struct ArchiveReader: ~Copyable {
   var lastFields: ArchiveFields?
   var keyed: KeyedFields?
   var skipDepth = 0
+  /// Bytes of each integer while a block's elements are read one by one, else 0.
+  var blockWidth = 0
+  /// Numbers of the objects that what is passed over refers to, where somebody wants to know them.
+  var passedReferences: [Int32]?
 
   init(core: ReaderCore, base: UnsafeRawPointer, isExact: Bool) {
     self.core = core

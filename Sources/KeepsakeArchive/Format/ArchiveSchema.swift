@@ -104,8 +104,13 @@ public final class ArchiveSchema {
         .unlistedClass, "This class inherits its conformance: mark it @Archivable and list it in its superclass's subclasses:",
         name)
     }
+    if list.superclasses.count > ArchiveLimits.classLevels {
+      report(.limit, "The class has more than \(ArchiveLimits.classLevels) classes above it", name)
+    }
+    types[index].superclasses = list.superclasses
     types[index].fields = list.fields
     types[index].cases = list.cases
+    types[index].fallback = list.fallback
     check(list.fields.map(\.key), name)
     check(list.cases.map(\.key), name)
     for entry in list.cases { check(entry.fields.map(\.key), name) }
@@ -182,6 +187,8 @@ public final class ArchiveFieldList {
   fileprivate(set) var cases: [CaseEntry] = []
   fileprivate(set) var isKeyed = false
   fileprivate(set) var described: ObjectIdentifier?
+  fileprivate(set) var superclasses: [ClassLevel] = []
+  fileprivate(set) var fallback: Int?
 
   init(schema: ArchiveSchema, type: ObjectIdentifier) {
     self.schema = schema
@@ -190,9 +197,14 @@ public final class ArchiveFieldList {
 
   func markKeyed() { isKeyed = true }
 
-  /// Says whose fields follow; a class that only inherits its superclass's description is found out by it.
-  public func describe(_ type: any Any.Type) {
-    if described == nil { described = ObjectIdentifier(type) }
+  /// Says whose fields follow: each class of an object for itself, from the object's own upwards. A class that only inherits
+  /// its superclass's description is found out by it.
+  public func describe<T: Archivable>(_ type: T.Type) {
+    if described == nil {
+      described = ObjectIdentifier(type)
+    } else {
+      superclasses.append(ClassLevel(name: T.archiveName, version: T.archiveVersion))
+    }
   }
 
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
@@ -216,6 +228,9 @@ public final class ArchiveFieldList {
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
+
+  /// The case that was added last stands for those that the program doesn't know.
+  public func fallbackCase() { fallback = cases.count - 1 }
 
   /// A field of the case that was added last.
   public func payload<T: Archivable>(_ key: String, _ type: T.Type) {

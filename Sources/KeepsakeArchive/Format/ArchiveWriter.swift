@@ -21,7 +21,7 @@ public struct ArchiveWriter: ~Copyable {
   @usableFromInline let stringLimit: Int
   /// Above zero while a set element or key is written only to be compared: objects get no numbers then.
   private var fingerprints = 0
-  private var referencesInFingerprint = 0
+  @usableFromInline var referencesInFingerprint = 0
   private var isInKeyed = false
 
   /// Who writes; counters fold their pending change into this writer's entry.
@@ -81,17 +81,20 @@ public struct ArchiveWriter: ~Copyable {
 
   @inlinable @inline(__always) mutating func putVarint(_ value: UInt64) {
     reserve(9)
-    if value < 128 {
-      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value << 1 | 1), as: UInt8.self)
+    if value < 1 << 7 {
+      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value &<< 1 | 1), as: UInt8.self)
       cursor += 1
+    } else if value < 1 << 14 {
+      cursor.storeBytes(of: UInt16(truncatingIfNeeded: value &<< 2 | 2).littleEndian, as: UInt16.self)
+      cursor += 2
     } else {
       putLongVarint(value)
     }
   }
 
+  /// Nine bytes are reserved.
   @usableFromInline mutating func putLongVarint(_ value: UInt64) {
-    reserve(9)
-    let bits = 64 - value.leadingZeroBitCount
+    let bits = 64 &- value.leadingZeroBitCount
     if bits > 56 {
       cursor.storeBytes(of: 0, as: UInt8.self)
       (cursor + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
@@ -99,8 +102,8 @@ public struct ArchiveWriter: ~Copyable {
       return
     }
     // A whole word is stored and the cursor moved by what counts of it.
-    let length = max(1, (bits + 6) / 7)
-    let word = ((value << 1) | 1) << UInt64(length - 1)
+    let length = max(1, (bits &+ 6) / 7)
+    let word = (value &<< 1 | 1) &<< UInt64(truncatingIfNeeded: length &- 1)
     cursor.storeBytes(of: word.littleEndian, as: UInt64.self)
     cursor += length
   }
@@ -112,15 +115,21 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   /// The length and the bytes of a string or data value.
-  @inlinable mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
-    if bytes.count > stringLimit { throw tooLong(bytes.count) }
-    reserve(bytes.count + 9)
-    putVarint(UInt64(bytes.count))
-    if let start = bytes.baseAddress { cursor.copyMemory(from: start, byteCount: bytes.count) }
-    cursor += bytes.count
+  @inlinable @inline(__always) mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
+    let count = bytes.count
+    if count > stringLimit { throw tooLong(count) }
+    reserve(count &+ 9)
+    if count < 128 {
+      cursor.storeBytes(of: UInt8(truncatingIfNeeded: count &<< 1 | 1), as: UInt8.self)
+      cursor += 1
+    } else {
+      putLongVarint(UInt64(count))
+    }
+    if let start = bytes.baseAddress { cursor.copyMemory(from: start, byteCount: count) }
+    cursor += count
   }
 
-  @usableFromInline func tooLong(_ count: Int) -> ArchiveError {
+  @usableFromInline mutating func tooLong(_ count: Int) -> ArchiveError {
     ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(stringLimit)")
   }
 
@@ -144,7 +153,7 @@ public struct ArchiveWriter: ~Copyable {
 
   @inlinable mutating func ascend() { depth &-= 1 }
 
-  @usableFromInline func tooDeep() -> ArchiveError {
+  @usableFromInline mutating func tooDeep() -> ArchiveError {
     ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep: use references to objects instead")
   }
 
@@ -200,6 +209,16 @@ public struct ArchiveWriter: ~Copyable {
     putVarint(UInt64(try core.enqueue(object)) + 1)
   }
 
+  /// The elements of an array, looked at where they are: taking each out would count references.
+  @usableFromInline mutating func writeReferences(_ objects: UnsafeBufferPointer<Unmanaged<AnyObject>>) throws {
+    for object in objects {
+      try object._withUnsafeGuaranteedRef { object in
+        guard fingerprints == 0 else { return try writeFingerprint(of: object) }
+        putVarint(UInt64(try core.enqueue(object)) &+ 1)
+      }
+    }
+  }
+
   private mutating func writeFingerprint(of object: AnyObject) throws {
     referencesInFingerprint += 1
     guard fingerprints == 1 else { return putVarint(0) }
@@ -210,39 +229,39 @@ public struct ArchiveWriter: ~Copyable {
     try queue.writeFingerprint(of: object, to: &self)
   }
 
-  /// Writes set elements or dictionary keys in the order of their bytes; `after` writes what follows each.
-  mutating func writeSorted<T: Archivable>(_ values: [T], after: (inout ArchiveWriter, Int) throws -> Void) throws {
-    let start = offset
-    let outer = referencesInFingerprint
-    referencesInFingerprint = 0
-    fingerprints += 1
-    var ranges: [Range<Int>] = []
-    ranges.reserveCapacity(values.count)
-    for value in values {
-      let begin = offset
-      try T.archiveWrite(value, to: &self)
-      ranges.append(begin - start..<offset - start)
+  /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.
+  @inlinable @inline(__always) mutating func writeSorted(
+    _ count: Int, _ write: (inout ArchiveWriter, Int) throws -> Void, after: (inout ArchiveWriter, Int) throws -> Void
+  ) throws {
+    if count == 0 { return }
+    let order = ElementOrder(count: count, outerReferences: referencesInFingerprint)
+    beginSorting()
+    let start = cursor - base
+    for index in 0..<count {
+      try write(&self, index)
+      order.note(index, end: cursor - base - start)
     }
-    fingerprints -= 1
-    let isPlain = referencesInFingerprint == 0
-    referencesInFingerprint += outer
-    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: max(offset - start, 1), alignment: 1)
-    defer { scratch.deallocate() }
-    scratch.copyMemory(from: UnsafeRawBufferPointer(start: base + start, count: offset - start))
-    cursor = base + start
-    func bytes(_ index: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: scratch[ranges[index]]) }
-    let order = ranges.indices.sorted { Self.precedes(bytes($0), bytes($1)) }
-    for index in order {
-      if isPlain || fingerprints > 0 { putBytes(bytes(index)) } else { try T.archiveWrite(values[index], to: &self) }
+    endSorting(order, start: start)
+    for place in 0..<count {
+      let index = order.index(place)
+      if order.isPlain { putBytes(order.bytes(place)) } else { try write(&self, index) }
       try after(&self, index)
     }
   }
 
-  /// Byte by byte, unsigned, a prefix first.
-  private static func precedes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
-    guard let left = a.baseAddress, let right = b.baseAddress else { return a.count < b.count }
-    let order = memcmp(left, right, min(a.count, b.count))
-    return order == 0 ? a.count < b.count : order < 0
+  @usableFromInline mutating func beginSorting() {
+    referencesInFingerprint = 0
+    fingerprints += 1
+  }
+
+  /// Sorts what was written since `start` and takes it back.
+  @usableFromInline mutating func endSorting(_ order: ElementOrder, start: Int) {
+    fingerprints -= 1
+    let written = UnsafeRawBufferPointer(start: base + start, count: offset - start)
+    // References are written anew, in their order: only then do objects get their numbers.
+    order.sort(written, isPlain: referencesInFingerprint == 0 || fingerprints > 0)
+    referencesInFingerprint += order.outerReferences
+    cursor = base + start
   }
 
   // MARK: Keys
@@ -310,7 +329,7 @@ public struct ArchiveWriter: ~Copyable {
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
-    core.compiled.noteSize(bytes: length, objects: core.objectCount)
+    core.compiled.noteSize(length)
     // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     let data = Data(bytesNoCopy: base, count: length, deallocator: .free)

@@ -4,7 +4,7 @@ import Synchronization
 /// The description of everything that a root type leads to, made once per process and root type.
 ///
 /// Its bytes stand at the head of the footer of each archive with that root, so that "same schema" is one comparison.
-/// Safe to share: nothing in it changes after `init` but two atomic numbers. Its metatypes are only used by whoever encodes or
+/// Safe to share: nothing in it changes after `init` but an atomic number. Its metatypes are only used by whoever encodes or
 /// decodes the same root type, under that type's own isolation.
 final class CompiledSchema: @unchecked Sendable {
   let schema: ArchiveSchema
@@ -17,11 +17,9 @@ final class CompiledSchema: @unchecked Sendable {
   /// What the last archive took. Taking as much at once saves growing, and what is freed and taken again in the same size is
   /// memory that the process already has.
   private let lastBytes = Atomic<Int>(0)
-  private let lastObjects = Atomic<Int>(0)
 
   /// More is grown into. One large archive must not make all later ones of its type claim as much.
   private static let mostExpectedBytes = 64 << 20
-  private static let mostExpectedObjects = 1 << 20
 
   private init<V: Archivable>(_ type: V.Type) {
     schema = ArchiveSchema()
@@ -61,12 +59,8 @@ final class CompiledSchema: @unchecked Sendable {
   }
 
   var expectedBytes: Int { lastBytes.load(ordering: .relaxed) }
-  var expectedObjects: Int { lastObjects.load(ordering: .relaxed) }
 
-  func noteSize(bytes: Int, objects: Int) {
-    lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed)
-    lastObjects.store(min(objects, Self.mostExpectedObjects), ordering: .relaxed)
-  }
+  func noteSize(_ bytes: Int) { lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed) }
 }
 
 /// The schemas made so far, found without a lock: a chain of nodes for each bucket, to which nodes are only added.

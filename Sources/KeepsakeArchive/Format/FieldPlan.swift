@@ -13,10 +13,34 @@
     /// It can be read where it stands by the program's own type: it is the same, in the values section, and no optional that
     /// might give way to a default value.
     @usableFromInline var isPlain: Bool
+    /// The archive has a field of that key which can't be read as the program's; the migration hook must read it.
+    var isRetyped = false
+  }
+
+  /// One class of an object.
+  struct Level {
+    /// nil for a class that was put between later.
+    let savedVersion: Int?
+    let isOlder: Bool
+  }
+
+  /// What stands for an enum case that the program doesn't know.
+  struct Fallback {
+    let key: String
   }
 
   let name: String
   let savedVersion: Int
+  /// An older version was saved, of the type or of a class above it: `migrate` is called.
+  let isOlder: Bool
+  /// Of a class: from the topmost one down to the object's own.
+  let levels: [Level]
+  /// Keys of saved fields that nothing but the migration hook can read.
+  let retyped: [String]
+  /// Of the plan for an enum case: the case is unknown and another stands for it.
+  let fallback: Fallback?
+  /// Of the plan for an enum case: the saved case.
+  let caseKey: String?
   /// Same declaration: read without looking anything up.
   let isSame: Bool
   let isKeyed: Bool
@@ -44,11 +68,10 @@
   init(file: ArchiveSchema, index: Int, program: ArchiveSchema, own: Int, compared: ComparedTypes) throws {
     let saved = file.types[index]
     let mine = program.types[own]
-    guard saved.version <= mine.version else {
-      throw ArchiveError(
-        .tooNew, "The save has version \(saved.version) of this type, the program knows \(mine.version): update the game",
-        type: mine.name)
-    }
+    levels = try Self.levels(saved, mine)
+    isOlder = levels.contains(where: \.isOlder)
+    fallback = nil
+    caseKey = nil
     let kindsFit = saved.kind.isObject == mine.kind.isObject && (saved.kind == .enumeration) == (mine.kind == .enumeration)
     // A hand-written value carries any content; whether an enum is among it shows when it is read.
     guard kindsFit || saved.kind == .keyedValue || mine.kind == .keyedValue, saved.kind.isObject == mine.kind.isObject else {
@@ -67,13 +90,16 @@
     isSame = comparison.sameType(Int32(index), Int32(own))
     var cases: [(index: Int, plan: FieldPlan)?] = []
     for savedCase in saved.cases {
-      guard let target = mine.cases.firstIndex(where: { $0.key == savedCase.key }) else {
+      let known = mine.cases.firstIndex(where: { $0.key == savedCase.key })
+      guard let target = known ?? mine.fallback else {
         cases.append(nil)
         continue
       }
+      // Nothing of an unknown case is read, so its plan knows no field of the program's.
       let plan = FieldPlan(
-        name: mine.name, version: saved.version, saved: savedCase.fields, own: mine.cases[target].fields, program: program,
-        comparison: &comparison)
+        name: mine.name, version: saved.version, isOlder: isOlder, caseKey: savedCase.key, saved: savedCase.fields,
+        own: known == nil ? [] : mine.cases[target].fields, fallback: known == nil ? Fallback(key: savedCase.key) : nil,
+        program: program, comparison: &comparison)
       cases.append((target, plan))
     }
     self.cases = cases
@@ -82,7 +108,8 @@
     fields = saved.fields
     skips = saved.fields.map { ($0.node, $0.deferred) }
     keys = mine.fields.map(\.key)
-    steps = Self.steps(saved: saved.fields, own: mine.fields, &comparison)
+    steps = Self.steps(saved: saved.fields, own: mine.fields, isOlder: isOlder, &comparison)
+    retyped = Self.retyped(steps, mine.fields)
     places = Self.places(steps, count: saved.fields.count)
     isOrdered = Self.ordered(steps)
     stepMemory = Self.memory(steps)
@@ -95,10 +122,15 @@
   }
 
   private init(
-    name: String, version: Int, saved: [FieldEntry], own: [FieldEntry], program: ArchiveSchema, comparison: inout SchemaComparison
+    name: String, version: Int, isOlder: Bool, caseKey: String, saved: [FieldEntry], own: [FieldEntry], fallback: Fallback?,
+    program: ArchiveSchema, comparison: inout SchemaComparison
   ) {
     self.name = name
+    self.caseKey = caseKey
     savedVersion = version
+    self.isOlder = isOlder
+    self.fallback = fallback
+    levels = [Level(savedVersion: version, isOlder: isOlder)]
     self.program = program
     isKeyed = false
     isObject = false
@@ -108,20 +140,44 @@
     fields = saved
     skips = saved.map { ($0.node, $0.deferred) }
     keys = own.map(\.key)
-    steps = Self.steps(saved: saved, own: own, &comparison)
+    steps = Self.steps(saved: saved, own: own, isOlder: isOlder, &comparison)
+    retyped = Self.retyped(steps, own)
     places = Self.places(steps, count: saved.count)
     isOrdered = Self.ordered(steps)
     stepMemory = Self.memory(steps)
-    isSame = saved.count == own.count && isOrdered && steps.allSatisfy(\.isSame)
+    isSame = !isOlder && fallback == nil && saved.count == own.count && isOrdered && steps.allSatisfy(\.isSame)
     deferred = []
   }
 
-  private static func steps(saved: [FieldEntry], own: [FieldEntry], _ comparison: inout SchemaComparison) -> [Step] {
+  /// Each class of an object has a version of its own; a class that only one side has can't be compared.
+  private static func levels(_ saved: TypeEntry, _ mine: TypeEntry) throws -> [Level] {
+    func level(_ name: String, _ version: Int?, _ known: Int) throws -> Level {
+      guard version ?? 0 <= known else {
+        throw ArchiveError(
+          .tooNew, "The save has version \(version ?? 0) of this type, the program knows \(known): update the game", type: name)
+      }
+      return Level(savedVersion: version, isOlder: version.map { $0 < known } ?? false)
+    }
+    return try mine.superclasses.reversed().map { above in
+      try level(above.name, saved.superclasses.first { $0.name == above.name }?.version, above.version)
+    } + [level(mine.name, saved.version, mine.version)]
+  }
+
+  private static func retyped(_ steps: [Step], _ own: [FieldEntry]) -> [String] {
+    zip(steps, own).filter(\.0.isRetyped).map(\.1.key)
+  }
+
+  private static func steps(
+    saved: [FieldEntry], own: [FieldEntry], isOlder: Bool, _ comparison: inout SchemaComparison
+  ) -> [Step] {
     var sources: [String: Int32] = [:]
     for (index, field) in saved.enumerated() where sources[field.key] == nil { sources[field.key] = Int32(index) }
     return own.map { field in
-      guard let source = sources[field.key] else { return Step(source: -1, node: -1, isSame: false, deferred: false, isPlain: false) }
+      var step = Step(source: -1, node: -1, isSame: false, deferred: false, isPlain: false)
+      guard let source = sources[field.key] else { return step }
       let entry = saved[Int(source)]
+      step.isRetyped = isOlder && !comparison.fits(entry.node, field.node)
+      if step.isRetyped { return step }
       let isSame = comparison.same(entry.node, field.node)
       let isPlain = isSame && !entry.deferred && comparison.file.nodes[Int(entry.node)].code != .optional
       return Step(source: source, node: entry.node, isSame: isSame, deferred: entry.deferred, isPlain: isPlain)
@@ -237,7 +293,9 @@ struct SchemaComparison {
     let left = file.types[Int(pair.file)]
     let right = program.types[Int(pair.program)]
     // Versions must agree, too: a newer one is refused where it is met.
-    guard left.kind == right.kind, left.version == right.version, left.cases.count == right.cases.count else { return false }
+    guard left.kind == right.kind, left.version == right.version, left.superclasses == right.superclasses,
+      left.cases.count == right.cases.count
+    else { return false }
     guard fields(left.fields, right.fields, level: level + 1) else { return false }
     for (x, y) in zip(left.cases, right.cases) where x.key != y.key || !fields(x.fields, y.fields, level: level + 1) {
       return false

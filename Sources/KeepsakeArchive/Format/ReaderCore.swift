@@ -11,11 +11,14 @@
   /// Key names and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
+  let objectCount: Int
   /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
   let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// Those to which a value refers without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
   private let compared = ComparedTypes()
+  /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
+  var usedFallback = false
   /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
   @exclusivity(unchecked) private var plans: [PlanEntry?]
   private var morePlans: [PlanKey: FieldPlan] = [:]
@@ -40,21 +43,15 @@
     self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
+    objectCount = file.objectCount
     plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
     objects = .allocate(capacity: file.objectCount)
     objects.initialize(repeating: nil)
   }
 
   deinit {
-    releaseObjects()
+    for object in objects { object?.release() }
     objects.deallocate()
-  }
-
-  func releaseObjects() {
-    for index in objects.indices {
-      objects[index]?.release()
-      objects[index] = nil
-    }
   }
 
   /// Keeps an object that was just built.

@@ -7,7 +7,14 @@ extension ArchiveSchema {
       Varint.append(entry.name, to: &bytes)
       Varint.append(UInt64(clamping: entry.version), to: &bytes)
       switch entry.kind {
-      case .structure, .object: append(entry.fields, to: &bytes)
+      case .structure: append(entry.fields, to: &bytes)
+      case .object:
+        Varint.append(UInt64(entry.superclasses.count), to: &bytes)
+        for level in entry.superclasses {
+          Varint.append(level.name, to: &bytes)
+          Varint.append(UInt64(clamping: level.version), to: &bytes)
+        }
+        append(entry.fields, to: &bytes)
       case .enumeration:
         Varint.append(UInt64(entry.cases.count), to: &bytes)
         for enumCase in entry.cases {
@@ -58,10 +65,15 @@ struct SchemaParser {
     for _ in 0..<count {
       guard let kind = TypeKind(rawValue: try input.byte()) else { throw input.damaged("The schema has an unknown kind of type") }
       var entry = TypeEntry(kind: kind, name: try input.string(limit: limits.stringBytes), version: 0)
-      guard let version = Int(exactly: try input.varint()) else { throw input.damaged("A type's version is out of range") }
-      entry.version = version
+      entry.version = try version(from: &input)
       switch kind {
-      case .structure, .object: entry.fields = try fields(from: &input, isObject: kind == .object)
+      case .structure: entry.fields = try fields(from: &input, isObject: false)
+      case .object:
+        for _ in 0..<(try input.count(limit: ArchiveLimits.classLevels, "superclasses")) {
+          let name = try input.string(limit: limits.stringBytes)
+          entry.superclasses.append(ClassLevel(name: name, version: try version(from: &input)))
+        }
+        entry.fields = try fields(from: &input, isObject: true)
       case .enumeration:
         let cases = try input.count(limit: limits.fields, "enum cases")
         entry.cases.reserveCapacity(cases)
@@ -73,6 +85,11 @@ struct SchemaParser {
       }
       types.append(entry)
     }
+  }
+
+  private func version(from input: inout ByteCursor) throws -> Int {
+    guard let version = Int(exactly: try input.varint()) else { throw input.damaged("A type's version is out of range") }
+    return version
   }
 
   /// Only fields of classes may stand in the references section. Elsewhere such a field would leave values that take no

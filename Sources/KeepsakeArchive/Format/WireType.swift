@@ -79,12 +79,22 @@ struct CaseEntry: Equatable {
   var fields: [FieldEntry]
 }
 
+/// A class above another one: an object has the fields of all of them, and each has a version of its own.
+struct ClassLevel: Equatable, Sendable {
+  let name: String
+  let version: Int
+}
+
 struct TypeEntry {
   var kind: TypeKind
   var name: String
   var version: Int
+  /// Of a class: the next one above first.
+  var superclasses: [ClassLevel] = []
   var fields: [FieldEntry] = []
   var cases: [CaseEntry] = []
+  /// The case that stands for those that the program doesn't know. Not written: it is the reader's affair.
+  var fallback: Int?
   /// The expression that is just this type.
   var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.

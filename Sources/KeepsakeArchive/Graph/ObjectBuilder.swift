@@ -2,7 +2,7 @@
 struct ObjectBuilder {
   let file: ArchiveFile
   let core: ReaderCore
-  private let classes: [String: any Archivable.Type]
+  let classes: [String: any Archivable.Type]
 
   init(
     file: ArchiveFile, compiled: CompiledSchema, classes extra: [any Archivable.Type], context: Any?, limits: ArchiveLimits
@@ -18,6 +18,12 @@ struct ObjectBuilder {
   }
 
   func decode<V: Archivable>(_ type: V.Type) throws -> V {
+    // Whether it succeeds or not, and after everything else here has let go of the objects.
+    defer { core.releaseObjects(of: file) }
+    return try decodeGraph(type)
+  }
+
+  private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
     guard let base = file.bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
     var reader = ArchiveReader(core: core, base: base, isExact: file.isSame)
     let runs = try file.runs.map { run in
@@ -37,6 +43,7 @@ struct ObjectBuilder {
     for run in runs { try run.connect(&reader) }
     try checkEnd(&reader)
     reader.isInReferences = false
+    try migrateObjects()
     select(file.rootSection, &reader)
     reader.isExact = file.isSame
     reader.current = file.root
@@ -44,7 +51,7 @@ struct ObjectBuilder {
     try checkEnd(&reader)
     for run in runs { try run.finish(core) }
     if !(V.self is AnyObject.Type) { try value.didDecode(context: core.context) }
-    if !core.unowned.isEmpty { try core.releaseAll() }
+    if !core.unowned.isEmpty { try core.checkUnowned(in: file) }
     return value
   }
 

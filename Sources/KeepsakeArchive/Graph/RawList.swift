@@ -32,9 +32,10 @@ struct RawList<Element: BitwiseCopyable>: ~Copyable {
     count &+= 1
   }
 
-  mutating func reserve(_ wanted: Int) {
-    if wanted > capacity { grow(to: wanted) }
-  }
+  var byteCount: Int { capacity * MemoryLayout<Element>.stride }
+
+  /// Keeps the memory.
+  mutating func removeAll() { count = 0 }
 
   private mutating func grow(to wanted: Int) {
     let larger = UnsafeMutablePointer<Element>.allocate(capacity: wanted)

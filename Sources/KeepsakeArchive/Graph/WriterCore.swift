@@ -5,19 +5,6 @@ import Foundation
 /// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
 /// is handed out while it is changed.
 @usableFromInline final class WriterCore {
-  /// An object that was written: its place in the sections tells where it goes if the order must change.
-  struct Written: BitwiseCopyable {
-    var id: Int32
-    var type: Int32
-    var values: Int
-    var references: Int
-  }
-
-  private struct Need: BitwiseCopyable {
-    var position: Int32
-    var id: Int32
-  }
-
   private(set) var schema: ArchiveSchema
   let compiled: CompiledSchema
   private let staticTypes: Int
@@ -25,9 +12,7 @@ import Foundation
   let limits: ArchiveLimits
   private let objectLimit: Int
 
-  /// By number. Holding them keeps their addresses from being reused by temporary objects.
-  @exclusivity(unchecked) private var objects = RawList<Unmanaged<AnyObject>>()
-  @exclusivity(unchecked) private var identity: IdentityTable
+  private let scratch: WriterScratch
 
   private var queues: [ObjectIdentifier: ObjectQueue] = [:]
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
@@ -35,8 +20,6 @@ import Foundation
   private var pending: [ObjectQueue] = []
   private var nextPending = 0
 
-  @exclusivity(unchecked) private var written = RawList<Written>()
-  @exclusivity(unchecked) private var needs = RawList<Need>()
   private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
@@ -52,13 +35,11 @@ import Foundation
     staticTypes = compiled.typeCount
     extraClasses = classes
     self.limits = limits
-    identity = IdentityTable(expected: compiled.expectedObjects)
+    scratch = .take()
     objectLimit = min(limits.objects, Int(Int32.max) - 1)
   }
 
-  deinit {
-    for object in objects.elements { object.release() }
-  }
+  deinit { scratch.giveBack() }
 
   /// Types that no declaration leads to, and their description.
   var dynamicSchema: (count: Int, bytes: [UInt8]) {
@@ -70,19 +51,19 @@ import Foundation
 
   // MARK: Objects
 
-  var objectCount: Int { objects.count }
-  var writtenCount: Int { written.count }
-  func written(_ position: Int) -> Written { written[position] }
-  func object(_ id: Int32) -> Unmanaged<AnyObject> { objects[Int(id)] }
+  var objectCount: Int { scratch.objects.count }
+  var writtenCount: Int { scratch.written.count }
+  func written(_ position: Int) -> WriterScratch.Written { scratch.written[position] }
+  func object(_ id: Int32) -> Unmanaged<AnyObject> { scratch.objects[Int(id)] }
 
   @inline(__always) private func entry(for object: AnyObject) throws -> UnsafeMutablePointer<IdentityTable.Entry> {
-    let next = Int32(truncatingIfNeeded: objects.count)
-    let (entry, isNew) = identity.entry(for: object, next: next)
+    let next = Int32(truncatingIfNeeded: scratch.objects.count)
+    let (entry, isNew) = scratch.identity.entry(for: object, next: next)
     if isNew {
-      guard objects.count < objectLimit else {
+      guard scratch.objects.count < objectLimit else {
         throw ArchiveError(.limit, "There are more than \(objectLimit) objects to save")
       }
-      objects.append(Unmanaged.passRetained(object))
+      scratch.objects.append(Unmanaged.passRetained(object))
     }
     return entry
   }
@@ -113,7 +94,7 @@ import Foundation
   }
 
   @inline(__always) private func noteNeed(_ id: Int32) {
-    if buildsObject { needs.append(Need(position: Int32(truncatingIfNeeded: written.count - 1), id: id)) }
+    if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
   }
 
   func queue(for object: AnyObject) throws -> ObjectQueue {
@@ -143,14 +124,14 @@ import Foundation
   }
 
   func begin(_ id: Int32, type: Int, values: Int, references: Int) {
-    written.append(Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
+    scratch.written.append(WriterScratch.Written(id: id, type: Int32(truncatingIfNeeded: type), values: values, references: references))
     buildsObject = true
   }
 
   func noteReferences(position: Int, at offset: Int) {
-    var entry = written[position]
+    var entry = scratch.written[position]
     entry.references = offset
-    written[position] = entry
+    scratch.written[position] = entry
   }
 
   /// Writes queued objects, class by class, until none is left.
@@ -166,21 +147,21 @@ import Foundation
 
   /// The order in which the decoder must build: positions, or nil where the written order serves.
   func buildOrder() throws -> [Int32]? {
-    guard needs.count > 0 || !unowned.isEmpty else { return nil }
-    var positions = [Int32](repeating: -1, count: objects.count)
-    for (position, entry) in written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
+    guard scratch.needs.count > 0 || !unowned.isEmpty else { return nil }
+    var positions = [Int32](repeating: -1, count: scratch.objects.count)
+    for (position, entry) in scratch.written.elements.enumerated() { positions[Int(entry.id)] = Int32(truncatingIfNeeded: position) }
     for id in unowned where positions[Int(id)] < 0 {
       throw ArchiveError(
         .unbuildable, "An unowned reference leads to an object that isn't saved: save the owner, too",
-        type: objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
+        type: scratch.objects[Int(id)]._withUnsafeGuaranteedRef { "\(type(of: $0))" })
     }
-    let edges = needs.elements.map { ($0.position, positions[Int($0.id)]) }
+    let edges = scratch.needs.elements.map { ($0.position, positions[Int($0.id)]) }
     guard edges.contains(where: { $0.1 >= $0.0 }) else { return nil }
-    let order = BuildOrder(count: written.count, edges: edges)
+    let order = BuildOrder(count: scratch.written.count, edges: edges)
     guard order.blocked.isEmpty else { throw cycle(edges, order.blocked) }
-    return (0..<Int32(written.count)).sorted {
+    return (0..<Int32(scratch.written.count)).sorted {
       let (a, b) = (Int($0), Int($1))
-      return (order.levels[a], written[a].type, $0) < (order.levels[b], written[b].type, $1)
+      return (order.levels[a], scratch.written[a].type, $0) < (order.levels[b], scratch.written[b].type, $1)
     }
   }
 
@@ -193,7 +174,7 @@ import Foundation
     var path: [String] = []
     var seen: Set<Int32> = []
     while seen.insert(position).inserted, let following = next[position], path.count < 8 {
-      path.append(schema.types[Int(written[Int(position)].type)].name)
+      path.append(schema.types[Int(scratch.written[Int(position)].type)].name)
       position = following
     }
     let names = (path + [path.first ?? "?"]).joined(separator: " -> ")

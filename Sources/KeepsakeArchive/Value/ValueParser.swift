@@ -114,7 +114,7 @@ struct ValueParser {
     case .int16, .int32, .int64: return .integer(try input.signed())
     case .uint16, .uint32, .uint64: return Self.unsigned(try input.varint())
     case .float: return .number(Double(Float(bitPattern: UInt32(littleEndian: try fixed(UInt32.self)))))
-    case .double: return .number(try double())
+    case .double: return .number(try number())
     case .date: return .date(Date(timeIntervalSinceReferenceDate: try double()))
     case .uuid: return .uuid(UUID(uuid: try take(16).loadUnaligned(as: uuid_t.self)))
     case .string: return .string(try text())
@@ -123,6 +123,14 @@ struct ValueParser {
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
     default: return try nested(wire)
     }
+  }
+
+  /// Outside of blocks and vectors: thousandths, or 1 and the bits.
+  private mutating func number() throws -> Double {
+    let raw = try input.varint()
+    if raw & 1 == 0 { return Double(Int64(bitPattern: raw >> 2) ^ -Int64(bitPattern: (raw >> 1) & 1)) / 1000 }
+    guard raw == 1 else { throw input.damaged("A number has an unknown form") }
+    return try double()
   }
 
   private mutating func double() throws -> Double { Double(bitPattern: UInt64(littleEndian: try fixed(UInt64.self))) }

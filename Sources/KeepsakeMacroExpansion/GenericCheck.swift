@@ -1,0 +1,74 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// Finds generic parameters of a class that are saved but not said to be archivable.
+///
+/// A struct or enum gets a conditional conformance; a class needs the same initialiser for all its arguments, so it must say it itself. What
+/// a constraint implies is the compiler's to know: only a parameter without any is reported.
+struct GenericCheck {
+  private let declaration: ClassDeclSyntax
+  private var saved: Set<String> = []
+
+  init(_ declaration: ClassDeclSyntax) {
+    self.declaration = declaration
+    for member in declaration.memberBlock.members {
+      guard let variable = member.decl.as(VariableDeclSyntax.self), variable.attributes.named("Unsaved") == nil,
+        !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) })
+      else { continue }
+      for binding in variable.bindings where binding.accessorBlock?.isComputed != true {
+        if let type = binding.typeAnnotation?.type { collect(type) }
+      }
+    }
+  }
+
+  func report(to collector: inout StoredFieldCollector<some MacroExpansionContext>) {
+    let conditions = declaration.genericWhereClause?.requirements.trimmedDescription ?? ""
+    for parameter in declaration.genericParameterClause?.parameters ?? [] {
+      let name = parameter.name.text
+      guard parameter.specifier == nil, parameter.inheritedType == nil, saved.contains(name), !conditions.contains(name) else { continue }
+      var constrained = parameter.with(\.colon, .colonToken(trailingTrivia: .space))
+      constrained.name = parameter.name.with(\.trailingTrivia, [])
+      constrained.inheritedType = TypeSyntax(
+        IdentifierTypeSyntax(name: .identifier("Archivable"), trailingTrivia: parameter.name.trailingTrivia))
+      collector.report(
+        .unconstrainedParameter(name, declaration.name.text), on: Syntax(parameter),
+        fixes: [
+          FixIt(
+            message: ArchivableFixIt(message: "write '\(name): Archivable'"),
+            changes: [.replace(oldNode: Syntax(parameter), newNode: Syntax(constrained))])
+        ])
+    }
+  }
+
+  /// Looks into optionals and collections only: other generic types may take arguments that are not saved.
+  private mutating func collect(_ type: TypeSyntax) {
+    if let optional = type.as(OptionalTypeSyntax.self) {
+      collect(optional.wrappedType)
+    } else if let unwrapped = type.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
+      collect(unwrapped.wrappedType)
+    } else if let array = type.as(ArrayTypeSyntax.self) {
+      collect(array.element)
+    } else if let dictionary = type.as(DictionaryTypeSyntax.self) {
+      collect(dictionary.key)
+      collect(dictionary.value)
+    } else if let identifier = type.as(IdentifierTypeSyntax.self) {
+      guard let arguments = identifier.genericArgumentClause?.arguments else {
+        saved.insert(identifier.name.text)
+        return
+      }
+      guard ["Array", "Set", "Dictionary", "Optional"].contains(identifier.name.text) else { return }
+      for argument in arguments {
+        if case .type(let inner) = argument.argument { collect(inner) }
+      }
+    }
+  }
+}
+
+extension AccessorBlockSyntax {
+  /// It has a getter, so nothing is stored.
+  var isComputed: Bool {
+    guard case .accessors(let list) = accessors else { return true }
+    return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+  }
+}

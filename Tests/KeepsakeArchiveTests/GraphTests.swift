@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+@testable import KeepsakeArchive
+
+/// Many references of all kinds: a world in which everything leads to everything.
+@Archivable private final class Knot {
+  let number: Int
+  var next: Knot?
+  var near: [Knot] = []
+  var named: [String: Knot] = [:]
+  weak var back: Knot?
+  init(_ number: Int) { self.number = number }
+}
+
+@Archivable private struct Lists {
+  var all: [Node] = []
+  var same: [Node] = []
+  var again: [[Node]] = []
+  var byName: [String: [Node]] = [:]
+}
+
+/// Two classes, so that the chain's run stands before what comes to grief.
+@Archivable(name: "Chained") private final class Chained {
+  var next: Chained?
+  var marker = 0
+}
+@Archivable(name: "Failing") private final class Failing {
+  var chain: [Chained] = []
+  func didDecode(context: Any?) throws {
+    if let error = context as? ArchiveError { throw error }
+  }
+}
+@Archivable private struct Forgetful { var kept = 1 }
+@Archivable private struct Remembering { var kept = 5, list: Chained?, lets: LetNode? }
+
+@Suite struct GraphTests {
+  /// Swift releases a chain from within each other: what would overflow the stack is taken apart first.
+  private func unlink(_ head: Node?) {
+    var head = head
+    while let node = head {
+      head = node.next
+      node.next = nil
+    }
+  }
+
+  private func chain(_ count: Int) -> (first: Node, last: Node) {
+    let last = Node(count - 1)
+    var first = last
+    for value in stride(from: count - 2, through: 0, by: -1) {
+      let node = Node(value)
+      node.next = first
+      first = node
+    }
+    return (first, last)
+  }
+
+  @Test func aListOfAMillionNodesComesBack() throws {
+    let count = 1_000_000
+    let (first, _) = chain(count)
+    let bytes = try Archive.encode(first)
+    let copy = try Archive.decode(Node.self, from: bytes)
+    var node: Node? = copy
+    var position = 0
+    while let current = node, current.value == position {
+      position += 1
+      node = current.next
+    }
+    #expect(position == count)
+    #expect(try Archive.encode(copy) == bytes)
+    #expect(try ArchiveInspection(of: bytes).objects.count == count)
+    unlink(first)
+    unlink(copy)
+  }
+
+  /// The root leads to the last node first, so that each node refers to one with a lower number.
+  @Test func aListThatPointsBackwardComesBack() throws {
+    let count = 300_000
+    var nodes = (0..<count).map { Node($0) }
+    for index in 1..<count { nodes[index].next = nodes[index - 1] }
+    var copy = try Archive.decode([Node].self, from: Archive.encode(nodes))
+    #expect(copy.count == count && copy[0].next == nil && copy[count - 1].next === copy[count - 2] && copy[1].next === copy[0])
+    #expect(copy.indices.allSatisfy { copy[$0].value == $0 })
+    for node in nodes + copy { node.next = nil }
+    nodes = []
+    copy = []
+  }
+
+  /// Constants can't be unlinked: the array that holds every node is emptied from the end that refers to the others.
+  @Test func aListOfConstantsComesBack() throws {
+    let count = 200_000
+    var nodes: [LetNode] = []
+    for value in 0..<count { nodes.append(LetNode(value, nodes.last)) }
+    let bytes = try Archive.encode(nodes[count - 1])
+    // The head goes first, as each node must before the one that it refers to; so nothing else may hold it.
+    var copies = [try Archive.decode(LetNode.self, from: bytes)]
+    while let next = copies.last?.next { copies.append(next) }
+    #expect(copies.count == count && copies.indices.allSatisfy { copies[$0].value == count - 1 - $0 })
+    #expect(try ArchiveInspection(of: bytes).objects.count == count)
+    while !nodes.isEmpty { nodes.removeLast() }
+    copies.reverse()
+    while !copies.isEmpty { copies.removeLast() }
+  }
+
+  @Test func aHundredThousandObjectsThatAllReferToEachOtherComeBack() throws {
+    let count = 100_000
+    var random = Seeded(11)
+    let knots = (0..<count).map { Knot($0) }
+    for knot in knots {
+      knot.next = knots[(knot.number + 1) % count]
+      knot.near = (0..<3).map { _ in knots[.random(in: 0..<count, using: &random)] }
+      if knot.number % 10 == 0 { knot.named = ["a": knots[.random(in: 0..<count, using: &random)], "me": knot] }
+      knot.back = knots[(knot.number + count - 1) % count]
+    }
+    let bytes = try Archive.encode(knots[0])
+    let copy = try Archive.decode(Knot.self, from: bytes)
+    var copies: [Knot] = []
+    var next = copy
+    for _ in 0..<count {
+      copies.append(next)
+      guard let following = next.next else { break }
+      next = following
+    }
+    #expect(copies.count == count && next === copy)
+    var wrong = 0
+    for (old, new) in zip(knots, copies) {
+      let isSame =
+        old.number == new.number && old.near.map(\.number) == new.near.map(\.number) && new.back === copies[(new.number + count - 1) % count]
+        && zip(old.near, new.near).allSatisfy { copies[$0.number] === $1 } && old.named.mapValues(\.number) == new.named.mapValues(\.number)
+      if !isSame { wrong += 1 }
+    }
+    #expect(wrong == 0, "seed 11")
+    #expect(try Archive.encode(copy) == bytes)
+    let inspection = try ArchiveInspection(of: bytes)
+    #expect(inspection.objects.count == count)
+    for knot in knots + copies { (knot.next, knot.near, knot.named) = (nil, [], [:]) }
+  }
+
+  @Test func arraysOfTheSameObjectsKeepSharingThem() throws {
+    let nodes = (0..<100).map { Node($0) }
+    let lists = Lists(all: nodes, same: nodes.reversed(), again: [nodes, [nodes[3], nodes[3]]], byName: ["x": [nodes[3]], "y": nodes])
+    let copy = try Archive.decode(Lists.self, from: Archive.encode(lists))
+    #expect(copy.all.map(\.value) == Array(0..<100))
+    #expect(zip(copy.all, copy.same.reversed()).allSatisfy { $0 === $1 } && zip(copy.all, copy.again[0]).allSatisfy { $0 === $1 })
+    #expect(copy.again[1].allSatisfy { $0 === copy.all[3] } && copy.byName["x"]?[0] === copy.all[3] && copy.byName["y"]?[99] === copy.all[99])
+  }
+
+  // MARK: Letting go
+
+  /// Everything below ran into a stack overflow before objects were let go in order.
+  private func failing(count: Int, isBackward: Bool) throws -> Data {
+    let nodes = (0..<count).map { _ in Chained() }
+    for index in 1..<count {
+      if isBackward { nodes[index].next = nodes[index - 1] } else { nodes[index - 1].next = nodes[index] }
+    }
+    let failing = Failing()
+    failing.chain = nodes
+    let bytes = try Archive.encode(failing)
+    for node in nodes { node.next = nil }
+    return bytes
+  }
+
+  @Test(arguments: [true, false]) func anErrorBehindALongListDoesNotOverflowTheStack(isBackward: Bool) throws {
+    let bytes = try failing(count: 300_000, isBackward: isBackward)
+    let refusal = ArchiveError(.unsupported, "the game refuses")
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Failing.self, from: bytes, context: refusal) }
+    #expect(error == refusal)
+    // An altered archive: the list stands and is linked, and then comes a byte that makes no sense.
+    var bad = bytes
+    let file = try bytes.withUnsafeBytes { try ArchiveFile($0, limits: .standard).referenceSection }
+    bad[file.upperBound - 1] = isBackward ? 0xFF : 0
+    let damage = #expect(throws: ArchiveError.self) { try Archive.decode(Failing.self, from: Archive.resealed(bad)) }
+    #expect(damage?.code == .damaged)
+  }
+
+  @Test func aListInNoParticularOrderDoesNotOverflowTheStackEither() throws {
+    var random = Seeded(5)
+    let nodes = (0..<200_000).map { _ in Chained() }
+    let order = nodes.shuffled(using: &random)
+    for index in 1..<order.count { order[index].next = order[index - 1] }
+    let failing = Failing()
+    failing.chain = nodes
+    let bytes = try Archive.encode(failing)
+    for node in nodes { node.next = nil }
+    #expect(throws: ArchiveError.self) {
+      try Archive.decode(Failing.self, from: bytes, context: ArchiveError(.unsupported, "the game refuses"))
+    }
+  }
+
+  @Test func aLongListInAFieldThatWasRemovedDoesNotOverflowTheStack() throws {
+    var nodes = (0..<200_000).map { _ in Chained() }
+    for index in 1..<nodes.count { nodes[index - 1].next = nodes[index] }
+    var lets: [LetNode] = []
+    for value in 0..<200_000 { lets.append(LetNode(value, lets.last)) }
+    let bytes = try Archive.encode(Remembering(list: nodes[0], lets: lets.last))
+    for node in nodes { node.next = nil }
+    nodes = []
+    while !lets.isEmpty { lets.removeLast() }
+    #expect(try Archive.decode(Forgetful.self, from: bytes, classes: [Chained.self, LetNode.self]).kept == 5)
+  }
+
+  // MARK: The same again
+
+  /// Worlds of a seed: encoding what was decoded gives the same bytes.
+  @Test func randomWorldsComeBackToTheSameBytes() throws {
+    for seed in 0..<60 as Range<UInt64> {
+      let world = RandomWorld.make(seed: seed)
+      let bytes = try Archive.encode(world)
+      let copy = try Archive.decode(RandomWorld.self, from: bytes)
+      #expect(try Archive.encode(copy) == bytes, "seed \(seed)")
+      #expect(copy.texts == world.texts && copy.creatures.map(\.name) == world.creatures.map(\.name), "seed \(seed)")
+      world.unlink()
+      copy.unlink()
+    }
+  }
+}

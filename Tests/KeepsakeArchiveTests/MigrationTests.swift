@@ -1,0 +1,217 @@
+import Foundation
+import KeepsakeArchive
+import Testing
+
+private enum V1 {
+  @Archivable struct Hero {
+    var name = "Ada Lovelace"
+    var health = 40
+    var removed = ["x": [1, 2]]
+    var level: Int8 = 3
+    var title: String? = "Dr"
+    var item = Thing()
+    var place: [Int] = [3, 4]
+  }
+  @Archivable struct Thing { var weight = 2 }
+  @Archivable enum Mood {
+    case happy(Int, why: String)
+    case gone(String)
+    case plain
+  }
+  @Archivable struct Moods { var all = [Mood.happy(5, why: "sun"), .plain, .gone("far")] }
+  @Archivable(name: "Being", subclasses: [Beast.self, Wolf.self]) class Being {
+    var name = "being"
+    var friend: Being?
+    var enemies: [Being] = []
+  }
+  @Archivable(name: "Beast") class Beast: Being {
+    var teeth = 12
+    var prey: Being?
+  }
+  @Archivable(name: "Wolf") final class Wolf: Beast { var howl = "ooo" }
+  @Archivable(name: "Ring") struct Ring { var owner: Being? }
+}
+
+private enum V2 {
+  @Archivable(version: 2) struct Hero: Equatable {
+    var firstName = "", lastName = ""
+    var health = 1.0
+    var level = 0
+    var title = "none"
+    var item = Thing()
+    var place: SIMD2<Int>? = nil
+    @Unsaved var seen: [String] = []
+    @Unsaved var context: String?
+
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      let words = try saved.decode(String.self, forKey: "name", default: "").split(separator: " ", maxSplits: 1)
+      firstName = words.first.map(String.init) ?? ""
+      lastName = words.count > 1 ? String(words[1]) : ""
+      health = level == 3 ? Double(try saved.decode(Int.self, forKey: "health")) / 100 : -1
+      let numbers = try saved.decode([Int].self, forKey: "place")
+      place = SIMD2(numbers[0], numbers[1])
+      seen = ["\(saved.version)"] + saved.keys
+      #expect(try saved.decode([String: [Int64]].self, forKey: "removed") == ["x": [1, 2]])
+      #expect(try saved.decode(Int.self, forKey: "level") == 3)
+      #expect(try saved.decodeIfPresent(Int.self, forKey: "never") == nil)
+      #expect(throws: ArchiveError.self) { try saved.decode(Int.self, forKey: "never") }
+      context = saved.context as? String
+    }
+  }
+  @Archivable(version: 3) struct Thing: Equatable {
+    var grams = 0
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      grams = try saved.decode(Int.self, forKey: "weight", default: 0) * 1000
+    }
+  }
+  /// Retyped, and nobody reads what was saved.
+  @Archivable(version: 2) struct Careless { var health = 1.0, name = 5 }
+  /// Retyped, without a value to keep until the hook runs.
+  @Archivable(version: 2) struct Eager {
+    var name: Int
+    mutating func migrate(_ saved: inout ArchiveMigration) throws { name = try saved.decode(String.self, forKey: "name").count }
+  }
+  @Archivable struct Unversioned { var name = 5 }
+
+  @Archivable(version: 2) enum Mood: Equatable {
+    case plain
+    case happy(Double, why: String)
+    @Fallback case other(String)
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      switch saved.caseKey {
+      case "happy": self = .happy(try saved.decode(Double.self, forKey: "0") * 10, why: try saved.decode(String.self, forKey: "why"))
+      case "gone": self = .other(try saved.decode(String.self, forKey: "0"))
+      default: break
+      }
+    }
+  }
+  @Archivable struct Moods { var all: [Mood] = [] }
+
+  @Archivable(name: "Being", version: 2, subclasses: [Beast.self, Wolf.self]) class Being {
+    var title = ""
+    var friend: Being?
+    var friendsName = 0
+    @Unsaved var log: [String] = []
+    func migrate(_ saved: inout ArchiveMigration) throws {
+      title = try saved.decode(String.self, forKey: "name").uppercased()
+      log.append("Being \(saved.version) of \(type(of: self)), friend \(friend?.title ?? "-"), keys \(saved.keys.count)")
+      // References can be read: every object exists.
+      #expect(try saved.decode([Being].self, forKey: "enemies").first === (friend == nil ? nil : self))
+    }
+    func didDecode(context: Any?) throws { log.append("decoded") }
+  }
+  @Archivable(name: "Beast") class Beast: Being { var teeth: Int64 = 0 }
+  @Archivable(name: "Wolf", version: 4) final class Wolf: Beast {
+    var voice = ""
+    override func migrate(_ saved: inout ArchiveMigration) throws {
+      voice = try saved.decode(String.self, forKey: "howl")
+      let prey = try saved.decode(Being?.self, forKey: "prey")
+      log.append("Wolf \(saved.version), prey \(prey === self)")
+    }
+  }
+  @Archivable(name: "Ring", version: 2) struct Ring {
+    var owner: Being?
+    @Unsaved var ownerName: String?
+    mutating func migrate(_ saved: inout ArchiveMigration) throws { ownerName = owner?.title }
+  }
+}
+
+@Archivable(version: 2) private struct Generated {
+  var text = ""
+  var number = 0
+  mutating func migrate(_ saved: inout ArchiveMigration) throws {
+    text += " " + (try saved.decode([Double].self, forKey: "extra")).description + " \(saved.version)"
+  }
+}
+
+@Suite struct MigrationTests {
+  @Test func anOldHeroIsRebuiltFromWhateverWasSaved() throws {
+    let hero = try Archive.decode(V2.Hero.self, from: Archive.encode(V1.Hero()), context: "levels")
+    #expect(hero.firstName == "Ada" && hero.lastName == "Lovelace" && hero.health == 0.4 && hero.level == 3)
+    #expect(hero.title == "Dr" && hero.place == SIMD2(3, 4) && hero.item.grams == 2000 && hero.context == "levels")
+    #expect(hero.seen == ["1", "name", "health", "removed", "level", "title", "item", "place"])
+  }
+
+  @Test func aHookIsNotCalledOnceTheSaveIsUpToDate() throws {
+    var hero = V2.Hero()
+    hero.firstName = "Bo"
+    let copy = try Archive.decode(V2.Hero.self, from: Archive.encode(hero))
+    #expect(copy == hero)
+    // Through the mapped way, too: another type beside it has changed.
+    let pair = try Archive.decode(Pair<V2.Hero, V2.Thing>.self, from: Archive.encode(Pair(first: hero, second: V1.Thing(weight: 3))))
+    #expect(pair.first == hero && pair.second?.grams == 3000)
+  }
+
+  @Test func everyElementIsMigratedWhereverItStands() throws {
+    let things = ["a": [V1.Thing(weight: 1)], "b": [V1.Thing(weight: 2), V1.Thing(weight: 3)]]
+    let copy = try Archive.decode([String: [V2.Thing]].self, from: Archive.encode(things))
+    #expect(copy["a"]?.map(\.grams) == [1000] && copy["b"]?.map(\.grams) == [2000, 3000])
+    let optional = try Archive.decode(V2.Thing?.self, from: Archive.encode(V1.Thing(weight: 4)))
+    #expect(optional?.grams == 4000)
+  }
+
+  @Test func aRetypedFieldThatNobodyReadsIsAnErrorInsteadOfALoss() throws {
+    for attempt in [
+      { _ = try Archive.decode(V2.Careless.self, from: Archive.encode(V1.Hero())) },
+      { _ = try Archive.decode(V2.Eager.self, from: Archive.encode(V1.Hero())) },
+      { _ = try Archive.decode(V2.Unversioned.self, from: Archive.encode(V1.Hero())) },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: ArchiveError.self) { try attempt() }
+      #expect(error?.code == .mismatch && error?.field == "name", "\(String(describing: error))")
+    }
+  }
+
+  @Test func enumsAreMigratedByTheirSavedCase() throws {
+    let moods = try Archive.decode(V2.Moods.self, from: Archive.encode(V1.Moods()))
+    #expect(moods.all == [.happy(50, why: "sun"), .plain, .other("far")])
+  }
+
+  @Test func eachClassOfAnObjectSeesItsOwnVersion() throws {
+    let (being, beast, wolf) = (V1.Being(), V1.Beast(), V1.Wolf())
+    being.name = "b"
+    wolf.friend = being
+    wolf.enemies = [wolf, being]
+    wolf.prey = wolf
+    beast.teeth = 7
+    let copy = try Archive.decode([V2.Being].self, from: Archive.encode([being, beast, wolf]))
+    let newWolf = try #require(copy[2] as? V2.Wolf)
+    #expect(copy[0].log == ["Being 1 of Being, friend -, keys 3", "decoded"])
+    #expect(copy[1].log == ["Being 1 of Beast, friend -, keys 5", "decoded"] && (copy[1] as? V2.Beast)?.teeth == 7)
+    #expect(newWolf.log == ["Being 1 of Wolf, friend B, keys 6", "Wolf 1, prey true", "decoded"])
+    #expect(newWolf.voice == "ooo" && newWolf.title == "BEING" && newWolf.friend === copy[0])
+    let again = try Archive.decode([V2.Being].self, from: Archive.encode(copy))
+    #expect(again.map(\.title) == ["B", "BEING", "BEING"] && again.allSatisfy { $0.log == ["decoded"] })
+    (wolf.prey, wolf.enemies) = (nil, [])
+  }
+
+  @Test func theRootSeesObjectsThatAreUpToDate() throws {
+    let ring = try Archive.decode(V2.Ring.self, from: Archive.encode(V1.Ring(owner: V1.Being())))
+    #expect(ring.ownerName == "BEING")
+  }
+
+  @Test func aHandWrittenSaveIsMigratedIntoAGeneratedType() throws {
+    let copy = try Archive.decode(Generated.self, from: Archive.encode(HandKeyed(text: "t", number: 9)))
+    #expect(copy.text == "t [1.5] 1" && copy.number == 9)
+  }
+
+  @Test func aDamagedOldSaveIsAnErrorAndNeverACrash() throws {
+    let samples: [(Data, (Data) throws -> Void)] = [
+      (try Archive.encode(V1.Moods()), { _ = try Archive.decode(V2.Moods.self, from: $0) }),
+      (try Archive.encode(V1.Ring(owner: V1.Wolf())), { _ = try Archive.decode(V2.Ring.self, from: $0) }),
+      (try Archive.encode([V1.Thing(), V1.Thing()]), { _ = try Archive.decode([V2.Thing].self, from: $0) }),
+    ]
+    for (sample, (good, read)) in samples.enumerated() {
+      var random = Seeded(UInt64(sample))
+      try read(good)
+      for index in 16..<good.count - 8 {
+        for _ in 0..<4 {
+          var bad = good
+          bad[index] = .random(in: 0...255, using: &random)
+          do { try read(Archive.resealed(bad)) } catch {
+            #expect(error is ArchiveError, "sample \(sample), byte \(index): \(error)")
+          }
+        }
+      }
+    }
+  }
+}
