@@ -11,7 +11,7 @@ help:
 	@echo "make test     everything that is checked, closing with the count"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
-	@echo "make bench    speed beside peers, as ratios"
+	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
@@ -36,7 +36,7 @@ fuzz: prepare
 	@Scripts/fuzz.sh
 
 bench: prepare
-	@Scripts/bench.sh
+	@Scripts/bench.sh $(if $(WRITE),--write) $(BENCH_FLAGS)
 
 lint:
 	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Fuzz

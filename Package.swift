@@ -17,7 +17,9 @@ let package = Package(
   name: "keepsake",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
-    .library(name: "Keepsake", targets: ["Keepsake"]),
+    // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a game's module
+    // anew only when one of the modules that it depends on directly has changed.
+    .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore"]),
     .executable(name: "keepsake", targets: ["KeepsakeCommand"]),
   ],
   traits: [

@@ -2,14 +2,33 @@
 import PackageDescription
 
 // Speed beside peers, in one run, as ratios. A package of its own, so that a game never fetches what only a benchmark needs.
+let keepsake: Target.Dependency = .product(name: "Keepsake", package: "keepsake")
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
 let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(name: "keepsake", path: "..")],
-  targets: [
-    .target(name: "GameWorlds", dependencies: [.product(name: "Keepsake", package: "keepsake")]),
-    .executableTarget(
-      name: "ArchiveBenchmark", dependencies: ["GameWorlds", .product(name: "Keepsake", package: "keepsake")]),
+  dependencies: [
+    .package(name: "keepsake", path: ".."),
+    .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
   ],
-  swiftLanguageModes: [.v6]
+  targets: [
+    // The worlds, as a game would declare them, and the same bytes written by hand.
+    .target(name: "GameWorlds", dependencies: [keepsake], swiftSettings: strict),
+    // The same layout by hand in C++, behind a C interface.
+    .target(name: "CPeers"),
+    .systemLibrary(name: "CZstandard", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // What the other encoders need: messages, mirrors for Codable, mirrors for NSCoding.
+    .target(
+      name: "Peers", dependencies: ["GameWorlds", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "ArchiveBenchmark", dependencies: ["GameWorlds", "Peers", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
 )

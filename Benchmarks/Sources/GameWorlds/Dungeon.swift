@@ -1,46 +1,106 @@
 public import Keepsake
 
-/// A dungeon with many characters, each with a few items: the same types go through the archive and through Codable.
+/// The first world: heroes as objects, each with a few items, many of them chasing one of a few others.
+///
+/// References lead to the first heroes only, so that they are shared and still form no cycle: Swift frees the world again.
 @Archivable
-public struct Dungeon: Codable {
-  public var level = 7
-  public var name = "The Deep"
-  public var characters: [Character] = []
+public struct Dungeon {
+  public var level: Int
+  public var name: String
+  public var heroes: [Hero]
 
-  @Archivable
-  public struct Character: Codable {
-    public var type = 0
-    public var name = ""
-    public var position = SIMD2<Float>(0, 0)
-    public var health = 100
-    public var inventory: [Item] = []
+  public init(level: Int, name: String, heroes: [Hero]) {
+    self.level = level
+    self.name = name
+    self.heroes = heroes
   }
+}
 
-  @Archivable
-  public struct Item: Codable {
-    public var kind = 0
-    public var count = 1
-    public var durability = 1.0
+@Archivable
+public final class Hero {
+  public var type: Int
+  public var name: String
+  public var position: SIMD2<Float>
+  public var health: Int
+  public var inventory: [Item]
+  public var target: Hero?
+  /// Where the hand-written encoders keep an object's number, which spares them a table.
+  @Unsaved public var number: UInt32 = 0
+
+  public init(type: Int, name: String, position: SIMD2<Float>, health: Int, inventory: [Item]) {
+    self.type = type
+    self.name = name
+    self.position = position
+    self.health = health
+    self.inventory = inventory
   }
+}
 
-  /// A dungeon with this many characters and four items each, the same every time.
-  public static func sample(characters count: Int) -> Dungeon {
-    var dungeon = Dungeon()
+@Archivable
+public struct Item: Codable, Equatable, Sendable {
+  public var kind: Int32
+  public var count: Int
+  public var durability: Double
+
+  public init(kind: Int32, count: Int, durability: Double) {
+    self.kind = kind
+    self.count = count
+    self.durability = durability
+  }
+}
+
+extension Dungeon {
+  /// As many heroes as others chase.
+  static let chased = 64
+
+  /// A dungeon with this many heroes and on average four items each, the same every time.
+  public static func sample(heroes count: Int) -> Dungeon {
+    var random = SeededRandom(seed: 2_026)
+    var heroes: [Hero] = []
+    heroes.reserveCapacity(count)
     for index in 0..<count {
-      var character = Character()
-      character.type = index % 7
-      character.name = "goblin \(index)"
-      character.position = SIMD2(Float(index % 640), Float(index / 640))
-      character.health = 100 - index % 60
-      for slot in 0..<4 {
-        var item = Item()
-        item.kind = (index + slot) % 40
-        item.count = slot + 1
-        item.durability = Double(index % 10) / 10
-        character.inventory.append(item)
+      let inventory = (0..<(2 + index % 5)).map { _ in
+        Item(
+          kind: Int32(random.below(60)), count: random.happens(70) ? 1 : 1 + random.below(250),
+          durability: Double(random.below(101)) / 100)
       }
-      dungeon.characters.append(character)
+      let hero = Hero(
+        type: random.below(12), name: name(index, &random),
+        position: SIMD2(Float(random.below(640 * 16)) / 16, Float(random.below(480 * 16)) / 16),
+        health: 1 + random.below(120), inventory: inventory)
+      if index >= chased, random.happens(60) { hero.target = heroes[random.below(chased)] }
+      heroes.append(hero)
     }
-    return dungeon
+    return Dungeon(level: 7, name: "The Deep", heroes: heroes)
+  }
+
+  private static let names = [
+    "Ari", "Brokk", "Celandine", "Dag", "Eskil", "Fenja", "Grimtooth", "Hild", "Ingrid", "Jorund", "Ketil", "Lif", "Mórag", "Njal",
+    "Oswin", "Påske",
+  ]
+  private static let titles = ["the Grey", "the Unwashed", "of the Nine Cellars", "Ironshoe", "Halfpenny", "the Younger"]
+
+  private static func name(_ index: Int, _ random: inout SeededRandom) -> String {
+    let first = random.pick(names)
+    if random.happens(25) { return "\(first) \(random.pick(titles))" }
+    return random.happens(50) ? "\(first) \(index)" : first
+  }
+
+  /// Whether two dungeons hold the same values, with the same heroes chasing the same.
+  public func equals(_ other: Dungeon) -> Bool {
+    guard level == other.level, name == other.name, heroes.count == other.heroes.count else { return false }
+    let mine = targets
+    let others = other.targets
+    return heroes.indices.allSatisfy { index in
+      let (hero, twin) = (heroes[index], other.heroes[index])
+      return hero.type == twin.type && hero.name == twin.name && hero.position == twin.position && hero.health == twin.health
+        && hero.inventory == twin.inventory && mine[index] == others[index]
+    }
+  }
+
+  /// For each hero, which one it chases, as a place in `heroes`; -1 for none.
+  public var targets: [Int] {
+    let places = Dictionary(heroes.enumerated().map { (ObjectIdentifier($1), $0) }) { first, _ in first }
+    return heroes.map { hero in hero.target.map { places[ObjectIdentifier($0)] ?? -2 } ?? -1 }
   }
 }

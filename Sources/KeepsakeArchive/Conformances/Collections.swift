@@ -90,9 +90,7 @@ extension Set: Archivable where Element: Archivable {
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
-      guard insert(try Element.archiveRead(from: &reader)).inserted || reader.mayRepeat else {
-        throw reader.damaged("A set has an element twice")
-      }
+      if !insert(try Element.archiveRead(from: &reader)).inserted { try reader.refuseRepetition("A set has an element twice") }
     }
     reader.ascend()
   }
@@ -122,8 +120,8 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
       reader.current = key
       let newKey = try Key.archiveRead(from: &reader)
       reader.current = value
-      guard updateValue(try Value.archiveRead(from: &reader), forKey: newKey) == nil || reader.mayRepeat else {
-        throw reader.damaged("A dictionary has a key twice")
+      if updateValue(try Value.archiveRead(from: &reader), forKey: newKey) != nil {
+        try reader.refuseRepetition("A dictionary has a key twice")
       }
     }
     reader.ascend()

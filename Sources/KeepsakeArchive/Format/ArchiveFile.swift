@@ -1,5 +1,5 @@
 /// The parts of an archive, checked: checksum, sections, schema, and which objects there are.
-struct ArchiveFile {
+final class ArchiveFile {
   /// Objects of one class, in the order in which they are built.
   struct Run {
     let type: Int
@@ -28,8 +28,7 @@ struct ArchiveFile {
     guard bytes.count <= limits.archiveBytes else {
       throw ArchiveError(.limit, "The archive takes \(bytes.count) bytes; the limit is \(limits.archiveBytes)")
     }
-    let magic = ArchiveLayout.magic
-    guard bytes.prefix(magic.count).elementsEqual(magic.prefix(bytes.count)) else {
+    guard ArchiveLayout.isMagic(bytes) else {
       throw ArchiveError(.notAnArchive, "The bytes don't begin like an archive")
     }
     guard bytes.count >= ArchiveLayout.headerBytes + ArchiveLayout.trailerBytes else {

@@ -9,4 +9,10 @@ enum ArchiveLayout {
   static let version: UInt16 = 1
   static let headerBytes = 16
   static let trailerBytes = 16
+
+  /// Whether bytes begin like an archive, as far as they go.
+  static func isMagic(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    for (index, byte) in magic.enumerated() where index < bytes.count && bytes[index] != byte { return false }
+    return true
+  }
 }

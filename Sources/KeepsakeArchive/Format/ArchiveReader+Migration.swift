@@ -18,8 +18,10 @@ extension ArchiveReader {
     return try field(index, &fields)
   }
 
-  /// Whether a collection may have an element or key twice: different saved cases may have become one.
-  var mayRepeat: Bool { core.usedFallback }
+  /// A collection may have an element or key twice only where different saved cases have become one.
+  @usableFromInline mutating func refuseRepetition(_ message: String) throws {
+    if !core.usedFallback { throw damaged(message) }
+  }
 
   /// Another reader of the same archive, which leaves this one where it is.
   func fresh(at start: UnsafeRawPointer) -> ArchiveReader {

@@ -27,7 +27,10 @@ public final class ArchiveSchema {
   init(nodes: [WireNode], types: [TypeEntry]) {
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
-    for index in types.indices { self.types[index].node = Int32(nodes.count + index) }
+    for index in types.indices {
+      self.types[index].node = Int32(nodes.count + index)
+      self.types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
+    }
   }
 
   // MARK: Building
@@ -72,7 +75,8 @@ public final class ArchiveSchema {
     let isObject = T.self is AnyObject.Type
     types.append(
       TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type))
+        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type,
+        codec: isObject ? ObjectCodec.of(type) : nil))
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
@@ -134,6 +138,7 @@ public final class ArchiveSchema {
         var visited: Set<Int32> = []
         types[index].fields[field].deferred = leadsToObjects(types[index].fields[field].node, &visited)
       }
+      types[index].deferred = FieldMask(types[index].fields.map(\.deferred))
     }
   }
 

@@ -226,7 +226,7 @@ public struct ArchiveWriter: ~Copyable {
     defer { fingerprints -= 1 }
     let queue = try core.queue(for: object)
     putVarint(UInt64(queue.typeIndex))
-    try queue.writeFingerprint(of: object, to: &self)
+    try queue.codec.writeFingerprint(of: object, in: queue, to: &self)
   }
 
   /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.

@@ -99,6 +99,10 @@ struct TypeEntry {
   var node: Int32 = 0
   /// The program's type; nil in a schema that was read from an archive.
   var type: (any Archivable.Type)?
+  /// Of the program's classes: what writes and reads their objects.
+  var codec: ObjectCodec?
+  /// Which fields are deferred, once that is known.
+  var deferred = FieldMask([])
 
   /// How many of an object's fields stand in either section. A hand-written object ends with a byte in both.
   var objectFieldCounts: (values: Int, references: Int) {

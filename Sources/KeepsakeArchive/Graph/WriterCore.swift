@@ -5,7 +5,7 @@ import Foundation
 /// What every object touches is declared without run-time exclusivity checks: one call encodes, on one thread, and none of these properties
 /// is handed out while it is changed.
 @usableFromInline final class WriterCore {
-  private(set) var schema: ArchiveSchema
+  @exclusivity(unchecked) private(set) var schema: ArchiveSchema
   let compiled: CompiledSchema
   private let staticTypes: Int
   private let extraClasses: [any Archivable.Type]
@@ -14,20 +14,18 @@ import Foundation
 
   private let scratch: WriterScratch
 
-  private var queues: [ObjectIdentifier: ObjectQueue] = [:]
+  /// By class, in the order in which the classes were met. A game has some dozens at most in one archive.
+  @exclusivity(unchecked) private var queues: ContiguousArray<ObjectQueue> = []
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
-  private var pending: [ObjectQueue] = []
-  private var nextPending = 0
-
-  private var unowned: [Int32] = []
+  @exclusivity(unchecked) private var unowned: [Int32] = []
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
 
-  private(set) var names: [String] = []
-  private var nameIndexes: [String: Int] = [:]
-  private(set) var wires: [Int32] = []
-  private var wireIndexes: [Int32: Int] = [:]
+  @exclusivity(unchecked) private(set) var names: [String] = []
+  @exclusivity(unchecked) private var nameIndexes: [String: Int] = [:]
+  @exclusivity(unchecked) private(set) var wires: [Int32] = []
+  @exclusivity(unchecked) private var wireIndexes: [Int32: Int] = [:]
 
   init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
@@ -76,13 +74,7 @@ import Foundation
     if !entry.pointee.isQueued {
       entry.pointee.isQueued = true
       if ObjectIdentifier(type(of: object)) != lastClass { _ = try queue(for: object) }
-      lastQueue?._withUnsafeGuaranteedRef { queue in
-        queue.ids.append(id)
-        if !queue.isListed {
-          queue.isListed = true
-          pending.append(queue)
-        }
-      }
+      lastQueue?._withUnsafeGuaranteedRef { $0.ids.append(id) }
     }
     noteNeed(id)
     return id
@@ -99,9 +91,9 @@ import Foundation
 
   func queue(for object: AnyObject) throws -> ObjectQueue {
     let key = ObjectIdentifier(type(of: object))
-    let queue = try queues[key] ?? makeQueue(key, name: "\(type(of: object))")
-    // The dictionary keeps it alive.
-    queues[key] = queue
+    let known = queues.first { $0.id == key }
+    let queue = try known ?? makeQueue(key, name: "\(type(of: object))")
+    if known == nil { queues.append(queue) }
     lastClass = key
     lastQueue = Unmanaged.passUnretained(queue)
     return queue
@@ -112,7 +104,7 @@ import Foundation
       try extendSchema { $0.describe(type) }
     }
     // A class that only a hand-written value led to would not be found again when loading.
-    guard let index = schema.typeIndex(of: key), let type = schema.types[Int(index)].type as? any (Archivable & AnyObject).Type,
+    guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
       index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
     else {
       throw ArchiveError(
@@ -120,7 +112,7 @@ import Foundation
         "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
         type: name)
     }
-    return ObjectQueue.make(type, typeIndex: Int(index))
+    return ObjectQueue(key, typeIndex: Int(index), schema, codec)
   }
 
   func begin(_ id: Int32, type: Int, values: Int, references: Int) {
@@ -136,12 +128,19 @@ import Foundation
 
   /// Writes queued objects, class by class, until none is left.
   func drainQueues(_ writer: inout ArchiveWriter) throws {
-    while nextPending < pending.count {
-      let queue = pending[nextPending]
-      nextPending += 1
-      // What comes while it is draining is drained with it, so it stays listed until the end.
-      try queue.drain(&writer)
-      queue.isListed = false
+    var isDone = false
+    while !isDone {
+      isDone = true
+      // By index: writing may find objects of further classes.
+      var index = 0
+      while index < queues.count {
+        let queue = queues[index]
+        index += 1
+        if queue.next < queue.ids.count {
+          isDone = false
+          try queue.codec.write(queue, to: &writer)
+        }
+      }
     }
   }
 

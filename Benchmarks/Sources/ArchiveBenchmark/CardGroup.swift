@@ -1,0 +1,39 @@
+import Foundation
+import GameWorlds
+import Keepsake
+import Peers
+
+/// One small value, many calls in a row.
+struct CardGroup {
+  static let name = "card"
+  /// So many that the clock's own cost doesn't show.
+  private static let calls = 1_000
+
+  static func run(_ runner: inout Runner) throws {
+    let card = PlayerCard.sample
+    let archive = try Archive.encode(card)
+    try BenchmarkError.require(try Archive.decode(PlayerCard.self, from: archive) == card, "The archive lost data")
+    let (jsonEncoder, jsonDecoder) = (JSONEncoder(), JSONDecoder())
+    let json = try jsonEncoder.encode(card)
+    try BenchmarkError.require(try jsonDecoder.decode(PlayerCard.self, from: json) == card, "JSON lost data")
+    let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
+    listEncoder.outputFormat = .binary
+    let list = try listEncoder.encode(card)
+    try BenchmarkError.require(try listDecoder.decode(PlayerCard.self, from: list) == card, "The property list lost data")
+    let message = MessageCard(card)
+    let encoded = try message.encode()
+    try BenchmarkError.require(try MessageCard.decode(encoded).card == card, "swift-protobuf lost data")
+    try runner.measure(
+      name,
+      [
+        Task("Keepsake", "encode", bytes: archive, calls: calls) { try Archive.encode(card) },
+        Task("swift-protobuf", "encode", bytes: encoded, calls: calls) { try message.encode() },
+        Task("JSON", "encode", bytes: json, calls: calls) { try jsonEncoder.encode(card) },
+        Task("property list", "encode", bytes: list, calls: calls) { try listEncoder.encode(card) },
+        Task("Keepsake", "decode", bytes: archive, calls: calls) { try Archive.decode(PlayerCard.self, from: archive) },
+        Task("swift-protobuf", "decode", bytes: encoded, calls: calls) { try MessageCard.decode(encoded) },
+        Task("JSON", "decode", bytes: json, calls: calls) { try jsonDecoder.decode(PlayerCard.self, from: json) },
+        Task("property list", "decode", bytes: list, calls: calls) { try listDecoder.decode(PlayerCard.self, from: list) },
+      ])
+  }
+}

@@ -1,0 +1,111 @@
+import Foundation
+
+/// One line of what the archive must reach.
+struct Goal: Codable {
+  /// Whether more is better, as in "times as fast", or less, as in "times as long".
+  enum Direction: String, Codable { case atLeast, atMost }
+
+  let what: String
+  let must: Double
+  let aim: Double
+  let reached: Double
+  let direction: Direction
+  let unit: String
+
+  var meetsMust: Bool { meets(must) }
+  var meetsAim: Bool { meets(aim) }
+  var verdict: String { meetsAim ? "yes, the aim too" : meetsMust ? "yes" : "**no**" }
+
+  func text(_ value: Double) -> String { Format.number(value) + unit }
+
+  private func meets(_ limit: Double) -> Bool {
+    switch direction {
+    case .atLeast: reached >= limit
+    case .atMost: reached <= limit
+    }
+  }
+}
+
+extension Figures {
+  /// What can be judged of these figures; with a filter not all of it can.
+  var goals: [Goal] {
+    speed(DungeonGroup.name) + speed(KingdomGroup.name) + byHand + card + tiles + changed + sizes + capture
+  }
+
+  private func speed(_ group: String) -> [Goal] {
+    let limits: [(String, String, Double, Double)] = [
+      ("encode", "JSON", 100, 250), ("encode", "swift-protobuf", 10, 30), ("decode", "JSON", 60, 120), ("decode", "swift-protobuf", 4, 8),
+    ]
+    return limits.compactMap { action, peer, must, aim in
+      ratio(group, action, of: "Keepsake", to: peer).map {
+        Goal(
+          what: "\(group): \(action), times as fast as \(peer)", must: must, aim: aim, reached: $0, direction: .atLeast, unit: "x")
+      }
+    }
+  }
+
+  private var byHand: [Goal] {
+    [DungeonGroup.byHandInCxx, DungeonGroup.byHandInSwift].compactMap { peer in
+      ratio(DungeonGroup.name, "encode", of: peer, to: "Keepsake").map {
+        Goal(
+          what: "dungeon: encode, times as long as the same bytes \(peer)", must: 3, aim: 1.2, reached: $0, direction: .atMost, unit: "x")
+      }
+    }
+  }
+
+  private var card: [Goal] {
+    ["encode", "decode"].compactMap { action in
+      ratio(CardGroup.name, action, of: "Keepsake", to: "JSON").map {
+        Goal(what: "one small value: \(action), times as fast as JSON", must: 30, aim: 60, reached: $0, direction: .atLeast, unit: "x")
+      }
+    }
+  }
+
+  private var tiles: [Goal] {
+    ["encode", "decode"].flatMap { action in
+      TilesGroup.kinds.compactMap { kind in
+        ratio("\(TilesGroup.name) \(kind)", action, of: "memcpy", to: "Keepsake").map {
+          Goal(
+            what: "a million tiles, \(kind): \(action), times as long as memcpy", must: 1.5, aim: 1.05, reached: $0, direction: .atMost,
+            unit: "x")
+        }
+      }
+    }
+  }
+
+  private var changed: [Goal] {
+    guard let same = measurement(DungeonGroup.name, "Keepsake", "decode"),
+      let changed = measurement(DungeonGroup.name, "Keepsake", "decode, changed type")
+    else { return [] }
+    return [
+      Goal(
+        what: "dungeon: decode into a changed type, times as long as into the unchanged", must: 2.5, aim: 1.6,
+        reached: changed.bestMicroseconds / same.bestMicroseconds, direction: .atMost, unit: "x")
+    ]
+  }
+
+  private var sizes: [Goal] {
+    [DungeonGroup.name, KingdomGroup.name].flatMap { group -> [Goal] in
+      guard let ours = measurement(group, "Keepsake", "encode"), let json = measurement(group, "JSON", "encode"),
+        let bytes = ours.bytes, let jsonBytes = json.bytes, let packed = ours.zstdBytes, let jsonPacked = json.zstdBytes
+      else { return [] }
+      return [
+        Goal(
+          what: "\(group): times smaller than JSON", must: 4, aim: 4.5, reached: Double(jsonBytes) / Double(bytes), direction: .atLeast,
+          unit: "x"),
+        Goal(
+          what: "\(group): times smaller than JSON, both under zstd -1", must: 1.4, aim: 2.2,
+          reached: Double(jsonPacked) / Double(packed), direction: .atLeast, unit: "x"),
+      ]
+    }
+  }
+
+  private var capture: [Goal] {
+    guard let capture = measurement(CaptureGroup.name, "Keepsake", "capture") else { return [] }
+    return [
+      Goal(
+        what: "capture of 10,000 heroes, in milliseconds", must: 2, aim: 0.4, reached: capture.bestMicroseconds / 1_000,
+        direction: .atMost, unit: " ms")
+    ]
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import GameWorlds
+import Keepsake
+import Peers
+
+/// The second world: strings, dictionaries, sets, optionals, payload enums, subclasses, weak references, dates, data.
+struct KingdomGroup {
+  static let name = "kingdom"
+
+  static func run(_ runner: inout Runner) throws {
+    let kingdom = Kingdom.sample()
+    let archive = try Archive.encode(kingdom)
+    try BenchmarkError.require(try Archive.decode(Kingdom.self, from: archive).equals(kingdom), "The archive lost data")
+    let mirror = CodableKingdom(kingdom)
+    let (jsonEncoder, jsonDecoder) = (JSONEncoder(), JSONDecoder())
+    let json = try jsonEncoder.encode(mirror)
+    try BenchmarkError.require(try jsonDecoder.decode(CodableKingdom.self, from: json).kingdom.equals(kingdom), "JSON lost data")
+    let (listEncoder, listDecoder) = (PropertyListEncoder(), PropertyListDecoder())
+    listEncoder.outputFormat = .binary
+    let list = try listEncoder.encode(mirror)
+    try BenchmarkError.require(
+      try listDecoder.decode(CodableKingdom.self, from: list).kingdom.equals(kingdom), "The property list lost data")
+    let message = MessageKingdom(kingdom)
+    let encoded = try message.encode()
+    try BenchmarkError.require(try MessageKingdom.decode(encoded).kingdom.equals(kingdom), "swift-protobuf lost data")
+    try runner.measure(
+      name,
+      [
+        Task("memcpy", "encode", bytes: archive) { Memory.copy(archive) },
+        Task("Keepsake", "encode", bytes: archive) { try Archive.encode(kingdom) },
+        Task("swift-protobuf", "encode", bytes: encoded) { try message.encode() },
+        Task("JSON", "encode", bytes: json) { try jsonEncoder.encode(mirror) },
+        Task("property list", "encode", bytes: list) { try listEncoder.encode(mirror) },
+        Task("Keepsake", "decode", bytes: archive) { try Archive.decode(Kingdom.self, from: archive) },
+        Task("swift-protobuf", "decode", bytes: encoded) { try MessageKingdom.decode(encoded) },
+        Task("JSON", "decode", bytes: json) { try jsonDecoder.decode(CodableKingdom.self, from: json) },
+        Task("property list", "decode", bytes: list) { try listDecoder.decode(CodableKingdom.self, from: list) },
+      ])
+  }
+}

@@ -1,0 +1,115 @@
+/// The figures as text: the same sections on the terminal and in the documents.
+struct Report {
+  let figures: Figures
+
+  static let note =
+    "Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A ratio above 1 is how many times Keepsake's figure it is."
+
+  /// Everyone as multiples of Keepsake, for those who read one table only.
+  var ratios: String {
+    let columns: [(String, String, String)] = [
+      (DungeonGroup.name, "encode", "dungeon: encode"), (DungeonGroup.name, "decode", "decode"), (DungeonGroup.name, "bytes", "bytes"),
+      (KingdomGroup.name, "encode", "kingdom: encode"), (KingdomGroup.name, "decode", "decode"), (KingdomGroup.name, "bytes", "bytes"),
+    ]
+    var encoders: [String] = []
+    for measurement in figures.measurements
+    where [DungeonGroup.name, KingdomGroup.name].contains(measurement.group) && !encoders.contains(measurement.encoder) {
+      encoders.append(measurement.encoder)
+    }
+    encoders.sort { order($0) < order($1) }
+    let rows = encoders.map { encoder in
+      [encoder == "Keepsake" ? "**Keepsake**" : encoder] + columns.map { group, action, _ in cell(group, action, encoder) }
+    }
+    return Format.table([""] + columns.map(\.2), rows)
+  }
+
+  private func order(_ encoder: String) -> Double {
+    if encoder == "Keepsake" { return -1 }
+    return figures.measurement(DungeonGroup.name, encoder, "encode")?.bestMicroseconds ?? .infinity
+  }
+
+  private func cell(_ group: String, _ action: String, _ encoder: String) -> String {
+    guard let theirs = figures.measurement(group, encoder, action == "bytes" ? "encode" : action),
+      let ours = figures.measurement(group, "Keepsake", action == "bytes" ? "encode" : action)
+    else { return "" }
+    if action == "bytes" {
+      guard let bytes = theirs.bytes, let base = ours.bytes, encoder != "memcpy" else { return "" }
+      return encoder == "Keepsake" ? Format.grouped(bytes) : Format.number(Double(bytes) / Double(base)) + "x"
+    }
+    if encoder == "Keepsake" { return Format.time(microseconds: theirs.bestMicroseconds) }
+    return Format.number(theirs.bestMicroseconds / ours.bestMicroseconds) + "x"
+  }
+
+  var goals: String { ([goalTable] + warmTiles).joined(separator: "\n\n") }
+
+  /// Fresh memory makes memcpy look slow, so the other figure stands beside the goal.
+  private var warmTiles: [String] {
+    let ratios = TilesGroup.kinds.flatMap { kind in
+      ["encode", "decode"].compactMap { figures.ratio("\(TilesGroup.name) \(kind), \(TilesGroup.warm)", $0, of: "memcpy", to: "Keepsake") }
+    }
+    guard let least = ratios.min(), let most = ratios.max() else { return [] }
+    return [
+      """
+      The goals for tiles are about fresh memory, where most of the time goes into new pages, for memcpy as well. In memory that is used again, Keepsake \
+      takes \(Format.number(least)) to \(Format.number(most)) times as long as memcpy.
+      """
+    ]
+  }
+
+  private var goalTable: String {
+    Format.table(
+      ["", "must", "aim", "reached", "met"],
+      figures.goals.map { goal in
+        let sign = goal.direction == .atLeast ? "≥" : "≤"
+        return [goal.what, "\(sign) \(goal.text(goal.must))", "\(sign) \(goal.text(goal.aim))", goal.text(goal.reached), goal.verdict]
+      }, left: [4])
+  }
+
+  /// Every figure, group by group.
+  var raw: String {
+    var groups: [String] = []
+    for measurement in figures.measurements where !groups.contains(measurement.group) { groups.append(measurement.group) }
+    let rows = groups.flatMap { group in
+      figures.measurements.filter { $0.group == group }.map { row in
+        [
+          group, row.action, row.encoder, Format.microseconds(row.bestMicroseconds), Format.microseconds(row.medianMicroseconds),
+          "\(row.samples)", row.bytes.map(Format.grouped) ?? "", row.zstdBytes.map(Format.grouped) ?? "",
+        ]
+      }
+    }
+    return Format.table(["", "", "", "best µs", "median µs", "samples", "bytes", "zstd -1"], rows, left: [1, 2])
+  }
+
+  var memory: String {
+    Format.table(
+      ["", "value", "bytes", "peak above what was held before"],
+      figures.memory.map {
+        [$0.name, $0.valueBytes.map(Format.mebibytes) ?? "", Format.grouped($0.archiveBytes), Format.mebibytes($0.extraBytes)]
+      })
+  }
+
+  var machine: String {
+    ([figures.machine + "; \(figures.rounds) rounds."] + figures.remarks).joined(separator: " ")
+  }
+
+  /// By the name that the documents' markers carry.
+  var sections: [String: String] {
+    var sections = ["ratios": ratios, "goals": goals, "figures": raw, "machine": machine]
+    sections["memory"] = figures.memory.isEmpty ? "Not measured on this system." : memory
+    return sections
+  }
+
+  var text: String {
+    var parts = ["", machine, Self.note]
+    if !figures.measurements.isEmpty { parts.append(raw) }
+    if !figures.memory.isEmpty { parts.append(memory) }
+    if figures.measurement(DungeonGroup.name, "Keepsake", "encode") != nil { parts.append(ratios) }
+    if !figures.goals.isEmpty { parts.append(goals) }
+    let unmet = figures.goals.filter { !$0.meetsMust }
+    if !unmet.isEmpty {
+      parts.append(
+        unmet.map { "NOT MET: \($0.what): must \($0.text($0.must)), reached \($0.text($0.reached))" }.joined(separator: "\n"))
+    }
+    return parts.joined(separator: "\n\n") + "\n"
+  }
+}

@@ -1,0 +1,162 @@
+/// Writes and reads the objects of one class: the class is opened once, and the loops over its objects are statically dispatched.
+///
+/// It has no state, so that one made with the schema serves all archives.
+class ObjectCodec {
+  func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
+  func writeFingerprint(of object: AnyObject, in queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
+  func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
+  func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
+  func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
+
+  /// nil for what is no class.
+  static func of(_ type: any Archivable.Type) -> ObjectCodec? {
+    func open<T: Archivable & AnyObject>(_: T.Type) -> ObjectCodec { TypedObjectCodec<T>() }
+    return (type as? any (Archivable & AnyObject).Type).map { open($0) }
+  }
+}
+
+/// The objects of one class that were met and are still to be written.
+final class ObjectQueue {
+  let id: ObjectIdentifier
+  let typeIndex: Int
+  let isKeyed: Bool
+  let deferred: FieldMask
+  let codec: ObjectCodec
+  @exclusivity(unchecked) var ids = RawList<Int32>()
+  @exclusivity(unchecked) var next = 0
+
+  init(_ id: ObjectIdentifier, typeIndex: Int, _ schema: ArchiveSchema, _ codec: ObjectCodec) {
+    self.id = id
+    self.typeIndex = typeIndex
+    self.codec = codec
+    isKeyed = schema.types[typeIndex].kind.isKeyed
+    deferred = schema.types[typeIndex].deferred
+  }
+}
+
+/// Objects of one class that an archive has one after the other.
+struct ObjectRun {
+  let ids: ObjectNumbers
+  let codec: ObjectCodec
+  /// The saved type of the objects, as an expression.
+  let node: Int32
+  /// nil where the class is declared as it was.
+  let plan: FieldPlan?
+  let deferred: FieldMask
+  let isExact: Bool
+  let isKeyed: Bool
+  let hasReferences: Bool
+
+  init(_ run: ArchiveFile.Run, _ schema: ArchiveSchema, plan: FieldPlan?, type: any Archivable.Type, codec: ObjectCodec) {
+    ids = run.ids
+    self.codec = codec
+    node = schema.types[run.type].node
+    self.plan = plan
+    isExact = plan?.isSame ?? true
+    isKeyed = type.archiveIsKeyed
+    deferred = plan.map { FieldMask($0.deferred) } ?? schema.types[run.type].deferred
+    hasReferences = schema.types[run.type].kind.isKeyed || !schema.types[run.type].deferred.isEmpty
+  }
+
+  @inline(__always) func prepare(_ reader: inout ArchiveReader) throws {
+    reader.fieldBase = 0
+    reader.isExact = isExact
+    if isExact && !isKeyed { return }
+    reader.passedFields = nil
+    reader.current = node
+    if !isKeyed, let plan { try reader.openObject(plan) }
+  }
+}
+
+private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
+  /// All that are waiting, first their values, then their references, until writing those finds no more of this class.
+  override func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
+    let core = writer.core
+    let isKeyed = queue.isKeyed
+    writer.deferred = queue.deferred
+    let hasReferences = isKeyed || !queue.deferred.isEmpty
+    while queue.next < queue.ids.count {
+      let batch = queue.next..<queue.ids.count
+      queue.next = batch.upperBound
+      let firstPosition = core.writtenCount
+      for index in batch {
+        let id = queue.ids[index]
+        core.begin(id, type: queue.typeIndex, values: writer.offset, references: writer.otherOffset)
+        writer.fieldBase = 0
+        try core.object(id)._withUnsafeGuaranteedRef { object in
+          // Queues hold only objects whose dynamic class is exactly T.
+          let object = unsafeDowncast(object, to: T.self)
+          if isKeyed { try writer.writeKeyedBody { try object.encode(to: &$0) } } else { try object.encode(to: &writer) }
+        }
+      }
+      core.buildsObject = false
+      guard hasReferences else { continue }
+      writer.swapSections()
+      for index in batch {
+        core.noteReferences(position: firstPosition + index - batch.lowerBound, at: writer.offset)
+        writer.fieldBase = 0
+        try core.object(queue.ids[index])._withUnsafeGuaranteedRef { object in
+          let object = unsafeDowncast(object, to: T.self)
+          if isKeyed {
+            try writer.writeKeyedBody { try object.encodeReferences(to: &$0) }
+          } else {
+            try object.encodeReferences(to: &writer)
+          }
+        }
+      }
+      writer.swapSections()
+    }
+  }
+
+  override func writeFingerprint(of object: AnyObject, in queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
+    let outer = (writer.deferred, writer.fieldBase)
+    defer { (writer.deferred, writer.fieldBase) = outer }
+    writer.deferred = queue.deferred
+    writer.fieldBase = 0
+    let typed = unsafeDowncast(object, to: T.self)
+    if queue.isKeyed { try writer.writeKeyedBody { try typed.encode(to: &$0) } } else { try typed.encode(to: &writer) }
+  }
+
+  override func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {
+    reader.deferred = run.deferred
+    let core = reader.core
+    for id in run.ids {
+      try run.prepare(&reader)
+      if run.isKeyed {
+        core.keep(try reader.openKeyed(T.self) { try T(from: &$0) }, id)
+      } else {
+        let object = try T(from: &reader)
+        try object.decodeInheritedFields(from: &reader)
+        if !run.isExact { try reader.closeObject() }
+        core.keep(object, id)
+      }
+    }
+  }
+
+  override func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {
+    guard run.hasReferences else { return }
+    reader.deferred = run.deferred
+    let core = reader.core
+    for id in run.ids {
+      try run.prepare(&reader)
+      try core.objects[Int(id)]?._withUnsafeGuaranteedRef { object in
+        // Runs hold only what `build` made.
+        let object = unsafeDowncast(object, to: T.self)
+        if run.isKeyed {
+          try reader.openKeyed(T.self) { try object.decodeReferences(from: &$0) }
+        } else {
+          try object.decodeReferences(from: &reader)
+          if !run.isExact { try reader.closeObject() }
+        }
+      }
+    }
+  }
+
+  override func finish(_ run: ObjectRun, _ core: ReaderCore) throws {
+    for id in run.ids {
+      try core.objects[Int(id)]?._withUnsafeGuaranteedRef { object in
+        try unsafeDowncast(object, to: T.self).didDecode(context: core.context)
+      }
+    }
+  }
+}
