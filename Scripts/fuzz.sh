@@ -32,7 +32,7 @@ sources() { find Sources/KeepsakeArchive Fuzz -name '*.swift' | sort | grep -v "
 
 isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/KeepsakeArchive Fuzz $plugin -newer "$1" -print -quit)" ]; }
 
-[ -x $plugin ] || swift build --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
+swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
 if isOld $out/replay; then
   compile $out/replay -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
 fi
