@@ -26,11 +26,22 @@ public struct ArchiveLimits: Sendable, Equatable {
   static let describedLevels = 4
   /// Classes above a class. Real games have a handful.
   static let classLevels = 64
+  /// Structs take no bytes of their own. Honest archives have far less than one for each byte, even where each number
+  /// stands in a struct of its own; a forged description can nest hundreds of them around one byte.
+  static let structsPerByte = 8
   /// How many types one within the other are compared with the program's; what lies deeper is read field by field. Real
   /// games have some dozens, an altered archive could have each of its types lead to the next.
   static let comparedLevels = 256
   /// How many pairs of types are compared while one archive is read: a third of a second's work. What is compared beyond that is read field by field.
   static let comparisons = 1 << 20
+
+  /// The most structs that so many bytes may stand for. A single value may be wrapped as deeply as is allowed at all.
+  static func structs(in bytes: Int) -> Int { bytes >= .max / (2 * structsPerByte) ? .max : bytes * structsPerByte + wrappers }
+  private static let wrappers = 512
+
+  /// How deeply values may nest where only the archive's own description is at hand.
+  var describedDepth: Int { depth >= .max / Self.describedLevels ? .max : depth * Self.describedLevels }
+
   /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
   @usableFromInline static let reservedElements = 1 << 16

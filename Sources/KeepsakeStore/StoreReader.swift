@@ -50,6 +50,17 @@ package final class StoreReader: Sendable {
 
   private init(queue: DatabaseQueue) { self.queue = queue }
 
+  /// What SQLite finds wrong with the database itself, in its words; empty if nothing is. Reads all of it.
+  package func problems() throws -> [String] {
+    try StoreError.translating("checking the database") {
+      let found = try queue.read { try String.fetchAll($0, sql: "PRAGMA integrity_check(\(Self.maximumProblems))") }
+      return found == ["ok"] ? [] : found
+    }
+  }
+
+  /// Where there are more, nobody needs them.
+  private static let maximumProblems = 10
+
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {

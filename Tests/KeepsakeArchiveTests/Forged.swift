@@ -33,6 +33,13 @@ struct Forged {
     return Archive.resealed(Data(bytes + [UInt8](repeating: 0, count: 8)))
   }
 
+  /// One without objects.
+  static func archive(types: [[UInt8]], root: [UInt8], value: [UInt8]) -> Data {
+    Forged(types: types, rootType: root, root: value).data
+  }
+
+  static func join(_ parts: [UInt8]...) -> [UInt8] { Array(parts.joined()) }
+
   static func varint(_ value: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     Varint.append(UInt64(value), to: &bytes)

@@ -19,12 +19,13 @@ import Testing
     #expect(everything["v2"] == .vector([.number(1), .number(2)]))
     #expect(everything["map"]?["c"] == .array([.integer(300), .integer(-70000)]))
     let text = inspection.text()
-    #expect(text.contains("friends: [#0, #1]") && text.contains("rage: 300") && text.contains("case said(0: string, 1: int64?)"))
+    #expect(
+      text.contains("friends: [#0 Creature, #1 Boss]") && text.contains("rage: 300") && text.contains("case said(0: string, 1: int64?)"))
   }
 
   @Test func theJSONFormIsJSON() throws {
     let inspection = try ArchiveInspection(of: Archive.encode(FormatTests.goldenWorld()))
-    let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(inspection)) as? [String: Any]
+    let json = try JSONSerialization.jsonObject(with: inspection.json()) as? [String: Any]
     let objects = try #require(json?["objects"] as? [[String: Any]])
     #expect(objects.count == 3 && objects[1]["$type"] as? String == "Boss")
     #expect((objects[0]["target"] as? [String: Int]) == ["$ref": 1])

@@ -67,7 +67,7 @@ import Testing
     limits.archiveBytes = 10
     #expect {
       try Archive.read(Newer.self, from: url, limits: limits)
-    } throws: { ($0 as? StoreError)?.code == .tooLarge }
+    } throws: { ($0 as? ArchiveError)?.code == .limit }
     #expect(throws: StoreError.self) { try Archive.read(World.self, from: device.folder.url) }
     #expect(throws: StoreError.self) { try Archive.write(World(), to: url.appendingPathComponent("below a file")) }
   }

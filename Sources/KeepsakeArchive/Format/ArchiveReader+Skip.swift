@@ -1,11 +1,89 @@
+/// What is left of a value that is being skipped.
+struct SkippedValue {
+  /// A hand-written value, whose fields say themselves what they are.
+  static let keyed: Int32 = -2
+
+  /// A type, with the case of an enum, -1 for a list, or `keyed`.
+  let type: Int32
+  let enumCase: Int32
+  /// Of a list: the types of which each element has one value; the second is -1 but for dictionaries.
+  let first: Int32
+  let second: Int32
+  /// Fields that were skipped, or elements that are left.
+  var position: Int
+}
+
 extension ArchiveReader {
-  /// Passes over a value by its saved type.
+  /// Passes over a value by its saved type, with a stack of its own: the type may be forged.
   mutating func skip(_ node: Int32) throws {
-    skipDepth += 1
-    defer { skipDepth -= 1 }
-    guard skipDepth <= depthLimit * ArchiveLimits.describedLevels else {
-      throw ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep", offset: offset)
+    let start = offset
+    guard try !skipWhole(node) else { return }
+    try skipOpened(since: start)
+  }
+
+  /// Passes over what was opened.
+  mutating func skipOpened(since start: Int) throws {
+    var structs = 0
+    defer { core.skipped.removeAll(keepingCapacity: true) }
+    repeat {
+      // Without a loop in between, one struct in the other may go on for ever and take no bytes.
+      if let last = core.skipped.last, last.type >= 0, last.enumCase < 0 { structs += 1 }
+      guard structs <= ArchiveLimits.structs(in: offset - start) else {
+        throw ArchiveError(
+          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs a byte: no program wrote that", offset: offset)
+      }
+    } while try skipInside()
+  }
+
+  /// Goes on until another value is opened; false when nothing is left.
+  private mutating func skipInside() throws -> Bool {
+    let limit = core.limits.describedDepth
+    while let value = core.skipped.last {
+      let index = core.skipped.count - 1
+      let next: Int32
+      if value.type >= 0 {
+        guard let field = field(value) else {
+          core.skipped.removeLast()
+          continue
+        }
+        core.skipped[index].position += 1
+        next = field
+      } else if value.type == SkippedValue.keyed {
+        guard let field = try keyedField() else {
+          core.skipped.removeLast()
+          continue
+        }
+        next = field
+      } else {
+        guard value.position > 0 else {
+          core.skipped.removeLast()
+          continue
+        }
+        core.skipped[index].position -= 1
+        next = value.second >= 0 && value.position % 2 == 1 ? value.second : value.first
+      }
+      if try skipWhole(next) { continue }
+      guard core.skipped.count <= limit else {
+        throw ArchiveError(.limit, "Values are nested more than \(depthLimit) levels deep", offset: offset)
+      }
+      return true
     }
+    return false
+  }
+
+  /// The type of the next field; nil after the last. Nothing is copied on the way to it.
+  private mutating func field(_ value: SkippedValue) -> Int32? {
+    let type = Int(value.type)
+    if value.enumCase < 0 {
+      return value.position < core.file.types[type].fields.count ? core.file.types[type].fields[value.position].node : nil
+    }
+    let index = Int(value.enumCase)
+    guard value.position < core.file.types[type].cases[index].fields.count else { return nil }
+    return core.file.types[type].cases[index].fields[value.position].node
+  }
+
+  /// Passes over a value that has nothing inside, or opens it and gives false.
+  private mutating func skipWhole(_ node: Int32) throws -> Bool {
     let wire = core.nodes[Int(node)]
     switch wire.code {
     case .bool, .int8, .uint8: _ = try takeByte()
@@ -19,22 +97,28 @@ extension ArchiveReader {
       let width = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))?.scalarBytes ?? 1
       _ = try takeBytes(width * Int(wire.second))
     case .optional:
-      if core.file.isObject(wire.first) { try skipReference() } else if try takeFlag() { try skip(wire.first) }
+      if core.file.isObject(wire.first) {
+        try skipReference()
+      } else if try takeFlag() {
+        open(list: wire.first, count: 1)
+        return false
+      }
     case .array, .set:
       let count = try takeCount()
       if wire.code == .array, let width = try takeBlockWidth(core.nodes[Int(wire.first)].code, count) {
         _ = try takeBytes(width * count)
-        return
+      } else if count > 0 {
+        open(list: wire.first, count: count)
+        return false
       }
-      for _ in 0..<count { try skip(wire.first) }
     case .dictionary:
       let count = try takeCount()
-      for _ in 0..<count {
-        try skip(wire.first)
-        try skip(wire.second)
-      }
-    case .named: try skipNamed(core.file.types[Int(wire.first)])
+      guard count > 0 else { return true }
+      open(list: wire.first, wire.second, count: 2 * count)
+      return false
+    case .named: return try skipNamed(wire.first)
     }
+    return true
   }
 
   private mutating func skipReference() throws {
@@ -44,29 +128,48 @@ extension ArchiveReader {
     }
   }
 
-  /// A hand-written value says how long it is; its fields matter only to whoever collects references.
-  mutating func skipKeyed() throws {
-    let entries = try scanKeyed()
-    guard passedReferences != nil else { return }
-    let outer = cursor
-    for entry in entries {
-      cursor = entry.start
-      try skip(entry.node)
-    }
-    cursor = outer
+  /// The type of a hand-written value's next field, after its key; nil after the last.
+  private mutating func keyedField() throws -> Int32? {
+    guard try takeVarint() > 0 else { return nil }
+    let wire = try takeVarint()
+    guard wire < UInt64(core.wires.count) else { throw damaged("The type of a value under a key is out of range") }
+    _ = try takeFixed(UInt32.self)
+    return core.wires[Int(wire)]
   }
 
-  private mutating func skipNamed(_ entry: TypeEntry) throws {
-    switch entry.kind {
-    case .object, .keyedObject: try skipReference()
-    case .keyedValue: try skipKeyed()
+  private mutating func skipNamed(_ type: Int32) throws -> Bool {
+    var enumCase: Int32 = -1
+    switch core.file.types[Int(type)].kind {
+    case .object, .keyedObject:
+      try skipReference()
+      return true
+    case .keyedValue: return try skipKeyed()
     case .structure:
-      if entry.fields.isEmpty { _ = try takeByte() }
-      for field in entry.fields { try skip(field.node) }
+      if core.file.types[Int(type)].fields.isEmpty {
+        _ = try takeByte()
+        return true
+      }
     case .enumeration:
       let index = try takeVarint()
-      guard index < UInt64(entry.cases.count) else { throw damaged("An enum case is out of range") }
-      for field in entry.cases[Int(index)].fields { try skip(field.node) }
+      guard index < UInt64(core.file.types[Int(type)].cases.count) else { throw damaged("An enum case is out of range") }
+      if core.file.types[Int(type)].cases[Int(index)].fields.isEmpty { return true }
+      enumCase = Int32(truncatingIfNeeded: index)
     }
+    core.skipped.append(SkippedValue(type: type, enumCase: enumCase, first: -1, second: -1, position: 0))
+    return false
+  }
+
+  /// A hand-written value says how long each field is; what is in them matters only to whoever collects references.
+  mutating func skipKeyed() throws -> Bool {
+    guard passedReferences != nil else {
+      _ = try scanKeyed()
+      return true
+    }
+    core.skipped.append(SkippedValue(type: SkippedValue.keyed, enumCase: -1, first: -1, second: -1, position: 0))
+    return false
+  }
+
+  private mutating func open(list first: Int32, _ second: Int32 = -1, count: Int) {
+    core.skipped.append(SkippedValue(type: -1, enumCase: -1, first: first, second: second, position: count))
   }
 }

@@ -27,7 +27,6 @@ public struct ArchiveReader: ~Copyable {
   var lastType: ObjectIdentifier?
   var lastFields: ArchiveFields?
   var keyed: KeyedFields?
-  var skipDepth = 0
   /// Bytes of each integer while a block's elements are read one by one, else 0.
   var blockWidth = 0
   /// Numbers of the objects that what is passed over refers to, where somebody wants to know them.

@@ -168,7 +168,9 @@ public final class ArchiveSchema {
     return wire.code == .named && types[Int(wire.first)].kind.isObject
   }
 
-  /// A type expression in words, as Swift writes it.
+  private static let shownNameBytes = 256
+
+  /// A type expression in words, as Swift writes it; very long names are cut.
   func text(_ node: Int32, depth: Int = 0) -> String {
     guard depth < ArchiveLimits.typeDepth else { return "..." }
     let wire = nodes[Int(node)]
@@ -178,7 +180,10 @@ public final class ArchiveSchema {
     case .set: return "Set<" + text(wire.first, depth: depth + 1) + ">"
     case .dictionary: return "[" + text(wire.first, depth: depth + 1) + ": " + text(wire.second, depth: depth + 1) + "]"
     case .vector: return "vector of \(wire.second) \(WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)).map { "\($0)" } ?? "?")"
-    case .named: return types[Int(wire.first)].name
+    case .named:
+      // Repeated wherever the type is named: an altered archive could make a long text of that.
+      let name = types[Int(wire.first)].name
+      return name.utf8.count <= Self.shownNameBytes ? name : String(name.unicodeScalars.prefix(Self.shownNameBytes)) + "..."
     default: return "\(wire.code)"
     }
   }

@@ -22,6 +22,8 @@
   /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
   @exclusivity(unchecked) private var plans: [PlanEntry?]
   private var morePlans: [PlanKey: FieldPlan] = [:]
+  /// What is being passed over, from the outside in; empty but during one call of `skip`, kept for its memory.
+  @exclusivity(unchecked) var skipped: [SkippedValue] = []
 
   private struct PlanEntry {
     let type: ObjectIdentifier

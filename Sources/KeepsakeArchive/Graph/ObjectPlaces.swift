@@ -53,7 +53,7 @@ struct ObjectPlaces {
         let fields = entry.fields.filter { $0.deferred == isInReferences }
         for id in run.ids {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
-          if entry.kind.isKeyed { try reader.skipKeyed() }
+          if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
           for field in fields { try reader.skip(field.node) }
           guard let met = reader.passedReferences, !met.isEmpty else { continue }
           let range = targets.count..<targets.count + met.count

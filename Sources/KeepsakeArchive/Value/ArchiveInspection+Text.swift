@@ -1,184 +1,129 @@
-import Foundation
-
-/// What people and scripts read.
+/// What people read.
 extension ArchiveInspection {
-  /// The types, the root and all objects as indented text; long lists are cut.
+  /// The types, the root and the objects as indented text; control characters are shown as escapes.
   ///
-  /// - Parameter longest: Elements shown of a list, and characters shown of a string.
+  /// - Parameter longest: Elements shown of a list, characters shown of a string, objects shown of a class.
   public func text(longest: Int = 50) -> String {
     var lines = [
-      "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, root \(header.rootType)", "",
-      "types",
+      "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
+        + "root \(PrintableText.name(header.rootType))", "", "types",
     ]
-    for type in types {
-      lines.append("  \(type.name)  version \(type.version), \(type.kind.rawValue), \(type.count) of them, \(type.byteCount) bytes")
-      for field in type.fields { lines.append("    \(field.key): \(field.type)") }
-      for enumCase in type.cases {
-        let payload = enumCase.fields.map { "\($0.key): \($0.type)" }.joined(separator: ", ")
-        lines.append("    case \(enumCase.name)\(payload.isEmpty ? "" : "(\(payload))")")
-      }
-    }
+    for type in types { lines += Self.lines(of: type) }
     lines += ["", "root"]
-    append(root, "", indent: 1, longest, &lines)
+    append(root, label: "", indent: 1, longest, &lines)
+    var shown = Array(repeating: 0, count: types.count)
+    var hidden = shown
     for (number, object) in objects.enumerated() {
       guard let object else {
         lines += ["", "#\(number) not saved, only referred to"]
         continue
       }
-      lines += ["", "#\(number) \(types[object.type].name)"]
-      for field in object.fields { append(field.value, field.key + ": ", indent: 1, longest, &lines) }
+      guard shown[object.type] < longest else {
+        hidden[object.type] += 1
+        continue
+      }
+      shown[object.type] += 1
+      lines += ["", "#\(number) \(PrintableText.name(types[object.type].name))"]
+      for field in object.fields { append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, &lines) }
     }
+    for (type, count) in zip(types, hidden) where count > 0 { lines += ["", "... \(count) more \(PrintableText.name(type.name))"] }
     return lines.joined(separator: "\n") + "\n"
   }
 
-  private func append(_ value: ArchiveValue, _ label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
-    let margin = String(repeating: "  ", count: indent)
-    func open(_ title: String, _ fields: [ArchiveValue.Field]) {
-      lines.append(margin + label + title)
-      for field in fields { append(field.value, field.key + ": ", indent: indent + 1, longest, &lines) }
+  /// What a reference shows: the object's number and class.
+  func caption(_ number: Int) -> String {
+    guard objects.indices.contains(number), let object = objects[number] else { return "#\(number) (not saved)" }
+    return "#\(number) \(PrintableText.name(types[object.type].name))"
+  }
+
+  private static func lines(of type: TypeDescription) -> [String] {
+    func text(_ fields: [Field]) -> [String] { fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" } }
+    var lines = [
+      "  \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \(type.byteCount) bytes"
+    ]
+    for field in text(type.fields) { lines.append("    " + field) }
+    for enumCase in type.cases {
+      let payload = text(enumCase.fields).joined(separator: ", ")
+      lines.append("    case \(PrintableText.name(enumCase.name))\(payload.isEmpty ? "" : "(\(payload))")")
     }
-    switch value {
-    case .structure(let type, let fields): open(types[type].name, fields)
-    case .enumeration(_, let name, let fields): open(".\(name)", fields)
-    case .array(let values), .set(let values):
-      if values.allSatisfy(Self.isPlain) {
-        let shown = values.prefix(longest).map { Self.plain($0, longest) }.joined(separator: ", ")
-        lines.append(margin + label + "[\(shown)\(values.count > longest ? ", ... \(values.count) in all" : "")]")
-        return
-      }
-      lines.append(margin + label + "\(values.count) elements")
-      for (index, element) in values.prefix(longest).enumerated() { append(element, "\(index): ", indent: indent + 1, longest, &lines) }
-      if values.count > longest { lines.append(margin + "  ...") }
-    case .dictionary(let pairs):
-      lines.append(margin + label + "\(pairs.count) pairs")
-      for pair in pairs.prefix(longest) {
-        if Self.isPlain(pair.key) {
-          append(pair.value, Self.plain(pair.key, longest) + ": ", indent: indent + 1, longest, &lines)
+    return lines
+  }
+
+  /// A value that is short goes on one line.
+  private static let lineCharacters = 100
+  /// A line that is never broken up, such as a list of numbers.
+  private static let plainCharacters = 2_000
+  /// What is nested deeper than this isn't moved farther to the right: nobody could read it, and a forged archive could fill the
+  /// memory with spaces.
+  private static let deepestIndent = 40
+
+  private func append(_ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
+    var line = ValueLine(longest: longest, characters: Self.lineCharacters, types: types, reference: caption)
+    var walk = ValueWalk(value, longest: longest)
+    // Of a dictionary, so that a short key stands before its value.
+    var pendingKey: String?
+    while let event = walk.next() {
+      let margin = String(repeating: "  ", count: min(indent + walk.depth, Self.deepestIndent))
+      switch event {
+      case .end: continue
+      case .more(let count): lines.append(margin + "... \(count) in all")
+      case .value(let value, let place):
+        var title = walk.depth == 0 ? label : Self.title(place)
+        if case .value = place, let key = pendingKey { title = key + ": " }
+        pendingKey = nil
+        line.characters = Self.isPlainList(value) ? Self.plainCharacters : Self.lineCharacters
+        if value.childCount == nil || Self.isPlainList(value) {
+          if value.childCount != nil { walk.skipChildren() }
+          if case .key = place { pendingKey = line.text(value) } else { lines.append(margin + title + line.text(value)) }
+        } else if walk.depth > 0, let short = line.wholeText(value) {
+          walk.skipChildren()
+          if case .key = place { pendingKey = short } else { lines.append(margin + title + short) }
         } else {
-          append(pair.key, "key ", indent: indent + 1, longest, &lines)
-          append(pair.value, "value ", indent: indent + 1, longest, &lines)
+          lines.append(margin + title + heading(of: value))
         }
       }
-      if pairs.count > longest { lines.append(margin + "  ...") }
-    default: lines.append(margin + label + Self.plain(value, longest))
     }
   }
 
-  private static func isPlain(_ value: ArchiveValue) -> Bool {
+  private static func title(_ place: ValueWalk.Label) -> String {
+    switch place {
+    case .none: ""
+    case .field(let key): PrintableText.name(key) + ": "
+    case .element(let index): "\(index): "
+    case .key: "key "
+    case .value: "value "
+    }
+  }
+
+  /// A list of numbers, references and the like, and what else never has more than one line.
+  private static func isPlainList(_ value: ArchiveValue) -> Bool {
     switch value {
-    case .structure, .array, .set, .dictionary: false
+    case .array(let values), .set(let values): values.allSatisfy(\.isPlain)
+    case .vector: true
     case .enumeration(_, _, let fields): fields.isEmpty
-    default: true
+    case .dictionary(let pairs): pairs.isEmpty
+    default: false
     }
   }
 
-  private static func plain(_ value: ArchiveValue, _ longest: Int) -> String {
+  private func heading(of value: ArchiveValue) -> String {
     switch value {
-    case .none: "nil"
-    case .bool(let value): "\(value)"
-    case .integer(let value): "\(value)"
-    case .unsigned(let value): "\(value)"
-    case .number(let value): "\(value)"
-    case .string(let text): "\"" + (text.count > longest ? text.prefix(longest) + "..." : text[...]).debugDescription.dropFirst()
-    case .data(let data): "\(data.count) bytes " + data.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    case .date(let date): date.timeIntervalSinceReferenceDate.isFinite ? date.ISO8601Format() : "\(date.timeIntervalSinceReferenceDate) s"
-    case .uuid(let uuid): uuid.uuidString
-    case .url(let text): text
-    case .vector(let values): "(" + values.map { plain($0, longest) }.joined(separator: ", ") + ")"
-    case .reference(let number): "#\(number)"
-    case .enumeration(_, let name, _): ".\(name)"
-    case .structure, .array, .set, .dictionary: "..."
+    case .structure(let type, _): PrintableText.name(types[type].name)
+    case .enumeration(_, let name, _): ".\(PrintableText.name(name))"
+    case .dictionary(let pairs): pairs.count == 1 ? "1 pair" : "\(pairs.count) pairs"
+    default: value.childCount.map { $0 == 1 ? "1 element" : "\($0) elements" } ?? ""
     }
   }
 }
 
-/// For JSON: structs are objects with their keys, references are `{"$ref": n}`, enum cases `{"$case": name, ...}`; numbers that JSON
-/// doesn't have are strings; dictionaries with other keys than strings are lists of pairs.
-extension ArchiveInspection: Encodable {
-  private enum Keys: String, CodingKey { case header, types, root, objects }
-
-  private struct Key: CodingKey {
-    var stringValue: String
-    var intValue: Int? { nil }
-    init(_ text: String) { stringValue = text }
-    init?(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
-  private struct Node: Encodable {
-    let value: ArchiveValue
-    func encode(to encoder: any Encoder) throws { try ArchiveInspection.encode(value, to: encoder) }
-  }
-
-  private struct ObjectNode: Encodable {
-    let number: Int
-    let name: String
-    let fields: [ArchiveValue.Field]
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: Key.self)
-      try container.encode(number, forKey: Key("$id"))
-      try container.encode(name, forKey: Key("$type"))
-      for field in fields { try container.encode(Node(value: field.value), forKey: Key(field.key)) }
-    }
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Keys.self)
-    try container.encode(header, forKey: .header)
-    try container.encode(types, forKey: .types)
-    try container.encode(Node(value: root), forKey: .root)
-    let saved = objects.enumerated().compactMap { number, object in
-      object.map { ObjectNode(number: number, name: types[$0.type].name, fields: $0.fields) }
-    }
-    try container.encode(saved, forKey: .objects)
-  }
-
-  private static func encode(_ value: ArchiveValue, to encoder: any Encoder) throws {
-    func one(_ value: some Encodable) throws {
-      var container = encoder.singleValueContainer()
-      try container.encode(value)
-    }
-    switch value {
-    case .none:
-      var container = encoder.singleValueContainer()
-      try container.encodeNil()
-    case .bool(let value): try one(value)
-    case .integer(let value): try one(value)
-    case .unsigned(let value): try one(value)
-    case .number(let value): if value.isFinite { try one(value) } else { try one("\(value)") }
-    case .string(let text), .url(let text): try one(text)
-    case .data(let data): try one(data.base64EncodedString())
-    case .date(let date): if date.timeIntervalSinceReferenceDate.isFinite { try one(date.ISO8601Format()) } else { try one("invalid date") }
-    case .uuid(let uuid): try one(uuid.uuidString)
-    case .vector(let values), .array(let values), .set(let values):
-      var container = encoder.unkeyedContainer()
-      for value in values { try container.encode(Node(value: value)) }
-    case .dictionary(let pairs): try encode(pairs, to: encoder)
-    case .structure(_, let fields):
-      var container = encoder.container(keyedBy: Key.self)
-      for field in fields { try container.encode(Node(value: field.value), forKey: Key(field.key)) }
-    case .enumeration(_, let name, let fields):
-      if fields.isEmpty { return try one(name) }
-      var container = encoder.container(keyedBy: Key.self)
-      try container.encode(name, forKey: Key("$case"))
-      for field in fields { try container.encode(Node(value: field.value), forKey: Key(field.key)) }
-    case .reference(let number):
-      var container = encoder.container(keyedBy: Key.self)
-      try container.encode(number, forKey: Key("$ref"))
-    }
-  }
-
-  private static func encode(_ pairs: [ArchiveValue.Pair], to encoder: any Encoder) throws {
-    let keys = pairs.compactMap { pair -> String? in
-      if case .string(let key) = pair.key { return key }
-      return nil
-    }
-    if keys.count == pairs.count {
-      var container = encoder.container(keyedBy: Key.self)
-      for (key, pair) in zip(keys, pairs) { try container.encode(Node(value: pair.value), forKey: Key(key)) }
-    } else {
-      var container = encoder.unkeyedContainer()
-      for pair in pairs { try container.encode([Node(value: pair.key), Node(value: pair.value)]) }
+extension ArchiveInspection.Kind {
+  fileprivate var words: String {
+    switch self {
+    case .structure: "struct"
+    case .enumeration: "enum"
+    case .object: "class"
+    case .keyedValue: "written by hand"
+    case .keyedObject: "class written by hand"
     }
   }
 }

@@ -2,8 +2,8 @@ public import Foundation
 
 /// An archive taken apart without the types that wrote it.
 ///
-/// Costs a few hundred bytes of memory for each saved value; limits apply as in decoding. Throws the same errors as `Archive.decode` for
-/// what is no archive, damaged or too new.
+/// Takes no stack for the archive's nesting. Limits apply as in decoding, and structs are counted against bytes, so that a forged archive
+/// can't grow without bound. Throws the same errors as `Archive.decode` for what is no archive, damaged or too new.
 public struct ArchiveInspection: Sendable {
   public struct Header: Sendable, Equatable, Codable {
     public var formatVersion: Int
@@ -57,11 +57,23 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
+  /// Reads every value of an archive and keeps none: the checksum holds, the structure is sound, and each value is what it is said to be.
+  ///
+  /// Throws as `init(of:)` does. Takes memory for the archive's types and objects only.
+  @discardableResult public static func verify(_ data: Data, limits: ArchiveLimits = .standard) throws -> Header {
+    try data.withUnsafeBytes { bytes in
+      let file = try ArchiveFile(bytes, limits: limits)
+      var parser = try ValueParser(file, limits: limits, keepsValues: false)
+      _ = try parser.objects()
+      _ = try parser.root()
+      return Header(file, byteCount: bytes.count)
+    }
+  }
+
   private init(_ file: ArchiveFile, byteCount: Int, _ parser: inout ValueParser) throws {
     objects = try parser.objects()
     root = try parser.root()
-    header = Header(
-      formatVersion: Int(file.version), byteCount: byteCount, objectCount: file.objectCount, rootType: file.schema.text(file.root))
+    header = Header(file, byteCount: byteCount)
     let schema = file.schema
     func fields(_ entries: [FieldEntry]) -> [Field] { entries.map { Field(key: $0.key, type: schema.text($0.node)) } }
     types = schema.types.enumerated().map { index, entry in
@@ -78,5 +90,12 @@ public struct ArchiveInspection: Sendable {
         cases: entry.cases.map { Case(name: $0.key, fields: fields($0.fields)) }, count: parser.counts[index],
         byteCount: parser.bytes[index])
     }
+  }
+}
+
+extension ArchiveInspection.Header {
+  init(_ file: ArchiveFile, byteCount: Int) {
+    self.init(
+      formatVersion: Int(file.version), byteCount: byteCount, objectCount: file.objectCount, rootType: file.schema.text(file.root))
   }
 }

@@ -1,7 +1,10 @@
 public import Foundation
 
 /// A saved value without its Swift type: what `keepsake inspect` shows.
-public indirect enum ArchiveValue: Sendable, Equatable {
+///
+/// Values nest as deeply as the archive says, up to `ArchiveLimits.depth` times the levels that honest types put between: comparing and
+/// printing them takes no stack for that, and code that walks them should not either.
+public enum ArchiveValue: Sendable {
   /// An empty optional.
   case none
   case bool(Bool)
@@ -21,7 +24,7 @@ public indirect enum ArchiveValue: Sendable, Equatable {
   case dictionary([Pair])
   /// A struct or a hand-written value; `type` is an index into the archive's types.
   case structure(type: Int, [Field])
-  case enumeration(type: Int, case: String, [Field])
+  indirect case enumeration(type: Int, case: String, [Field])
   /// The number of an object: see `ArchiveInspection.objects`. Shared and cyclic references are the same number.
   case reference(Int)
 
@@ -43,4 +46,53 @@ public indirect enum ArchiveValue: Sendable, Equatable {
     default: nil
     }
   }
+}
+
+extension ArchiveValue: Equatable {
+  /// Compares without recursion; not-a-number equals itself.
+  public static func == (a: ArchiveValue, b: ArchiveValue) -> Bool {
+    guard a.agrees(with: b) else { return false }
+    if a.childCount == nil { return true }
+    var left = ValueWalk(a)
+    var right = ValueWalk(b)
+    while true {
+      switch (left.next(), right.next()) {
+      case (nil, nil): return true
+      case (.end, .end): continue
+      case (.value(let x, let first), .value(let y, let second)): guard first == second, x.agrees(with: y) else { return false }
+      default: return false
+      }
+    }
+  }
+
+  /// Whether both are the same, but for what is inside of them.
+  func agrees(with other: ArchiveValue) -> Bool {
+    switch self {
+    case .none: if case .none = other { return true }
+    case .bool(let a): if case .bool(let b) = other { return a == b }
+    case .integer(let a): if case .integer(let b) = other { return a == b }
+    case .unsigned(let a): if case .unsigned(let b) = other { return a == b }
+    case .number(let a): if case .number(let b) = other { return a == b || a.isNaN && b.isNaN }
+    case .string(let a): if case .string(let b) = other { return a == b }
+    case .data(let a): if case .data(let b) = other { return a == b }
+    case .date(let a):
+      if case .date(let b) = other { return a == b || a.timeIntervalSinceReferenceDate.isNaN && b.timeIntervalSinceReferenceDate.isNaN }
+    case .uuid(let a): if case .uuid(let b) = other { return a == b }
+    case .url(let a): if case .url(let b) = other { return a == b }
+    case .vector(let a): if case .vector(let b) = other { return a.count == b.count }
+    case .array(let a): if case .array(let b) = other { return a.count == b.count }
+    case .set(let a): if case .set(let b) = other { return a.count == b.count }
+    case .dictionary(let a): if case .dictionary(let b) = other { return a.count == b.count }
+    case .structure(let a, let fields): if case .structure(let b, let others) = other { return a == b && fields.count == others.count }
+    case .enumeration(let a, let name, let fields):
+      if case .enumeration(let b, let otherName, let others) = other { return a == b && name == otherName && fields.count == others.count }
+    case .reference(let a): if case .reference(let b) = other { return a == b }
+    }
+    return false
+  }
+}
+
+extension ArchiveValue: CustomStringConvertible {
+  /// One line, cut where it gets long. (What Swift would print by itself takes stack for each level.)
+  public var description: String { ValueLine(longest: 50, characters: 1_000).text(self) }
 }

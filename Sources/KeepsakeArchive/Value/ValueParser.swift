@@ -1,19 +1,26 @@
 import Foundation
 
-/// Reads saved values by the archive's own description of them.
+/// Reads saved values by the archive's own description of them, with a stack of its own: the description may be forged.
+///
+/// Structs are the only values without bytes of their own, so counting them bounds the memory and the time for each byte.
 struct ValueParser {
   private let file: ArchiveFile
   private let schema: ArchiveSchema
   private let limits: ArchiveLimits
+  /// Whether values are handed out; else they are only checked, and take no memory.
+  private let keepsValues: Bool
   private var input: ByteCursor
-  private var depth = 0
+  /// What is being read, from the outside in.
+  private var open: [OpenValue] = []
+  private var structs = 0
   /// By type: how many values, and how many bytes they take.
   private(set) var counts: [Int]
   private(set) var bytes: [Int]
 
-  init(_ file: ArchiveFile, limits: ArchiveLimits) throws {
+  init(_ file: ArchiveFile, limits: ArchiveLimits, keepsValues: Bool = true) throws {
     self.file = file
     self.limits = limits
+    self.keepsValues = keepsValues
     schema = file.schema
     input = ByteCursor(bytes: file.bytes, offset: 0, end: 0)
     counts = Array(repeating: 0, count: schema.types.count)
@@ -27,27 +34,27 @@ struct ValueParser {
     return value
   }
 
+  /// Nil for objects that were only referred to; all nil if values are only checked.
   mutating func objects() throws -> [ArchiveInspection.Object?] {
     var objects = [ArchiveInspection.Object?](repeating: nil, count: file.objectCount)
-    select(file.valueSection)
-    for run in file.runs {
-      for id in run.ids {
-        let start = input.offset
-        objects[Int(id)] = .init(type: run.type, fields: try objectFields(run.type, deferred: false))
-        counts[run.type] += 1
-        bytes[run.type] += input.offset - start
+    for isDeferred in [false, true] {
+      select(isDeferred ? file.referenceSection : file.valueSection)
+      for run in file.runs {
+        let entry = schema.types[run.type]
+        let entries = entry.fields.filter { $0.deferred == isDeferred }
+        for id in run.ids {
+          let start = input.offset
+          var object = OpenValue(entry.kind.isKeyed ? .keyed : .fields, start: start)
+          object.entries = entries
+          let fields = try read(object)
+          bytes[run.type] += input.offset - start
+          if !isDeferred { counts[run.type] += 1 }
+          guard keepsValues, case .structure(_, let fields) = fields else { continue }
+          if isDeferred { objects[Int(id)]?.fields += fields } else { objects[Int(id)] = .init(type: run.type, fields: fields) }
+        }
       }
+      try checkEnd()
     }
-    try checkEnd()
-    select(file.referenceSection)
-    for run in file.runs {
-      for id in run.ids {
-        let start = input.offset
-        objects[Int(id)]?.fields += try objectFields(run.type, deferred: true)
-        bytes[run.type] += input.offset - start
-      }
-    }
-    try checkEnd()
     return objects
   }
 
@@ -59,51 +66,170 @@ struct ValueParser {
     guard input.offset == input.end else { throw input.damaged("A section has bytes that belong to no value") }
   }
 
-  private mutating func objectFields(_ type: Int, deferred: Bool) throws -> [ArchiveValue.Field] {
-    let entry = schema.types[type]
-    if entry.kind.isKeyed { return try keyed() }
-    return try fields(entry.fields.filter { $0.deferred == deferred })
+  // MARK: The stack
+
+  private mutating func value(_ node: Int32) throws -> ArchiveValue {
+    if let whole = try begin(node) { return whole }
+    return try finish()
   }
 
-  private mutating func fields(_ entries: [FieldEntry]) throws -> [ArchiveValue.Field] {
-    var result: [ArchiveValue.Field] = []
-    for entry in entries { result.append(.init(key: entry.key, value: try value(entry.node))) }
-    return result
+  private mutating func read(_ outermost: OpenValue) throws -> ArchiveValue {
+    try push(outermost)
+    return try finish()
   }
 
-  private mutating func keyed() throws -> [ArchiveValue.Field] {
-    var result: [ArchiveValue.Field] = []
+  /// Reads until the outermost open value is complete.
+  private mutating func finish() throws -> ArchiveValue {
     while true {
-      let name = try input.varint()
-      if name == 0 { return result }
-      guard name <= UInt64(file.names.count) else { throw input.damaged("A key is out of range") }
-      let wire = try input.varint()
-      guard wire < UInt64(file.wires.count) else { throw input.damaged("The type of a value under a key is out of range") }
-      let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
-      guard length <= input.end - input.offset else { throw input.damaged("A value under a key passes the archive's end") }
-      let end = input.offset + length
-      let value = try value(file.wires[Int(wire)])
-      guard input.offset == end else { throw input.damaged("A value under a key has the wrong length") }
-      result.append(.init(key: file.names[Int(name) - 1], value: value))
+      let index = open.count - 1
+      if let node = try nextChild(index) {
+        if let value = try begin(node) { try take(value, index) }
+        continue
+      }
+      let value = close(open.removeLast())
+      if index == 0 { return value }
+      try take(value, index - 1)
     }
   }
 
-  private mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
-    guard input.end - input.offset >= MemoryLayout<T>.size else { throw input.damaged("The archive ends in the middle of a value") }
-    defer { input.offset += MemoryLayout<T>.size }
-    return input.bytes.loadUnaligned(fromByteOffset: input.offset, as: T.self)
+  private mutating func push(_ value: OpenValue) throws {
+    guard open.count < limits.describedDepth else {
+      throw ArchiveError(.limit, "Values are nested more than \(limits.depth) levels deep", offset: input.offset)
+    }
+    open.append(value)
   }
 
-  private mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {
-    guard count <= input.end - input.offset else { throw input.damaged("The archive ends in the middle of a value") }
-    defer { input.offset += count }
-    return UnsafeRawBufferPointer(rebasing: input.bytes[input.offset..<input.offset + count])
-  }
-
-  private mutating func text() throws -> String { try input.string(limit: limits.stringBytes) }
-
-  private mutating func value(_ node: Int32) throws -> ArchiveValue {
+  /// Begins a value: gives it at once if there is nothing inside of it, else opens it.
+  private mutating func begin(_ node: Int32) throws -> ArchiveValue? {
     let wire = schema.nodes[Int(node)]
+    if let scalar = try scalar(wire) { return scalar }
+    let start = input.offset
+    switch wire.code {
+    case .optional:
+      if schema.isObject(wire.first) { return try reference() }
+      let flag = try input.byte()
+      guard flag <= 1 else { throw input.damaged("A flag is neither 0 nor 1") }
+      if flag == 0 { return ArchiveValue.none }
+      if let scalar = try scalar(schema.nodes[Int(wire.first)]) { return scalar }
+      // A level like any other: optionals of optionals must not nest without end.
+      var value = OpenValue(.optional, start: start)
+      (value.first, value.remaining) = (wire.first, 1)
+      try push(value)
+    case .array, .set, .dictionary:
+      let count = try input.count(limit: .max, "elements")
+      if wire.code == .array, schema.nodes[Int(wire.first)].code.scalarBytes > 0 {
+        return .array(try block(schema.nodes[Int(wire.first)].code, count: count))
+      }
+      var value = OpenValue(wire.code == .array ? .array : wire.code == .set ? .set : .dictionary, start: start)
+      (value.first, value.second, value.remaining) = (wire.first, wire.second, count)
+      if keepsValues { value.reserve(min(count, ArchiveLimits.reservedElements)) }
+      try push(value)
+    default: return try beginNamed(Int(wire.first))
+    }
+    return nil
+  }
+
+  private mutating func beginNamed(_ type: Int) throws -> ArchiveValue? {
+    let entry = schema.types[type]
+    if entry.kind.isObject { return try reference() }
+    var value = OpenValue(.fields, start: input.offset)
+    value.type = type
+    switch entry.kind {
+    case .enumeration:
+      let index = try input.varint()
+      guard index < UInt64(entry.cases.count) else { throw input.damaged("An enum case is out of range") }
+      value.name = entry.cases[Int(index)].key
+      value.entries = entry.cases[Int(index)].fields
+    case .keyedValue: value.kind = .keyed
+    default:
+      if entry.fields.isEmpty { _ = try input.byte() }
+      value.entries = entry.fields
+      structs += 1
+      guard structs <= ArchiveLimits.structs(in: file.bytes.count) else {
+        throw ArchiveError(
+          .limit, "The archive has more than \(ArchiveLimits.structsPerByte) structs a byte: no program wrote that", offset: input.offset)
+      }
+    }
+    try push(value)
+    return nil
+  }
+
+  /// The type of what comes next in an open value; nil if that is complete.
+  private mutating func nextChild(_ index: Int) throws -> Int32? {
+    switch open[index].kind {
+    case .fields:
+      let next = open[index].next
+      guard next < open[index].entries.count else { return nil }
+      return open[index].entries[next].node
+    case .keyed: return try nextKey(index)
+    default:
+      guard open[index].remaining > 0 else { return nil }
+      return open[index].isAtValue ? open[index].second : open[index].first
+    }
+  }
+
+  private mutating func nextKey(_ index: Int) throws -> Int32? {
+    let name = try input.varint()
+    if name == 0 { return nil }
+    guard name <= UInt64(file.names.count) else { throw input.damaged("A key is out of range") }
+    let wire = try input.varint()
+    guard wire < UInt64(file.wires.count) else { throw input.damaged("The type of a value under a key is out of range") }
+    let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
+    guard length <= input.end - input.offset else { throw input.damaged("A value under a key passes the archive's end") }
+    open[index].name = file.names[Int(name) - 1]
+    open[index].end = input.offset + length
+    return file.wires[Int(wire)]
+  }
+
+  /// Puts a complete value into the one around it.
+  private mutating func take(_ value: ArchiveValue, _ index: Int) throws {
+    switch open[index].kind {
+    case .fields:
+      if keepsValues {
+        let key = open[index].entries[open[index].next].key
+        open[index].fields.append(.init(key: key, value: value))
+      }
+      open[index].next += 1
+    case .keyed:
+      guard input.offset == open[index].end else { throw input.damaged("A value under a key has the wrong length") }
+      if keepsValues { open[index].fields.append(.init(key: open[index].name ?? "", value: value)) }
+    case .dictionary:
+      if open[index].isAtValue {
+        if keepsValues { open[index].pairs.append(.init(key: open[index].key, value: value)) }
+        open[index].remaining -= 1
+      } else {
+        open[index].key = value
+      }
+      open[index].isAtValue.toggle()
+    case .array, .set:
+      if keepsValues { open[index].elements.append(value) }
+      open[index].remaining -= 1
+    case .optional:
+      open[index].key = value
+      open[index].remaining -= 1
+    }
+  }
+
+  private mutating func close(_ value: OpenValue) -> ArchiveValue {
+    if let type = value.type {
+      counts[type] += 1
+      bytes[type] += input.offset - value.start
+    }
+    switch value.kind {
+    case .array: return .array(value.elements)
+    case .set: return .set(value.elements)
+    case .dictionary: return .dictionary(value.pairs)
+    case .optional: return value.key
+    case .keyed: return .structure(type: value.type ?? 0, value.fields)
+    case .fields:
+      if let name = value.name { return .enumeration(type: value.type ?? 0, case: name, value.fields) }
+      return .structure(type: value.type ?? 0, value.fields)
+    }
+  }
+
+  // MARK: What has nothing inside
+
+  private mutating func scalar(_ wire: WireNode) throws -> ArchiveValue? {
     switch wire.code {
     case .bool:
       let byte = try input.byte()
@@ -116,13 +242,31 @@ struct ValueParser {
     case .float: return .number(Double(Float(bitPattern: UInt32(littleEndian: try fixed(UInt32.self)))))
     case .double: return .number(try number())
     case .date: return .date(Date(timeIntervalSinceReferenceDate: try double()))
-    case .uuid: return .uuid(UUID(uuid: try take(16).loadUnaligned(as: uuid_t.self)))
-    case .string: return .string(try text())
-    case .url: return .url(try text())
-    case .data: return .data(Data(try take(try input.count(limit: limits.stringBytes, "bytes of data"))))
+    case .uuid: return .uuid(UUID(uuid: try bytes(16).loadUnaligned(as: uuid_t.self)))
+    case .string: return .string(try input.string(limit: limits.stringBytes))
+    case .url: return .url(try input.string(limit: limits.stringBytes))
+    case .data: return .data(Data(try bytes(try input.count(limit: limits.stringBytes, "bytes of data"))))
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
-    default: return try nested(wire)
+    default: return nil
     }
+  }
+
+  private mutating func reference() throws -> ArchiveValue {
+    let number = try input.varint()
+    guard number <= UInt64(file.objectCount) else { throw input.damaged("A reference leads to an object that isn't there") }
+    return number == 0 ? .none : .reference(Int(number) - 1)
+  }
+
+  private mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+    guard input.end - input.offset >= MemoryLayout<T>.size else { throw input.damaged("The archive ends in the middle of a value") }
+    defer { input.offset += MemoryLayout<T>.size }
+    return input.bytes.loadUnaligned(fromByteOffset: input.offset, as: T.self)
+  }
+
+  private mutating func bytes(_ count: Int) throws -> UnsafeRawBufferPointer {
+    guard count <= input.end - input.offset else { throw input.damaged("The archive ends in the middle of a value") }
+    defer { input.offset += count }
+    return UnsafeRawBufferPointer(rebasing: input.bytes[input.offset..<input.offset + count])
   }
 
   /// Outside of blocks and vectors: thousandths, or 1 and the bits.
@@ -139,63 +283,6 @@ struct ValueParser {
     Int64(exactly: value).map { .integer($0) } ?? .unsigned(value)
   }
 
-  private mutating func nested(_ wire: WireNode) throws -> ArchiveValue {
-    depth += 1
-    defer { depth -= 1 }
-    guard depth <= limits.depth * ArchiveLimits.describedLevels else {
-      throw ArchiveError(.limit, "Values are nested more than \(limits.depth) levels deep", offset: input.offset)
-    }
-    switch wire.code {
-    case .optional:
-      if schema.isObject(wire.first) { return try reference() }
-      let flag = try input.byte()
-      guard flag <= 1 else { throw input.damaged("A flag is neither 0 nor 1") }
-      return flag == 1 ? try value(wire.first) : .none
-    case .array, .set:
-      let count = try input.count(limit: .max, "elements")
-      let element = schema.nodes[Int(wire.first)].code
-      if wire.code == .array, element.scalarBytes > 0 {
-        return .array(try block(element, count: count))
-      }
-      var values: [ArchiveValue] = []
-      for _ in 0..<count { values.append(try value(wire.first)) }
-      return wire.code == .set ? .set(values) : .array(values)
-    case .dictionary:
-      let count = try input.count(limit: .max, "pairs")
-      var pairs: [ArchiveValue.Pair] = []
-      for _ in 0..<count { pairs.append(.init(key: try value(wire.first), value: try value(wire.second))) }
-      return .dictionary(pairs)
-    default: return try named(Int(wire.first))
-    }
-  }
-
-  private mutating func reference() throws -> ArchiveValue {
-    let number = try input.varint()
-    guard number <= UInt64(file.objectCount) else { throw input.damaged("A reference leads to an object that isn't there") }
-    return number == 0 ? .none : .reference(Int(number) - 1)
-  }
-
-  private mutating func named(_ type: Int) throws -> ArchiveValue {
-    let entry = schema.types[type]
-    if entry.kind.isObject { return try reference() }
-    let start = input.offset
-    defer {
-      counts[type] += 1
-      bytes[type] += input.offset - start
-    }
-    switch entry.kind {
-    case .enumeration:
-      let index = try input.varint()
-      guard index < UInt64(entry.cases.count) else { throw input.damaged("An enum case is out of range") }
-      let enumCase = entry.cases[Int(index)]
-      return .enumeration(type: type, case: enumCase.key, try fields(enumCase.fields))
-    case .keyedValue: return .structure(type: type, try keyed())
-    default:
-      if entry.fields.isEmpty { _ = try input.byte() }
-      return .structure(type: type, try fields(entry.fields))
-    }
-  }
-
   private mutating func block(_ code: WireCode, count: Int) throws -> [ArchiveValue] {
     guard count > 0 else { return [] }
     var width = code.scalarBytes
@@ -210,7 +297,12 @@ struct ValueParser {
 
   private mutating func scalars(_ code: Int32, count: Int, width: Int?) throws -> [ArchiveValue] {
     guard let code = WireCode(rawValue: UInt8(truncatingIfNeeded: code)) else { throw input.damaged("A vector has no scalar type") }
+    guard keepsValues else {
+      _ = try bytes(count * (width ?? code.scalarBytes))
+      return []
+    }
     var values: [ArchiveValue] = []
+    values.reserveCapacity(min(count, ArchiveLimits.reservedElements))
     for _ in 0..<count {
       switch (code, width ?? code.scalarBytes) {
       case (.bool, _): values.append(.bool(try input.byte() != 0))

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import Keepsake
 import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
@@ -33,6 +34,9 @@ struct InspectCommand: AsyncParsableCommand {
   @Option(help: "With --slot: this version instead of the one that stands there; keepsake history lists them.")
   var version: String?
 
+  @Flag(name: .long, help: "Show long lists, long texts and all objects whole.")
+  var all = false
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
@@ -51,15 +55,20 @@ struct InspectCommand: AsyncParsableCommand {
     case .store(let url):
       let store = try StoreReader.open(at: url)
       guard let slot else { return .store(try store.read { try StoreReport($0, path: url.path) }) }
-      guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
-        throw CommandFailure(
-          .noInput, "the slot \(Printable.text(slot)) has no such save in \(path)", next: "keepsake history lists slots and versions")
-      }
-      return .archive(try inspection(of: bytes, at: "the save in \(Printable.text(slot))"))
+      return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
       guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }
       return .archive(try inspection(of: data, at: path))
     }
+  }
+
+  /// A saved game in a store: a version of a slot, or the one that stands there.
+  static func save(in store: StoreReader, at path: String, slot: String, version: String?) throws -> ArchiveInspection {
+    guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
+      throw CommandFailure(
+        .noInput, "the slot \(Printable.text(slot)) has no such save in \(path)", next: "keepsake history lists slots and versions")
+    }
+    return try inspection(of: bytes, at: "the save in \(Printable.text(slot))")
   }
 
   /// The plain bytes of a version of a slot, or of the one that stands there; nil if there is none.
@@ -70,9 +79,15 @@ struct InspectCommand: AsyncParsableCommand {
     return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
   }
 
-  private static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
+  /// An archive, with or without a zstd frame around it.
+  static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
+    try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+  }
+
+  /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
+  static func telling<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
     do {
-      return try ArchiveInspection(of: data)
+      return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
       let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
       throw CommandFailure(
@@ -87,7 +102,7 @@ struct InspectCommand: AsyncParsableCommand {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
-        if json { try Output.document(inspection) } else { Output.text(inspection.text()) }
+        if json { Output.bytes(inspection.json()) } else { Output.text(all ? inspection.text(longest: .max) : inspection.text()) }
       }
     }
   }
@@ -124,6 +139,11 @@ enum InputKind {
     self = .archive(data)
   }
 
+  /// What a plain file begins with.
+  static func beginning(of path: String) throws -> Data {
+    try plainFile(at: path).read(upToCount: databaseMagic.count) ?? Data()
+  }
+
   /// Opens a plain file: a device may give bytes without end, a pipe none.
   private static func plainFile(at path: String) throws -> FileHandle {
     // Without waiting, so that a pipe to which nobody writes can't hold the command before it is known for one.
@@ -153,6 +173,6 @@ enum InputKind {
     throw CommandFailure(.noInput, "the folder \(path) holds no store", next: "name a store's folder, or one that keepsake sync keeps")
   }
 
-  private static let databaseMagic = Data("SQLite format 3\0".utf8)
+  static let databaseMagic = Data("SQLite format 3\0".utf8)
 }
 #endif

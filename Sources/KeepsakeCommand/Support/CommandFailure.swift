@@ -58,7 +58,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as AccountError: self.init(account: error)
     case let error as SyncError: self.init(sync: error)
     case let error as ServerError: self.init(server: error)
-    case let error as ArchiveError: self.init(.data, "\(error)")
+    case let error as ArchiveError: self.init(archive: error)
     default: self.init(.software, "\(error)")
     }
   }
@@ -73,6 +73,14 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
     case .misuse: self.init(.data, error.message)
+    }
+  }
+
+  private init(archive error: ArchiveError) {
+    switch error.code {
+    case .tooNew: self.init(.newer, "\(error)", next: "use a newer keepsake")
+    case .damaged: self.init(.data, "\(error)", next: "go back to an older copy; keepsake history lists those in a store")
+    default: self.init(.data, "\(error)")
     }
   }
 
@@ -128,8 +136,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
 
 /// How a command ends: with its failure told on standard error, or as JSON, and the exit code that goes with it.
 enum CommandRun {
-  /// `looksInside` says that the command itself reads all that a damaged store still gives.
-  static func reporting(json: Bool, looksInside: Bool = false, _ body: () async throws -> Void) async throws {
+  /// `looksInside` says that the command itself reads all that a damaged store still gives; `status` is the exit code for any failure
+  /// where that of <sysexits.h> isn't wanted.
+  static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void) async throws {
     do {
       try await body()
     } catch let exit as ExitCode {
@@ -142,7 +151,7 @@ enum CommandRun {
         Output.complaint("keepsake: " + Printable.text(failure.message))
         if let next = failure.next { Output.complaint("  " + next) }
       }
-      throw ExitCode(failure.kind.rawValue)
+      throw ExitCode(status ?? failure.kind.rawValue)
     }
   }
 

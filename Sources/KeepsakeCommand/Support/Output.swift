@@ -7,6 +7,11 @@ enum Output {
     write(Data((text + "\n").utf8), to: .standardOutput)
   }
 
+  /// What is complete already, its last line feed included.
+  static func bytes(_ bytes: Data) {
+    write(bytes, to: .standardOutput)
+  }
+
   static func complaint(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardError)
   }

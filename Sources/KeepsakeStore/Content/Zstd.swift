@@ -1,19 +1,19 @@
 import CZstd
-import Foundation
+package import Foundation
 
 /// Compresses and decompresses single zstd frames, alone or with other bytes as their prefix.
 ///
 /// A frame made with a prefix finds what it shares with the prefix as if both were one run of bytes: that is all that a delta
 /// is. Each call makes its own contexts; nothing is shared between threads.
-enum Zstd {
+package enum Zstd {
   /// Game saves are written often and read seldom; measured, higher levels cost more time than they save bytes.
-  static let level: Int32 = 3
+  package static let level: Int32 = 3
   /// From this many bytes of content and prefix on, matches are found by long-distance matching too: the tables of level 3
   /// forget what lies farther back.
   static let longDistanceThreshold = 1 << 20
 
   /// One frame that holds `plain` and says how long it is.
-  static func compress(_ plain: Data, prefix: Data? = nil) throws -> Data {
+  package static func compress(_ plain: Data, prefix: Data? = nil, level: Int32 = level) throws -> Data {
     guard let context = ZSTD_createCCtx() else { throw StoreError(.io, "no memory is left to compress with") }
     defer { ZSTD_freeCCtx(context) }
     try check(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level), "setting the level")

@@ -1,0 +1,109 @@
+package import Foundation
+
+extension Archive {
+  /// What every archive begins with.
+  package static var magic: [UInt8] { ArchiveLayout.magic }
+
+  /// Whether bytes are an archive that a program with these declarations must leave alone: nil, or the error that says why.
+  ///
+  /// That is one of a newer format, or with a type of a newer version. What is no archive, or a damaged one, is nobody's save: nil.
+  /// Types are found as decoding finds them, by place in the declarations and classes by name; a type that only stands in hand-written
+  /// values is found by its name, if the declarations have it somewhere. Costs a checksum of the bytes; reads no values.
+  ///
+  /// - Throws: `ArchiveError` with `limit` where a limit doesn't let it be seen, and what is wrong with `type` itself.
+  package static func newerSave<V: Archivable>(
+    than type: V.Type, in data: Data, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
+  ) throws -> ArchiveError? {
+    let compiled = try CompiledSchema.of(V.self)
+    let program = classes.isEmpty ? compiled.schema : ArchiveSchema(copying: compiled.schema)
+    for type in classes { program.describe(type) }
+    return try data.withUnsafeBytes { bytes in
+      do {
+        let file = try ArchiveFile(bytes, limits: limits)
+        var search = NewerTypes(file: file.schema, program: program)
+        return search.first(fileRoot: file.root, programRoot: compiled.root)
+      } catch let error as ArchiveError where error.code == .tooNew {
+        return error
+      } catch let error as ArchiveError where [.missing, .notAnArchive, .damaged].contains(error.code) {
+        return nil
+      }
+    }
+  }
+}
+
+/// Looks for a saved type with a newer version than the program's.
+private struct NewerTypes {
+  private struct Pair: Hashable {
+    let file: Int
+    let program: Int
+  }
+
+  let file: ArchiveSchema
+  let program: ArchiveSchema
+  private var seen: Set<Pair> = []
+  /// The same in the order in which they were met: a loop, since an altered archive may describe a chain as long as it likes.
+  private var queue: [Pair] = []
+  private var isReached: [Bool]
+
+  init(file: ArchiveSchema, program: ArchiveSchema) {
+    self.file = file
+    self.program = program
+    isReached = Array(repeating: false, count: file.types.count)
+  }
+
+  mutating func first(fileRoot: Int32, programRoot: Int32) -> ArchiveError? {
+    meet(fileRoot, programRoot)
+    var classes: [String: Int] = [:]
+    var newest: [String: Int] = [:]
+    for (index, entry) in program.types.enumerated() {
+      if entry.kind.isObject, classes[entry.name] == nil { classes[entry.name] = index }
+      newest[entry.name] = max(newest[entry.name] ?? 0, entry.version)
+    }
+    for (index, entry) in file.types.enumerated() where entry.kind.isObject {
+      if let own = classes[entry.name] { meetTypes(index, own) }
+    }
+    var next = 0
+    while next < queue.count {
+      let (saved, own) = (file.types[queue[next].file], program.types[queue[next].program])
+      if saved.version > own.version { return error(own.name, saved: saved.version, own: own.version) }
+      meet(saved.fields, own.fields)
+      let cases = Dictionary(own.cases.map { ($0.key, $0.fields) }, uniquingKeysWith: { first, _ in first })
+      for enumCase in saved.cases { if let fields = cases[enumCase.key] { meet(enumCase.fields, fields) } }
+      next += 1
+    }
+    for (index, entry) in file.types.enumerated() where !isReached[index] {
+      if let own = newest[entry.name], entry.version > own { return error(entry.name, saved: entry.version, own: own) }
+    }
+    return nil
+  }
+
+  private mutating func meet(_ saved: [FieldEntry], _ own: [FieldEntry]) {
+    let nodes = Dictionary(own.map { ($0.key, $0.node) }, uniquingKeysWith: { first, _ in first })
+    for field in saved { if let node = nodes[field.key] { meet(field.node, node) } }
+  }
+
+  /// Goes as deep as the saved type expression, whose nesting is limited where it is read.
+  private mutating func meet(_ saved: Int32, _ own: Int32) {
+    let (left, right) = (file.nodes[Int(saved)], program.nodes[Int(own)])
+    switch (left.code, right.code) {
+    case (.named, .named): meetTypes(Int(left.first), Int(right.first))
+    case (.optional, .optional), (.array, .array), (.set, .set): meet(left.first, right.first)
+    case (.dictionary, .dictionary):
+      meet(left.first, right.first)
+      meet(left.second, right.second)
+    case (.optional, _): meet(left.first, own)
+    case (_, .optional): meet(saved, right.first)
+    default: break
+    }
+  }
+
+  private mutating func meetTypes(_ saved: Int, _ own: Int) {
+    isReached[saved] = true
+    let pair = Pair(file: saved, program: own)
+    if seen.insert(pair).inserted { queue.append(pair) }
+  }
+
+  private func error(_ name: String, saved: Int, own: Int) -> ArchiveError {
+    ArchiveError(.tooNew, "There is a save with version \(saved) of this type, the program knows \(own): update the game", type: name)
+  }
+}

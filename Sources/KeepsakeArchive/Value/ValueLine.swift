@@ -1,0 +1,96 @@
+import Foundation
+
+/// Writes a value on one line, for people: `Item(kind: 3, tags: ["a", "b"])`.
+struct ValueLine {
+  /// Elements shown of a list, and characters of a string.
+  var longest: Int
+  /// Where the whole line is cut.
+  var characters: Int
+  /// The names of the archive's types, where they are at hand.
+  var types: [ArchiveInspection.TypeDescription] = []
+  /// What is written for a reference.
+  var reference: (Int) -> String = { "#\($0)" }
+
+  /// Keys and names are cut here: in honest archives they are words, in others they could be as long as the archive.
+  static let nameCharacters = 200
+
+  func text(_ value: ArchiveValue) -> String {
+    let (line, isWhole) = start(of: value)
+    return isWhole ? line : line + "..."
+  }
+
+  /// The line if it needn't be cut.
+  func wholeText(_ value: ArchiveValue) -> String? {
+    let (line, isWhole) = start(of: value)
+    return isWhole && line.utf8.count <= characters ? line : nil
+  }
+
+  private func start(of value: ArchiveValue) -> (line: String, isWhole: Bool) {
+    var line = ""
+    var walk = ValueWalk(value, longest: longest)
+    var closers: [String] = []
+    // Nothing to separate from stands before.
+    var isFirst = true
+    while let event = walk.next() {
+      guard line.utf8.count < characters else { return (line, false) }
+      switch event {
+      case .end:
+        line += closers.popLast() ?? ""
+        isFirst = false
+      case .more(let count): line += ", ... \(count) in all"
+      case .value(let value, let label):
+        if case .value = label { line += ": " } else if !isFirst { line += ", " }
+        if case .field(let key) = label { line += PrintableText.name(key) + ": " }
+        isFirst = false
+        guard let (opener, closer) = brackets(of: value) else {
+          line += scalar(value)
+          continue
+        }
+        line += opener
+        closers.append(closer)
+        isFirst = true
+      }
+    }
+    return (line, true)
+  }
+
+  private func brackets(of value: ArchiveValue) -> (String, String)? {
+    switch value {
+    case .vector: ("(", ")")
+    case .array, .set: ("[", "]")
+    case .dictionary(let pairs): ("[", pairs.isEmpty ? ":]" : "]")
+    case .structure(let type, _): (name(type) + "(", ")")
+    case .enumeration(_, let name, let fields):
+      fields.isEmpty ? (".\(PrintableText.name(name))", "") : (".\(PrintableText.name(name))(", ")")
+    default: nil
+    }
+  }
+
+  private func name(_ type: Int) -> String { types.indices.contains(type) ? PrintableText.name(types[type].name) : "" }
+
+  /// A value that has nothing inside.
+  func scalar(_ value: ArchiveValue) -> String {
+    switch value {
+    case .none: "nil"
+    case .bool(let value): "\(value)"
+    case .integer(let value): "\(value)"
+    case .unsigned(let value): "\(value)"
+    case .number(let value): "\(value)"
+    case .string(let text): PrintableText.quoted(text, longest: longest)
+    case .data(let data):
+      "\(data.count) bytes " + data.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        + (data.count > 16 ? "..." : "")
+    case .date(let date): Self.iso(date) ?? "\(date.timeIntervalSinceReferenceDate) s"
+    case .uuid(let uuid): uuid.uuidString
+    case .url(let text): PrintableText.cut(text, longest)
+    case .reference(let number): reference(number)
+    case .enumeration, .vector, .structure, .array, .set, .dictionary: text(value)
+    }
+  }
+
+  /// Only years of four digits: others are nobody's calendar, and formatting them can fail.
+  static func iso(_ date: Date) -> String? {
+    let seconds = date.timeIntervalSinceReferenceDate
+    return seconds > -62_000_000_000 && seconds < 252_000_000_000 ? date.ISO8601Format() : nil
+  }
+}

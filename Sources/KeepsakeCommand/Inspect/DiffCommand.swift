@@ -1,0 +1,91 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeArchive
+import KeepsakeStore
+
+/// `keepsake diff`: what differs between two saves.
+struct DiffCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Show what differs between two archives, field by field.",
+    discussion: """
+      Takes archives, or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
+      version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
+      numbers that archives give to objects don't matter. Exit status: 0 if both hold the same, 1 if they differ, 2 if it \
+      can't be told.
+      """)
+
+  @Argument(help: "The older archive or store.", completion: .file())
+  var first: String
+
+  @Argument(help: "The newer one; with --slot and without this, the same store.", completion: .file())
+  var second: String?
+
+  @Option(help: "Compare the saved games in this slot of a store.")
+  var slot: String?
+
+  @Option(help: "This version of the slot in the older store, instead of the one that stands there.")
+  var from: String?
+
+  @Option(help: "This version of the slot in the newer store, instead of the one that stands there.")
+  var to: String?
+
+  @Flag(name: .long, help: "List every change, however many.")
+  var all = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  /// Nothing is different, something is, and the status for a failure: as the diff of POSIX has them.
+  static let different: Int32 = 1
+  static let trouble: Int32 = 2
+
+  func validate() throws {
+    guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to go with --slot.") }
+    guard second != nil || slot != nil else { throw ValidationError("Name two archives, or one store and --slot.") }
+    guard second != nil || from != nil || to != nil else {
+      throw ValidationError("With one store, name a version: --from VERSION. keepsake history lists them.")
+    }
+  }
+
+  /// One side. A failure says which: both may be called the same but for the folder.
+  static func archive(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
+    do {
+      return try inspection(at: path, slot: slot, version: version)
+    } catch let error as ArchiveError {
+      var failure = CommandFailure(error)
+      failure.message = "\(path): \(failure.message)"
+      throw failure
+    }
+  }
+
+  private static func inspection(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
+    switch try InputKind(of: path) {
+    case .archive(let data):
+      guard version == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no versions", next: "leave out the version") }
+      return try InspectCommand.inspection(of: data, at: path)
+    case .store(let url):
+      guard let slot else {
+        throw CommandFailure(.data, "\(path) is a store", next: "--slot says which saved game; keepsake history lists them")
+      }
+      return try InspectCommand.save(in: StoreReader.open(at: url), at: path, slot: slot, version: version)
+    }
+  }
+
+  func difference() throws -> ArchiveDifference {
+    let old = try Self.archive(at: first, slot: slot, version: from)
+    let new = try Self.archive(at: second ?? first, slot: slot, version: to)
+    return all
+      ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max) : ArchiveDifference(from: old, to: new)
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true, status: Self.trouble) {
+      let difference = try difference()
+      if json { Output.bytes(difference.json()) } else if !difference.isEmpty { Output.bytes(Data(difference.text().utf8)) }
+      guard difference.isEmpty else { throw ExitCode(Self.different) }
+    }
+  }
+}
+#endif

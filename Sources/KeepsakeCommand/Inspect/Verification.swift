@@ -1,0 +1,233 @@
+#if Cloud
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeReplication
+import KeepsakeStore
+
+/// Whether one file or store is sound.
+struct Verdict: Codable, Equatable {
+  enum Kind: String, Codable {
+    case archive, store
+    /// It can't be told what it is.
+    case unknown
+  }
+
+  enum State: String, Codable {
+    case sound
+    /// Cut off, altered, or not what it should be.
+    case damaged
+    /// Written by a newer program: neither sound nor damaged as far as this one can tell.
+    case newer
+    /// It isn't there, or the system doesn't let it be read.
+    case unreadable
+  }
+
+  var path: String
+  var kind: Kind
+  var state: State
+  var bytes: Int64
+  /// What was found inside, or what is wrong.
+  var message: String
+  /// What a person can do.
+  var next: String?
+
+  init(_ path: String, _ kind: Kind, bytes: Int64, message: String) {
+    (self.path, self.kind, self.bytes, self.message) = (path, kind, bytes, message)
+    state = .sound
+  }
+
+  init(_ path: String, _ kind: Kind, bytes: Int64 = 0, failure: CommandFailure) {
+    (self.path, self.kind, self.bytes) = (path, kind, bytes)
+    state =
+      switch failure.kind {
+      case .newer: .newer
+      case .noInput, .io, .permission, .temporary, .unavailable: .unreadable
+      case .data, .software: .damaged
+      }
+    message = failure.message
+    next = failure.next
+  }
+
+  var line: String {
+    let line = "\(state.rawValue)  \(Printable.text(path)): \(Printable.text(message))"
+    return next.map { "\(line)\n  \(Printable.text($0))" } ?? line
+  }
+}
+
+/// Checks archives, stores, and whatever of them is in folders.
+struct Verification: Codable {
+  var files: [Verdict] = []
+  var unsound = 0
+  /// Files in folders that are nobody's.
+  var passedOver = 0
+
+  /// Files and folders below those that were named.
+  private static let maximumEntries = 1_000_000
+  /// What archives are called where they are called anything: such a file in a folder is checked whatever it begins with.
+  private static let nameExtension = "keepsake"
+
+  private struct Entry {
+    var path: String
+    /// Named by whoever asked, and not found in a folder.
+    var isNamed: Bool
+  }
+
+  static func run(on paths: [String], progress: (String) -> Void, each: (Verdict) -> Void) -> Verification {
+    var report = Verification()
+    func add(_ verdict: Verdict) {
+      report.files.append(verdict)
+      if verdict.state != .sound { report.unsound += 1 }
+      each(verdict)
+    }
+    var entries: [Entry] = []
+    for path in paths {
+      do {
+        entries += try Self.entries(at: path)
+      } catch {
+        add(Verdict(path, .unknown, failure: CommandFailure(error).withoutInspectAdvice))
+      }
+    }
+    var bytes: Int64 = 0
+    for (index, entry) in entries.enumerated() {
+      progress("\(index) of \(entries.count) checked, \(Printable.size(bytes))")
+      guard let verdict = verdict(on: entry, progress) else {
+        report.passedOver += 1
+        continue
+      }
+      bytes &+= verdict.bytes
+      add(verdict)
+    }
+    return report
+  }
+
+  var summary: String {
+    let passed = passedOver == 0 ? "" : "; \(passedOver == 1 ? "1 other file" : "\(passedOver) other files") passed over"
+    return unsound == 0 ? "\(files.count) checked, all sound\(passed)" : "\(files.count) checked, \(unsound) not sound\(passed)"
+  }
+
+  // MARK: Finding
+
+  /// A file or store by itself, or what is in a folder, in the order of the names. Links are followed only where they are named.
+  private static func entries(at path: String) throws -> [Entry] {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw CommandFailure(.noInput, "there is nothing at \(path)")
+    }
+    guard isFolder.boolValue, !isStore(path) else { return [Entry(path: path, isNamed: true)] }
+    var entries: [Entry] = []
+    var folders = [path]
+    var count = 0
+    while let folder = folders.popLast() {
+      var below: [String] = []
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() {
+        count += 1
+        guard count <= maximumEntries else {
+          throw CommandFailure(.data, "there are more than \(maximumEntries) files below \(path)", next: "name a folder farther down")
+        }
+        let entry = folder + (folder.hasSuffix("/") ? "" : "/") + name
+        let type = try FileManager.default.attributesOfItem(atPath: entry)[.type] as? FileAttributeType
+        if type == .typeDirectory, !isStore(entry) { below.append(entry) }
+        if type == .typeRegular || (type == .typeDirectory && isStore(entry)) { entries.append(Entry(path: entry, isNamed: false)) }
+      }
+      folders += below.reversed()
+    }
+    return entries
+  }
+
+  private static func isStore(_ folder: String) -> Bool {
+    FileManager.default.fileExists(atPath: folder + "/" + Store.databaseName)
+  }
+
+  // MARK: Checking
+
+  /// Nil for what was only found in a folder and is nothing of ours.
+  private static func verdict(on entry: Entry, _ progress: (String) -> Void) -> Verdict? {
+    var kind = Verdict.Kind.unknown
+    var bytes: Int64 = 0
+    do {
+      if isStore(entry.path) {
+        kind = .store
+        return try store(at: URL(fileURLWithPath: entry.path, isDirectory: true), entry.path, progress)
+      }
+      let beginning = try InputKind.beginning(of: entry.path)
+      let isDatabase = beginning == InputKind.databaseMagic
+      let mayBeArchive = ArchiveFrame.isArchive(beginning) || ArchiveFrame.isFrame(beginning) || entry.path.hasSuffix("." + nameExtension)
+      guard entry.isNamed || isDatabase || mayBeArchive else { return nil }
+      if mayBeArchive { kind = .archive }
+      switch try InputKind(of: entry.path) {
+      case .store(let url):
+        kind = .store
+        return try store(at: url, entry.path, progress)
+      case .archive(let data):
+        bytes = Int64(data.count)
+        let archive = try ArchiveFrame.opened(data)
+        // Somebody else's compressed file.
+        if !entry.isNamed, archive.count != data.count, !ArchiveFrame.isArchive(archive) { return nil }
+        let header = try InspectCommand.telling(data, at: entry.path) { try ArchiveInspection.verify(archive) }
+        return Verdict(
+          entry.path, .archive, bytes: bytes,
+          message: "archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \(header.rootType)")
+      }
+    } catch let error as StoreError where error.code == .misuse && !entry.isNamed {
+      return nil  // Another program's database.
+    } catch {
+      return Verdict(entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice)
+    }
+  }
+
+  /// The database itself, every row, every content against its hash, and every saved game that is an archive.
+  private static func store(at url: URL, _ path: String, _ progress: (String) -> Void) throws -> Verdict {
+    let store = try StoreReader.open(at: url)
+    if let problem = try store.problems().first {
+      throw CommandFailure(.data, "the database is damaged: \(problem)", next: "keepsake inspect shows what can still be read")
+    }
+    let report = try store.read { try StoreReport($0, path: path) }
+    var checked: Set<ContentHash> = []
+    var bytes: Int64 = 0
+    var archives = 0
+    var unknown = 0
+    for (index, slot) in report.slots.enumerated() {
+      for version in try store.read({ try $0.history(of: slot.slot) }) where !version.record.tombstone {
+        progress("\(Printable.text(path)): slot \(index + 1) of \(report.slots.count), \(Printable.size(bytes))")
+        do {
+          guard let plain = try store.read({ try content(of: version.record, checked: &checked, in: $0) }) else { continue }
+          bytes &+= Int64(plain.count)
+          guard ArchiveFrame.isArchive(plain) || ArchiveFrame.isFrame(plain) else {
+            unknown += 1
+            continue
+          }
+          try ArchiveInspection.verify(ArchiveFrame.opened(plain))
+          archives += 1
+        } catch {
+          var failure = CommandFailure(error).withoutInspectAdvice
+          failure.message = "version \(version.record.id) of the slot \(Printable.text(slot.slot)): \(failure.message)"
+          failure.next = "keepsake restore goes back to another version; keepsake history lists them"
+          throw failure
+        }
+      }
+    }
+    for content in report.contents {
+      guard let hash = ContentHash(content.hash), checked.insert(hash).inserted else { continue }
+      bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
+    }
+    let others = unknown == 0 ? "" : ", \(unknown) files of others"
+    return Verdict(
+      path, .store, bytes: bytes,
+      message: "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)")
+  }
+
+  /// The bytes of a version, nil if they aren't here or have been checked before.
+  private static func content(
+    of record: VersionRecord, checked: inout Set<ContentHash>, in store: StoreTransaction
+  ) throws -> Data? {
+    var isNew = false
+    for hash in record.contents {
+      guard try store.hasContent(hash) else { return nil }
+      if checked.insert(hash).inserted { isNew = true }
+    }
+    guard isNew else { return nil }
+    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
+  }
+}
+#endif

@@ -1,0 +1,43 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+
+/// `keepsake verify`: whether saves are sound.
+struct VerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Check archives and stores: checksums, structure, every value.",
+    discussion: """
+      Takes archives, stores, and folders of them, which are searched to the bottom; other files in a folder are passed \
+      over. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any isn't.
+      """)
+
+  @Argument(help: "Archives, stores, or folders.", completion: .file())
+  var paths: [String]
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  static let unsound: Int32 = 1
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true) {
+      let progress = ProgressLine(quiet: false)
+      let report = Verification.run(
+        on: paths,
+        progress: { progress.update($0) },
+        each: { verdict in
+          guard !json else { return }
+          progress.clear()
+          Output.text(verdict.line)
+        })
+      progress.clear()
+      if json { try Output.document(report) } else { Output.text(report.summary) }
+      guard report.unsound == 0 else { throw ExitCode(Self.unsound) }
+      guard !report.files.isEmpty else {
+        throw CommandFailure(.noInput, "there is no archive and no store in what was named", next: "name the folder of the saves")
+      }
+    }
+  }
+}
+#endif

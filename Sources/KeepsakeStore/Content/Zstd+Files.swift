@@ -1,0 +1,85 @@
+import CZstd
+package import Foundation
+
+/// Frames that stand in files, where nothing but the bytes says what they hold.
+extension Zstd {
+  /// What zstd's format begins a frame with.
+  package static let frameMagic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
+
+  /// The levels that exist for whoever wants small rather than quick; the highest need 128 MiB of window to read.
+  package static let levels: ClosedRange<Int32> = 1...22
+
+  /// 128 MiB: what zstd's own tools read without being asked to.
+  private static let maximumFileWindowLog: Int32 = 27
+
+  /// Plain bytes for which memory is taken at once, for each byte of the frame. Saves seldom compress farther, and a frame may claim
+  /// anything.
+  private static let believedRatio = 16
+
+  /// The plain bytes of exactly one frame.
+  ///
+  /// Throws `StoreError`: `tooLarge` if they are more than `maximumBytes`, before more memory than that has been taken; `damaged` for a frame that is cut off, altered, or followed by other bytes.
+  package static func expand(_ frame: Data, maximumBytes: Int) throws -> Data {
+    try frame.withUnsafeBytes { source in
+      guard source.starts(with: frameMagic) else { throw StoreError(.damaged, "there is no zstd frame") }
+      let length = ZSTD_findFrameCompressedSize(source.baseAddress, source.count)
+      guard ZSTD_isError(length) == 0, length == source.count else {
+        throw StoreError(.damaged, "the zstd frame is cut off, altered or followed by other bytes")
+      }
+      // Claims only: too much is refused at once, too little when the bytes come.
+      let declared = UInt64(ZSTD_getFrameContentSize(source.baseAddress, source.count))
+      let (unknown, unreadable) = (UInt64.max, UInt64.max - 1)
+      guard declared != unreadable else { throw StoreError(.damaged, "the zstd frame's header is damaged") }
+      guard declared == unknown || declared <= UInt64(max(maximumBytes, 0)) else { throw tooLarge(maximumBytes) }
+      let believed = min(source.count &* believedRatio, maximumBytes)
+      return try expand(source, capacity: max(min(believed, Int(clamping: declared)), 1 << 12), maximumBytes: maximumBytes)
+    }
+  }
+
+  private static func expand(_ source: UnsafeRawBufferPointer, capacity first: Int, maximumBytes: Int) throws -> Data {
+    guard let context = ZSTD_createDCtx() else { throw StoreError(.io, "no memory is left to decompress with") }
+    defer { ZSTD_freeDCtx(context) }
+    guard ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, maximumFileWindowLog)) == 0 else {
+      throw StoreError(.io, "zstd refuses its own window size")
+    }
+    var capacity = first
+    guard var memory = malloc(capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+    var isDone = false
+    defer { if !isDone { free(memory) } }
+    var input = ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+    var output = ZSTD_outBuffer(dst: memory, size: capacity, pos: 0)
+    while true {
+      let before = (input.pos, output.pos)
+      let result = ZSTD_decompressStream(context, &output, &input)
+      if ZSTD_isError(result) != 0 {
+        guard ZSTD_getErrorCode(result) != ZSTD_error_frameParameter_windowTooLarge else {
+          throw StoreError(.tooLarge, "the zstd frame needs a window of more than \(1 << maximumFileWindowLog) bytes")
+        }
+        throw StoreError(.damaged, "the zstd frame can't be decoded: \(String(cString: ZSTD_getErrorName(result)))")
+      }
+      guard output.pos <= maximumBytes else { throw tooLarge(maximumBytes) }
+      if result == 0 { break }
+      if output.pos == capacity {
+        // One more than allowed shows that there is more.
+        capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
+        guard let larger = realloc(memory, capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
+        memory = larger
+        (output.dst, output.size) = (memory, capacity)
+      } else if before == (input.pos, output.pos) {
+        throw StoreError(.damaged, "the zstd frame ends too early")
+      }
+    }
+    guard input.pos == input.size else { throw StoreError(.damaged, "the zstd frame is followed by other bytes") }
+    isDone = true
+    guard output.pos > 0 else {
+      free(memory)
+      return Data()
+    }
+    let kept = realloc(memory, output.pos) ?? memory
+    return Data(bytesNoCopy: kept, count: output.pos, deallocator: .free)
+  }
+
+  private static func tooLarge(_ maximumBytes: Int) -> StoreError {
+    StoreError(.tooLarge, "the zstd frame holds more than \(maximumBytes) bytes")
+  }
+}

@@ -1,0 +1,115 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+import Testing
+
+@testable import KeepsakeCommand
+
+@Archivable private struct Hero {
+  var level = 1
+  var names = (0..<2_000).map { "name \($0)" }
+}
+
+/// Whoever keeps backups asks whether they are any good.
+@Suite struct VerifyTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-verify-\(UUID().uuidString)")
+
+  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  private func cleaning(_ body: () async throws -> Void) async throws {
+    try FileManager.default.createDirectory(at: folder.appendingPathComponent("below/more"), withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await body()
+  }
+
+  private func verify(_ paths: [String]) -> Verification { Verification.run(on: paths, progress: { _ in }, each: { _ in }) }
+
+  private func status(_ arguments: [String]) async -> Int32 {
+    do {
+      let command = try VerifyCommand.parse(arguments)
+      try await command.run()
+      return 0
+    } catch let code as ExitCode {
+      return code.rawValue
+    } catch {
+      return 64
+    }
+  }
+
+  @Test("a folder of backups is searched to the bottom, and each bad one is named")
+  func folders() async throws {
+    try await cleaning {
+      let good = folder.appendingPathComponent("good")
+      try Archive.write(Hero(), to: good, compression: .none)
+      try Archive.write(Hero(), to: folder.appendingPathComponent("below/more/small"), compression: .zstd(level: 3))
+      try Data("a picture".utf8).write(to: folder.appendingPathComponent("picture"))
+      try Zstd.compress(Data("somebody else's".utf8)).write(to: folder.appendingPathComponent("other.zst"))
+      #expect(await status([folder.path]) == 0)
+      let sound = verify([folder.path])
+      #expect(sound.files.map(\.state) == [.sound, .sound] && sound.passedOver == 2 && sound.unsound == 0)
+
+      var bytes = try Data(contentsOf: good)
+      bytes[bytes.count / 2] ^= 1
+      try bytes.write(to: folder.appendingPathComponent("below/altered"))
+      try Data(contentsOf: folder.appendingPathComponent("below/more/small")).dropLast(9)
+        .write(to: folder.appendingPathComponent("below/cut"))
+      try Data("no longer one".utf8).write(to: folder.appendingPathComponent("below/world.keepsake"))
+      #expect(await status([folder.path]) == 1)
+      let report = verify([folder.path])
+      let states = Dictionary(uniqueKeysWithValues: report.files.map { (($0.path as NSString).lastPathComponent, $0.state) })
+      #expect(
+        states == ["good": .sound, "small": .sound, "altered": .damaged, "cut": .damaged, "world.keepsake": .damaged])
+      #expect(report.unsound == 3 && report.summary.hasPrefix("5 checked, 3 not sound"))
+      #expect(await status([folder.path, "--json"]) == 1)
+    }
+  }
+
+  @Test("what was named and isn't a save is told, and an empty folder doesn't pass for sound backups")
+  func named() async throws {
+    try await cleaning {
+      let text = folder.appendingPathComponent("text")
+      try Data("once upon a time".utf8).write(to: text)
+      #expect(verify([text.path]).files.map(\.state) == [.damaged])
+      #expect(verify([folder.path + "/nothing"]).files.map(\.state) == [.unreadable])
+      #expect(await status([text.path]) == 1)
+      #expect(await status([folder.path]) == CommandFailure.Kind.noInput.rawValue)
+    }
+  }
+
+  @Test("a value that can't be right is found although the checksum is")
+  func everyValue() async throws {
+    try await cleaning {
+      let url = folder.appendingPathComponent("a")
+      try Archive.write([true, false, true], to: url)
+      #expect(verify([url.path]).unsound == 0)
+      let newer = folder.appendingPathComponent("b")
+      var bytes = try Data(contentsOf: url)
+      bytes[8] = 2
+      try bytes.write(to: newer)
+      // Without its checksum made good, it is damage and not a newer format.
+      #expect(verify([newer.path]).files.map(\.state) == [.damaged])
+    }
+  }
+
+  @Test("a store is checked with every version in it while the game has it open")
+  func stores() async throws {
+    try await cleaning {
+      let store = folder.appendingPathComponent("store")
+      let garden = try FlowerGarden(store: store)
+      try await garden.change(pot: "sill") { $0.flowers = ["tulip"] }
+      try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
+      let report = verify([folder.path])
+      #expect(report.files.map(\.kind) == [.store] && report.unsound == 0)
+      #expect(report.files[0].message.contains("2 saved games"), "\(report.files[0].message)")
+      try garden.game.close()
+
+      let database = store.appendingPathComponent("store.sqlite")
+      var bytes = try Data(contentsOf: database)
+      #expect(bytes.count > 16_384)
+      for index in stride(from: 4_096, to: bytes.count, by: 64) { bytes[index] ^= 0x40 }
+      try bytes.write(to: database)
+      #expect(verify([store.path]).files.map(\.state) == [.damaged])
+    }
+  }
+}
+#endif
