@@ -10,7 +10,7 @@ enum Changed {
     var kind: Int8
   }
 
-  @Archivable(name: "Creature", subclasses: [Boss.self, Minion.self]) class Creature: Linked {
+  @Archivable(name: "Creature", version: 2, subclasses: [Boss.self, Minion.self]) class Creature: Linked {
     var friends: [Creature] = [] { didSet { Registry.note(self) } }
     var added = "a"
     weak var target: Creature?
@@ -18,24 +18,34 @@ enum Changed {
     var type: Int16
     var inventory: [Item] = []
     var unsaved: [Creature]? { didSet { Registry.note(self) } }
+    func migrate(_ saved: inout ArchiveMigration) throws {
+      added = try saved.decode(String.self, forKey: "name", default: "") + saved.keys.joined()
+      unsaved = try saved.decodeIfPresent([Creature].self, forKey: "friends")
+    }
     func unlink() {
       friends = []
       unsaved = nil
     }
   }
 
-  @Archivable(name: "Boss") final class Boss: Creature { var rage: Double = 0, calm = 1 }
+  @Archivable(name: "Boss", version: 3) final class Boss: Creature {
+    var rage: Double = 0, calm = 1
+    override func migrate(_ saved: inout ArchiveMigration) throws { calm = try saved.decode(Int.self, forKey: "rage") &+ saved.version }
+  }
 
   @Archivable(name: "Minion") final class Minion: Creature {
     let master: Creature?
     init(master: Creature) { fatalError("only decoded: \(master)") }
   }
 
-  @Archivable enum Event {
+  @Archivable(version: 2) enum Event {
     case said(String?, Int = 4)
     indirect case both(Event, Event, extra: [Event] = [])
     case moved(to: SIMD2<Double>, height: Int? = 7)
-    case idle
+    @Fallback case other(String)
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      if saved.caseKey == "said" { self = .said(try saved.decode(String.self, forKey: "0"), saved.version) }
+    }
   }
 
   @Archivable struct World {
@@ -44,7 +54,7 @@ enum Changed {
     var creatures: [Creature?]
   }
 
-  @Archivable struct Everything {
+  @Archivable(version: 2) struct Everything {
     var levels: [Level: Int32] = [:]
     var rank: Rank?
     var event: Event
@@ -78,6 +88,14 @@ enum Changed {
     var id: UUID?
     var data = Data()
     var whole: Double = 3
+    /// Retyped: only the hook can read what was saved.
+    var i32 = "text"
+    var b: [Int] = []
+    mutating func migrate(_ saved: inout ArchiveMigration) throws {
+      i32 = "\(try saved.decode(Int32.self, forKey: "i32"))"
+      b = try saved.decode(Bool.self, forKey: "b", default: false) ? [1] : []
+      size = try saved.decodeIfPresent(CGSize.self, forKey: "point") ?? size
+    }
   }
 
   @Archivable struct Saved {
@@ -193,6 +211,7 @@ enum Changed {
     case branch(Tree, Tree)
     case leaf
     case named(String?)
+    @Fallback case unknown
   }
 
   @Archivable struct Values {

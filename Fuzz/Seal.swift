@@ -66,6 +66,16 @@ struct Parts {
   }
 }
 
+extension Data {
+  /// The archive with one byte of its root changed.
+  func altered() -> Data {
+    var bytes = [UInt8](self)
+    if let last = bytes.last, bytes.count > 48 { bytes[16 + Int(last >> 3)] ^= 1 }
+    Seal.close(&bytes)
+    return Data(bytes)
+  }
+}
+
 enum Seal {
   /// Makes the magic, the version and the checksum good.
   static func close(_ bytes: inout [UInt8]) {

@@ -8,11 +8,9 @@ struct TreeCheck {
 
   func run() {
     let tree = Target.expected([], { try ArchiveInspection(of: data, limits: Root.limits) })
-    if let tree {
-      _ = tree.text()
-      // Slow, and much of it is Foundation's: for some inputs only, always for the same.
-      if data.last.map({ $0 & 15 == 0 }) ?? false { checkJSON(tree) }
-    }
+    let header = Target.expected([], { try ArchiveInspection.verify(data, limits: Root.limits) })
+    if header != tree?.header { Target.found("What is verified and what is inspected are two things") }
+    if let tree { show(tree) }
     guard isExact else { return }
     let encode = Target.expected([], { try Root.of(data, in: Root.own).again(data) })
     guard let encode else { return }
@@ -22,8 +20,21 @@ struct TreeCheck {
     if Self.text(tree.root) != Self.text(second.root) { Target.found("The tree and the typed reader read different values") }
   }
 
-  private func checkJSON(_ tree: ArchiveInspection) {
-    do { _ = try JSONEncoder().encode(tree) } catch { Target.found("The tree has no JSON: \(error)") }
+  /// What people and scripts see of a tree. Takes longer than reading it: for some inputs each, always the same for one.
+  private func show(_ tree: ArchiveInspection) {
+    switch data.last.map({ $0 & 7 }) {
+    case 0:
+      let json = tree.json()
+      do { _ = try JSONSerialization.jsonObject(with: json) } catch { Target.found("The tree's JSON is none: \(error)") }
+    case 1:
+      let difference = ArchiveDifference(from: tree, to: tree)
+      if !difference.isEmpty { Target.found("A tree differs from itself: " + difference.text()) }
+      _ = difference.json()
+    case 2:
+      guard let other = Target.expected([], { try ArchiveInspection(of: data.altered(), limits: Root.limits) }) else { return }
+      _ = ArchiveDifference(from: tree, to: other).text()
+    default: _ = tree.text()
+    }
   }
 
   /// Whether the archive's schema is the program's own and all of a value is read: only then the typed reader can't pass over what the tree

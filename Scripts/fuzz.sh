@@ -12,7 +12,7 @@ all=(reader changed tree)
 out=.build/fuzz
 plugin=.build/debug/KeepsakeMacros-tool
 crashers=Tests/KeepsakeArchiveTests/Fixtures/crashers
-flags=(-swift-version 6 -parse-as-library -module-name KeepsakeArchive -enable-upcoming-feature ExistentialAny
+flags=(-swift-version 6 -parse-as-library -module-name KeepsakeArchive -package-name keepsake -enable-upcoming-feature ExistentialAny
   -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility
   -load-plugin-executable "$plugin#KeepsakeMacros")
 mkdir -p $out/seeds $out/findings
