@@ -30,7 +30,13 @@ enum Target: String, CaseIterable {
     guard let first = Self.expected([.unbuildable, .limit], encode) else { return }
     guard let next = Self.expected([.limit], { try root.again(first) }) else { return }
     guard let second = Self.expected([], next, isSure: true) else { return }
-    if first != second { Self.found("A value that was decoded and encoded twice gave other bytes") }
+    if first == second { return }
+    // A cycle to which nothing leads but weak references lives on after decoding. Encoding leaves it out, so that after that it is gone.
+    guard let tree = Self.expected([.limit], { try ArchiveInspection(of: first, limits: Root.limits) }) else { return }
+    let third = Self.expected([], { try root.again(second)() }, isSure: true)
+    if !tree.objects.contains(where: { $0 == nil }) || second != third {
+      Self.found("A value that was decoded and encoded twice gave other bytes")
+    }
   }
 
   /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it isn't empty.
