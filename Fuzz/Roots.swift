@@ -20,6 +20,8 @@ struct Root: Sendable {
 
   /// Decodes into the type, and gives what encodes the value again.
   let again: @Sendable (Data) throws -> (() throws -> Data)
+  /// Whether a program with these declarations must leave the archive alone.
+  let isNewer: @Sendable (Data) throws -> Bool
   /// What an archive with this root has as its fixed types and its root's type.
   let schema: (types: [UInt8], root: [UInt8])
 
@@ -44,6 +46,7 @@ struct Root: Sendable {
     } catch {
       Target.found("\(type) can't be archived: \(error)")
     }
+    isNewer = { try Archive.newerSave(than: type, in: $0, classes: classes, limits: Root.limits) != nil }
     again = { data in
       let value = try Archive.decode(type, from: data, classes: classes, context: "fuzz", limits: Root.limits)
       return { try Archive.encode(value, classes: classes) }

@@ -25,6 +25,7 @@ enum Target: String, CaseIterable {
 
   /// What was decoded must encode, and its bytes decode to the same bytes.
   private func again(_ data: Data, _ root: Root) {
+    _ = Self.expected([.limit], { try root.isNewer(data) })
     guard let encode = Self.expected([], { try root.again(data) }) else { return }
     // An unowned object may be owned by nobody, and default values may need more room than there is.
     guard let first = Self.expected([.unbuildable, .limit], encode) else { return }

@@ -32,10 +32,12 @@ struct TreeCheck {
       if !difference.changes.isEmpty || !difference.types.isEmpty || !difference.omitted.isEmpty {
         Target.found("A tree differs from itself: " + difference.text())
       }
-      _ = difference.json()
     case 2:
       guard let other = Target.expected([], { try ArchiveInspection(of: data.altered(), limits: Root.limits) }) else { return }
-      _ = ArchiveDifference(from: tree, to: other).text()
+      let difference = ArchiveDifference(from: tree, to: other)
+      _ = difference.text()
+      _ = difference.json()
+      _ = tree.root.description
     default: _ = tree.text()
     }
   }
