@@ -4,12 +4,13 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test torture bench lint format docs build prepare
+.PHONY: help demo test torture fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make test     everything that is checked, closing with the count"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
+	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
@@ -31,14 +32,17 @@ torture: prepare
 	@$(SWIFT) build $(TRAITS) --product keepsake
 	@python3 Scripts/sync-torture.py --keepsake $(KEEPSAKE) --kills 200
 
+fuzz: prepare
+	@Scripts/fuzz.sh
+
 bench: prepare
 	@Scripts/bench.sh $(if $(WRITE),--write) $(BENCH_FLAGS)
 
 lint:
-	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests
+	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Fuzz
 
 format:
-	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
 
 docs: prepare
 	@Scripts/docs.sh

@@ -34,6 +34,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// How many types one within the other are compared with the program's; what lies deeper is read field by field. Real
   /// games have some dozens, an altered archive could have each of its types lead to the next.
   static let comparedLevels = 256
+  /// How many pairs of types are compared while one archive is read: a third of a second's work. What is compared beyond that is read field by field.
+  static let comparisons = 1 << 20
 
   /// The most structs that so many bytes may stand for. A single value may be wrapped as deeply as is allowed at all.
   static func structs(in bytes: Int) -> Int { bytes >= .max / (2 * structsPerByte) ? .max : bytes * structsPerByte + wrappers }

@@ -23,7 +23,7 @@ struct ClassExpansion {
     members.append(method("encodeReferences", "to writer", "ArchiveWriter", laterWrites))
     members.append(method("decodeReferences", "from reader", "ArchiveReader", laterReads))
     if isLate {
-      members.append(method("decodeInheritedFields", "from reader", "ArchiveReader", immediateReads))
+      members.append(method("decodeInheritedFields", "from reader", "ArchiveReader", immediateReads + model.unownedNotes))
     } else {
       members.append(initializer())
       if !isSubclass {
@@ -93,7 +93,7 @@ struct ClassExpansion {
         self.\(field.name) = try reader.field(\(index), &fields)
         }
         """
-      } + ["reader.passFields(&fields, \(model.fields.count))"]
+      } + ["reader.passFields(&fields, \(model.fields.count))"] + model.unownedNotes
   }
 
   private var immediateReads: [String] {
@@ -147,7 +147,7 @@ struct ClassExpansion {
   }
 
   private func initializer() -> String {
-    let lines = immediateReads + (isSubclass ? ["try super.init(from: &reader)"] : [])
+    let lines = immediateReads + (isSubclass ? ["try super.init(from: &reader)"] : []) + model.unownedNotes
     return """
       \(model.modifier)required init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
       \(lines.joined(separator: "\n"))

@@ -42,13 +42,18 @@ struct StructExpansion {
       \(model.modifier)init(from reader: inout KeepsakeArchive.ArchiveReader) throws {
       var fields = try reader.enter(\(model.typeName).self)
       \(body)
-      try reader.leave(&fields)
+      \((["try reader.leave(&fields)"] + model.unownedNotes).joined(separator: "\n"))
       if fields.isOlder {
       try reader.migrate(&self, fields)
       }
       }
       """
   }
+}
+
+extension DeclarationModel {
+  /// Tells the reader of objects that the value doesn't own: whoever does must be in the archive, too.
+  var unownedNotes: [String] { fields.filter { $0.strength == .unowned }.map { "reader.noteUnowned(self.\($0.name))" } }
 }
 
 func commonStatics(_ model: DeclarationModel) -> [String] {

@@ -17,70 +17,51 @@ private struct Twigs: Archivable {
   }
 }
 
+/// Two branches at each level, so that as many descriptions as one likes can hang on one program's type.
+@Archivable private indirect enum Twin {
+  case end
+  case two(Twin, Twin)
+}
+
+@Archivable private final class Folder {
+  var one: Folder?
+  var two: Folder?
+}
+
+@Archivable private struct Shelf { var folders: [Folder] = [] }
+
+@Archivable private struct Family {
+  var parent: Parent?
+  var child: Child
+}
+
+@Archivable private struct Orphanage { var child: Child }
+
 /// Archives that no program wrote, with a right checksum.
 @Suite struct ForgeryTests {
-  func varint(_ value: Int) -> [UInt8] {
-    var bytes: [UInt8] = []
-    Varint.append(UInt64(value), to: &bytes)
-    return bytes
-  }
-
-  func join(_ parts: [UInt8]...) -> [UInt8] { Array(parts.joined()) }
-
-  func string(_ text: String) -> [UInt8] { join(varint(text.utf8.count), Array(text.utf8)) }
-
-  /// A type without what its kind adds.
-  func type(_ kind: TypeKind, _ name: String) -> [UInt8] { join([kind.rawValue], string(name), varint(1)) }
-
-  func named(_ index: Int) -> [UInt8] { join([WireCode.named.rawValue], varint(index)) }
-
-  func archive(types: [[UInt8]], root: [UInt8], keys: [String] = [], wires: [[UInt8]] = [], value: [UInt8]) -> Data {
-    var bytes: [UInt8] = ArchiveLayout.magic
-    bytes += [1, 0, 0, 0, 0, 0, 0, 0]
-    bytes += value
-    let footer = UInt64(bytes.count)
-    let schema = Array(types.joined())
-    bytes += varint(types.count)
-    bytes += varint(schema.count)
-    bytes += schema
-    bytes += varint(0)
-    bytes += root
-    bytes += varint(keys.count)
-    for key in keys { bytes += string(key) }
-    bytes += varint(wires.count)
-    for wire in wires { bytes += wire }
-    // The three sections' lengths, objects and runs.
-    bytes += varint(value.count)
-    for _ in 0..<4 { bytes += varint(0) }
-    withUnsafeBytes(of: footer.littleEndian) { bytes.append(contentsOf: $0) }
-    return Archive.resealed(Data(bytes + [UInt8](repeating: 0, count: 8)))
-  }
-
-  /// A field of a hand-written value.
-  private func keyed(_ key: Int, _ wire: Int, length: UInt8, _ value: [UInt8] = []) -> [UInt8] {
-    join(varint(key + 1), varint(wire), [length, 0, 0, 0], value)
-  }
-
   @Test func valuesThatReachIntoEachOtherAreDamageAndTakeNoTime() throws {
-    let pairs = (0..<8).flatMap { _ in join(keyed(0, 0, length: 0), keyed(1, 0, length: 0)) }
-    let bytes = archive(
-      types: [type(.keyedValue, "Twigs")], root: named(0), keys: ["a", "b"], wires: [named(0)], value: join(pairs, varint(0)))
+    let pairs = (0..<8).flatMap { _ in Forged.keyed(0, 0, length: 0) + Forged.keyed(1, 0, length: 0) }
+    let bytes = Forged(
+      types: [Forged.type(.keyedValue, "Twigs")], rootType: Forged.named(0), keys: ["a", "b"], wires: [Forged.named(0)],
+      root: pairs + Forged.varint(0)
+    ).data
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(Twigs.self, from: bytes) }
     #expect(error?.code == .damaged)
   }
 
   @Test func aValueUnderAKeyEndsWhereItsLengthSays() throws {
-    func bytes(_ length: UInt8, _ number: [UInt8]) -> Data {
-      archive(
-        types: [type(.keyedValue, "HandKeyed")], root: named(0), keys: ["text", "number"],
+    func bytes(_ length: UInt32, _ number: [UInt8]) -> Data {
+      Forged(
+        types: [Forged.type(.keyedValue, "HandKeyed")], rootType: Forged.named(0), keys: ["text", "number"],
         wires: [[WireCode.string.rawValue], [WireCode.int64.rawValue]],
-        value: join(keyed(0, 0, length: 2, string("a")), keyed(1, 1, length: length, number), varint(0)))
+        root: Forged.keyed(0, 0, length: 2, Forged.string("a")) + Forged.keyed(1, 1, length: length, number) + Forged.varint(0)
+      ).data
     }
-    let whole = bytes(1, varint(8))
+    let whole = bytes(1, Forged.varint(8))
     #expect(try Archive.decode(HandKeyed.self, from: whole).number == 4)
     #expect(try Archive.decode(Old.Keyed.self, from: whole).number == 4)
     // Too short: the number would be the end of the list. Too long: a byte that belongs to nothing.
-    for wrong in [bytes(0, []), bytes(2, join(varint(8), [0]))] {
+    for wrong in [bytes(0, []), bytes(2, Forged.varint(8) + [0])] {
       let byKey = #expect(throws: ArchiveError.self) { try Archive.decode(HandKeyed.self, from: wrong) }
       #expect(byKey?.code == .damaged)
       let generated = #expect(throws: ArchiveError.self) { try Archive.decode(Old.Keyed.self, from: wrong) }
@@ -89,17 +70,18 @@ private struct Twigs: Archivable {
   }
 
   @Test func onlyFieldsOfClassesMayStandInTheReferencesSection() throws {
-    func fields(_ flags: UInt8) -> [UInt8] { join(varint(1), string("number"), [flags, WireCode.int64.rawValue]) }
+    func fields(_ flags: UInt8) -> [UInt8] { Forged.fields([Forged.field("number", [WireCode.int64.rawValue], flags: flags)]) }
     func structure(_ flags: UInt8) -> Data {
-      archive(types: [join(type(.structure, "S"), fields(flags))], root: named(0), value: varint(2))
+      Forged(types: [Forged.type(.structure, "S") + fields(flags)], rootType: Forged.named(0), root: Forged.varint(2)).data
     }
     func payload(_ flags: UInt8) -> Data {
-      archive(
-        types: [join(type(.enumeration, "E"), varint(1), string("one"), fields(flags))], root: named(0),
-        value: join(varint(0), varint(2)))
+      Forged(
+        types: [Forged.type(.enumeration, "E") + Forged.varint(1) + Forged.string("one") + fields(flags)], rootType: Forged.named(0),
+        root: Forged.varint(0) + Forged.varint(2)
+      ).data
     }
     func object(_ flags: UInt8) -> Data {
-      archive(types: [join(type(.object, "C"), varint(0), fields(flags))], root: [WireCode.int64.rawValue], value: varint(2))
+      Forged(types: [Forged.type(.object, "C") + fields(flags)], rootType: [WireCode.int64.rawValue], root: Forged.varint(2)).data
     }
     for good in [structure(0), payload(0), object(0), object(1)] { _ = try ArchiveInspection(of: good) }
     for bad in [structure(1), payload(1), object(2)] {
@@ -112,12 +94,11 @@ private struct Twigs: Archivable {
     let count = ArchiveLimits.standard.types
     // Each type is `Deep`, but for the next type in its payload; the last leads to itself.
     let types = (0..<count).map { (index: Int) -> [UInt8] in
-      let end = join(string("end"), varint(0))
-      let more = join(string("more"), varint(1), string("0"), [0], named(min(index + 1, count - 1)))
-      return join(type(.enumeration, "Deep"), varint(2), end, more)
+      let more = Forged.fields([Forged.field("0", Forged.named(min(index + 1, count - 1)))])
+      return Forged.type(.enumeration, "Deep") + Forged.varint(2) + Forged.string("end") + Forged.fields() + Forged.string("more") + more
     }
     func bytes(levels: Int) -> Data {
-      archive(types: types, root: named(0), value: join([UInt8](repeating: varint(1)[0], count: levels), varint(0)))
+      Forged(types: types, rootType: Forged.named(0), root: Forged.repeated(Forged.varint(1)[0], levels) + Forged.varint(0)).data
     }
     let samples = [bytes(levels: 0), bytes(levels: 3)]
     nonisolated(unsafe) var results: [String] = []
@@ -139,5 +120,52 @@ private struct Twigs: Archivable {
     #expect(results == ["read", "read"])
     let error = #expect(throws: ArchiveError.self) { try Archive.decode(Deep.self, from: bytes(levels: 300)) }
     #expect(error?.code == .limit)
+  }
+
+  /// Ten thousand cases of one name, each leading to a description of two thousand types that is the program's but for its end: to compare
+  /// them all anew would take minutes.
+  @Test(.timeLimit(.minutes(1))) func comparingTypesTakesNoLongerThanTheArchiveIsLong() throws {
+    let count = 2000
+    func type(_ first: Int, _ second: Int, doubled: Int = 1, end: String = "end") -> [UInt8] {
+      let two = Forged.string("two") + Forged.fields([Forged.field("0", Forged.named(first)), Forged.field("1", Forged.named(second))])
+      let cases = Forged.string(end) + Forged.fields() + [[UInt8]](repeating: two, count: doubled).joined()
+      return Forged.type(.enumeration, "Twin") + Forged.varint(1 + doubled) + cases
+    }
+    var types = (0..<count).map { type(min(2 * $0 + 1, count - 1), min(2 * $0 + 2, count - 1)) }
+    types[0] = type(1, 2, doubled: 10_000)
+    types[count - 1] = type(0, 1, end: "other")
+    let bytes = Forged(types: types, rootType: Forged.named(0), root: Forged.varint(0)).data
+    _ = try Archive.decode(Twin.self, from: bytes)
+  }
+
+  /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of them is missed.
+  @Test func objectsWhoseFieldsAreNotThereAreDamageBeforeAnyIsBuilt() throws {
+    func bytes(objects: Int, references: Int) -> Data {
+      let fields = ["one", "two"].map { Forged.field($0, Forged.list(.optional, Forged.named(1)), flags: 1) }
+      let shelf = Forged.fields([Forged.field("folders", Forged.list(.array, Forged.named(1)))])
+      return Forged(
+        types: [Forged.type(.structure, "Shelf") + shelf, Forged.type(.object, "Folder") + Forged.fields(fields)],
+        rootType: Forged.named(0), root: Forged.varint(0), references: Forged.repeated(1, references), objects: objects,
+        runs: [Forged.run(type: 1, count: objects, first: 0)]
+      ).data
+    }
+    #expect(try Archive.decode(Shelf.self, from: bytes(objects: 40, references: 80)).folders.isEmpty)
+    #expect(try ArchiveInspection(of: bytes(objects: 40, references: 80)).objects.count == 40)
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Shelf.self, from: bytes(objects: 40, references: 79)) }
+    #expect(error?.code == .damaged && error?.message.contains("more objects than there are bytes") == true)
+    let tree = #expect(throws: ArchiveError.self) { try ArchiveInspection(of: bytes(objects: 40, references: 79)) }
+    #expect(tree?.code == .damaged)
+  }
+
+  /// Using the child's unowned parent would end the game.
+  @Test func anUnownedReferenceToSomethingThatNothingOwnsIsAnError() throws {
+    let parent = Parent()
+    parent.children = [Child(parent: parent, name: "a")]
+    let bytes = try Archive.encode(Family(parent: parent, child: parent.children[0]))
+    let family = try Archive.decode(Family.self, from: bytes)
+    #expect(family.child.parent === family.parent)
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Orphanage.self, from: bytes) }
+    #expect(error?.code == .unbuildable && error?.message.contains("owns") == true)
+    for parent in [parent, family.parent] { parent?.children = [] }
   }
 }

@@ -9,7 +9,7 @@ import Testing
 /// Archives that nest deeper than any game's, and that stand for more than their bytes: whoever sends one must not be able to end the
 /// game, or the tool that looks into it.
 @Suite struct NestingTests {
-  private let forge = ForgeryTests()
+  private let forge = Forged.self
 
   /// Runs on a thread with half the stack that Apple's systems give to secondary threads.
   private func onSmallStack<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {

@@ -102,16 +102,23 @@ final class ArchiveFile {
       throw ArchiveError(.limit, "The archive has \(objects) objects; the limit is \(limits.objects)")
     }
     objectCount = objects
-    runs = try Self.runs(&input, objects: objects, schema: schema)
+    runs = try Self.runs(
+      &input, objects: objects, schema: schema, values: valueSection.count, references: referenceSection.count)
     guard input.offset == bodyEnd else { throw input.damaged("The footer is longer than its content") }
   }
 
-  private static func runs(_ input: inout ByteCursor, objects: Int, schema: ArchiveSchema) throws -> [Run] {
+  /// Each field of an object takes at least a byte in its section, so that objects whose fields aren't there are found out before
+  /// any is built.
+  private static func runs(
+    _ input: inout ByteCursor, objects: Int, schema: ArchiveSchema, values: Int, references: Int
+  ) throws -> [Run] {
     let count = try input.count(limit: objects, "runs of objects")
     var runs: [Run] = []
     runs.reserveCapacity(count)
     var seen = [Bool](repeating: false, count: objects)
     var total = 0
+    var fieldCounts: [Int: (values: Int, references: Int)] = [:]
+    var (valuesLeft, referencesLeft) = (values, references)
     for _ in 0..<count {
       guard let type = Int(exactly: try input.varint()), type < schema.types.count, schema.types[type].kind.isObject else {
         throw input.damaged("A run of objects has no class")
@@ -120,6 +127,15 @@ final class ArchiveFile {
         throw input.damaged("A run has more objects than the archive")
       }
       total += length
+      let fields = fieldCounts[type] ?? schema.types[type].objectFieldCounts
+      fieldCounts[type] = fields
+      guard fields.values == 0 || length <= valuesLeft / fields.values,
+        fields.references == 0 || length <= referencesLeft / fields.references
+      else {
+        throw input.damaged("A run has more objects than there are bytes for their fields")
+      }
+      valuesLeft -= length * fields.values
+      referencesLeft -= length * fields.references
       let mode = try input.byte()
       guard mode <= 1 else { throw input.damaged("A run of objects has an unknown form") }
       var list: [Int32] = []

@@ -65,7 +65,7 @@
   let caseKeys: [String]
   let program: ArchiveSchema
 
-  init(file: ArchiveSchema, index: Int, program: ArchiveSchema, own: Int) throws {
+  init(file: ArchiveSchema, index: Int, program: ArchiveSchema, own: Int, compared: ComparedTypes) throws {
     let saved = file.types[index]
     let mine = program.types[own]
     levels = try Self.levels(saved, mine)
@@ -86,7 +86,7 @@
       throw ArchiveError(
         .unsupported, "A hand-written class was saved: its conformance must stay hand-written to read it", type: mine.name)
     }
-    var comparison = SchemaComparison(file: file, program: program)
+    var comparison = SchemaComparison(file: file, program: program, compared: compared)
     isSame = comparison.sameType(Int32(index), Int32(own))
     var cases: [(index: Int, plan: FieldPlan)?] = []
     for savedCase in saved.cases {
@@ -210,10 +210,7 @@
 
 /// Compares the archive's types with the program's, all the way down to references, which carry no layout.
 struct SchemaComparison {
-  private struct Pair: Hashable {
-    let file: Int32
-    let program: Int32
-  }
+  private typealias Pair = ComparedTypes.Pair
 
   let file: ArchiveSchema
   let program: ArchiveSchema
@@ -223,9 +220,12 @@ struct SchemaComparison {
   /// types that is as long as it likes, and calls would take the stack.
   private var queue: [(pair: Pair, level: Int)] = []
 
-  init(file: ArchiveSchema, program: ArchiveSchema) {
+  private let compared: ComparedTypes
+
+  init(file: ArchiveSchema, program: ArchiveSchema, compared: ComparedTypes) {
     self.file = file
     self.program = program
+    self.compared = compared
   }
 
   /// Compares two type expressions, starting afresh.
@@ -249,9 +249,14 @@ struct SchemaComparison {
     var next = 0
     while next < queue.count {
       let (pair, level) = queue[next]
-      guard types(pair, level: level) else { return false }
+      guard types(pair, level: level) else {
+        // Of those further down it isn't said which one differs, or whether the limit was reached.
+        if queue.count == 1 || queue[1].level > 0 { compared.note(queue[0].pair, isSame: false) }
+        return false
+      }
       next += 1
     }
+    for (pair, _) in queue { compared.note(pair, isSame: true) }
     return true
   }
 
@@ -259,7 +264,8 @@ struct SchemaComparison {
   private mutating func enqueue(_ a: Int32, _ b: Int32, level: Int) -> Bool {
     let pair = Pair(file: a, program: b)
     if assumed.contains(pair) { return true }
-    guard level < ArchiveLimits.comparedLevels else { return false }
+    if let known = compared.answer(pair) { return known }
+    guard level < ArchiveLimits.comparedLevels, compared.spend() else { return false }
     assumed.insert(pair)
     queue.append((pair, level))
     return true

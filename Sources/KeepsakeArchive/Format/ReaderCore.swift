@@ -14,6 +14,9 @@
   let objectCount: Int
   /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
   let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
+  /// Those to which a value refers without owning them.
+  @exclusivity(unchecked) var unowned: [AnyObject] = []
+  private let compared = ComparedTypes()
   /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
   var usedFallback = false
   /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
@@ -75,7 +78,7 @@
     guard let own = program.typeIndex(of: id) else {
       throw ArchiveError(.unsupported, "The type describes no fields", type: T.archiveName)
     }
-    let plan = try FieldPlan(file: file, index: Int(index), program: program, own: Int(own))
+    let plan = try FieldPlan(file: file, index: Int(index), program: program, own: Int(own), compared: compared)
     if plans[Int(index)] == nil { plans[Int(index)] = PlanEntry(type: id, plan: plan) } else { morePlans[key] = plan }
     return plan
   }

@@ -113,4 +113,11 @@ struct TypeEntry {
   var codec: ObjectCodec?
   /// Which fields are deferred, once that is known.
   var deferred = FieldMask([])
+
+  /// How many of an object's fields stand in either section. A hand-written object ends with a byte in both.
+  var objectFieldCounts: (values: Int, references: Int) {
+    if kind.isKeyed { return (1, 1) }
+    let references = fields.count { $0.deferred }
+    return (fields.count - references, references)
+  }
 }

@@ -44,6 +44,7 @@ struct ObjectBuilder {
     try checkEnd(&reader)
     for run in runs { try run.codec.finish(run, core) }
     if !(V.self is AnyObject.Type) { try value.didDecode(context: core.context) }
+    if !core.unowned.isEmpty { try core.checkUnowned(in: file) }
     return value
   }
 

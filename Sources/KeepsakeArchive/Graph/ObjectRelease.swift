@@ -10,6 +10,7 @@ extension ReaderCore {
   /// So those that nobody else holds are released first, then what only they held, and so on. Where the root leads to every object, as
   /// it does as a rule, this costs one look at each object's reference count.
   func releaseObjects(of file: ArchiveFile) {
+    unowned = []
     objects.withMemoryRebound(to: AnyObject?.self) { objects in
       guard objects.indices.contains(where: { isKnownUniquelyReferenced(&objects[$0]) }) else { return }
       // What is collected here may be more than an object really refers to: reference counts have the last word.
