@@ -21,7 +21,7 @@ struct FloorTests {
   ]
 
   /// All that the pure floors may import: values and bytes, and hashing; on Apple's platforms vectors and transforms, too.
-  static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros", "simd", "CoreGraphics"]
+  static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics"]
 
   /// Words that reach for a clock, a random source, a file or the network.
   static let impureWords = [

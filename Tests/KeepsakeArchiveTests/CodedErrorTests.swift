@@ -4,7 +4,7 @@ import Testing
 @testable import KeepsakeArchive
 
 /// Bytes that no encoder wrote, where a coded value stands.
-private struct Forged: Archivable {
+private struct ForgedCoded: Archivable {
   var bytes: [UInt8]
   init(_ bytes: [UInt8]) { self.bytes = bytes }
   static func archiveWireType(in schema: ArchiveSchema) -> ArchiveWireType { schema.scalar(.coded) }
@@ -327,7 +327,7 @@ private enum Now {
     var bytes: [UInt8] = []
     Varint.append(UInt64(keys.count), to: &bytes)
     for key in keys { Varint.append(key, to: &bytes) }
-    return try Archive.encode(Forged(bytes + value))
+    return try Archive.encode(ForgedCoded(bytes + value))
   }
 
   private func small(_ number: UInt8) -> UInt8 { number << 1 | 1 }
@@ -336,14 +336,14 @@ private enum Now {
     let tree: [UInt8] = [0x05, 0x03, 0x61, 0x03, 0x62, 0x10, 0x05, 0x01, 0x00, 0x03, 0x03, 0x05]
     let bytes = try Archive.encode(Coded(["b": 1, "a": Int?.none]))
     #expect(Array(bytes[16..<29]) == [0x19] + tree)
-    #expect(try Archive.decode(Forged.self, from: bytes).bytes == tree)
+    #expect(try Archive.decode(ForgedCoded.self, from: bytes).bytes == tree)
   }
 
   @Test func treesThatNoEncoderWroteAreDamage() throws {
     let (null, list, object) = (CodedTag.null.rawValue, CodedTag.array.rawValue, CodedTag.object.rawValue)
     #expect(try Archive.decode(Coded<Anything>.self, from: tree(["a"], [object, small(1), small(0), null])).value == .object(["a": .null]))
     let bad: [(String, Data)] = [
-      ("nothing", try Archive.encode(Forged([]))),
+      ("nothing", try Archive.encode(ForgedCoded([]))),
       ("no value", try tree([], [])),
       ("unknown tag", try tree([], [17])),
       ("unknown tag inside", try tree([], [list, small(1), 255])),
