@@ -48,7 +48,11 @@ public enum Archive {
   ) throws -> V {
     let compiled = try CompiledSchema.of(V.self)
     return try data.withUnsafeBytes { bytes in
-      let file = try ArchiveFile(bytes, limits: limits, compiled: compiled)
+      let envelope = try ArchiveEnvelope(bytes, limits: limits)
+      if let root = envelope.onlyRoot(compiled) {
+        return try compiled.withReader(limits: limits, context: context) { try $0.decodeRoot(type, bytes, root) }
+      }
+      let file = try ArchiveFile(envelope, limits: limits, compiled: compiled)
       return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits).decode(type)
     }
   }

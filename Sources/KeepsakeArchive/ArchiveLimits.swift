@@ -9,6 +9,13 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var objects = 16 << 20
   /// Bytes of one string or data value.
   public var stringBytes = 64 << 20
+  /// Elements of one array, set or dictionary. Each takes at least a byte of the archive.
+  public var elements = 256 << 20
+  /// Memory that decoding takes, counted before it is taken: elements of collections, text and data, objects by their saved properties,
+  /// and what the tree of an inspection takes. What initialisers and hooks take themselves isn't counted, nor is the copy from which a
+  /// collection grows. A small archive may stand for much more than its own size: an array of large structs that were
+  /// saved without most of their fields. Two gigabytes by default.
+  public var memoryBytes = Int(Int32.max)
   /// Values inside one `Codable` value, however deep. Each takes some hundred bytes while it is encoded.
   public var codedValues = 16 << 20
   /// Types described in one archive; real games have some hundreds.
@@ -44,7 +51,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// How deeply values may nest where only the archive's own description is at hand.
   var describedDepth: Int { depth >= .max / Self.describedLevels ? .max : depth * Self.describedLevels }
 
-  /// Elements for which memory is taken at once. More is taken only as bytes turn into elements, so a small
+  /// For how many elements memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
-  @usableFromInline static let reservedElements = 1 << 16
+  @inlinable static func reserved(_ count: Int, of bytes: Int) -> Int { min(count, max(1, reservedBytes / max(1, bytes))) }
+  @usableFromInline static let reservedBytes = 1 << 20
 }

@@ -121,12 +121,11 @@ extension ArchiveReader {
   mutating func takeCoded() throws -> CodedTree {
     if !isExact { try expect(.coded) }
     let count = try takeCount()
+    try claimElements(count, of: CodedTree.memoryPerByte)
     let start = offset
     return try CodedTree(try takeBytes(count), offset: start, depth: depth, limits: core.limits)
   }
 
-  /// Whether the coded value that comes next is a nil. It counts as missing for a property that has a default value.
-  func isEmptyCoded(end: UnsafeRawPointer) -> Bool {
-    UnsafeRawBufferPointer(start: cursor, count: min(end - cursor, CodedTree.empty.count)).elementsEqual(CodedTree.empty)
-  }
+  /// Whether a coded value with which the bytes begin is a nil. It counts as missing for a property that has a default value.
+  func isEmptyCoded(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: CodedTree.empty) }
 }

@@ -17,6 +17,9 @@ final class CodedTree: Sendable {
     var next: UInt32
   }
 
+  /// The bytes, an entry for each of them at most, and twice that while entries are added.
+  static let memoryPerByte = 32
+
   /// The bytes of a nil with their length before them.
   static let empty: [UInt8] = [2 << 1 | 1, 0 << 1 | 1, CodedTag.null.rawValue]
 

@@ -43,7 +43,7 @@ extension Array: Archivable where Element: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.array)
-    let count = try reader.takeCount()
+    let count = try reader.takeCount(of: MemoryLayout<Element>.stride)
     if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -58,7 +58,7 @@ extension Array: Archivable where Element: Archivable {
     // Over a contiguous array, whose methods the compiler specialises where those of an array call into the standard library.
     // Memory is taken at once only for as many as a small archive may ask for.
     var elements = ContiguousArray<Element>()
-    if count > 0 { elements.reserveCapacity(Swift.min(count, ArchiveLimits.reservedElements)) }
+    if count > 0 { elements.reserveCapacity(ArchiveLimits.reserved(count, of: MemoryLayout<Element>.stride)) }
     for _ in 0..<count {
       reader.current = element
       elements.append(try Element.archiveRead(from: &reader))
@@ -85,8 +85,10 @@ extension Set: Archivable where Element: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.set)
-    let count = try reader.takeCount()
-    self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
+    // A table has room for more than it holds.
+    let bytes = 2 * MemoryLayout<Element>.stride
+    let count = try reader.takeCount(of: bytes)
+    self.init(minimumCapacity: ArchiveLimits.reserved(count, of: bytes))
     try reader.descend()
     for _ in 0..<count {
       reader.current = element
@@ -113,8 +115,9 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let (key, value) = try reader.enterDictionary()
-    let count = try reader.takeCount()
-    self.init(minimumCapacity: Swift.min(count, ArchiveLimits.reservedElements))
+    let bytes = 2 * (MemoryLayout<Key>.stride + MemoryLayout<Value>.stride)
+    let count = try reader.takeCount(of: bytes)
+    self.init(minimumCapacity: ArchiveLimits.reserved(count, of: bytes))
     try reader.descend()
     for _ in 0..<count {
       reader.current = key

@@ -41,9 +41,12 @@ extension ArchiveWriter {
     let scaled = value * 1000
     // Not for NaN. Above it, nothing would be saved.
     if abs(scaled) < 140_737_488_355_328 {
-      let thousandths = Int64(scaled < 0 ? scaled - 0.5 : scaled + 0.5)
+      // Added to 1.5 times 2^52, a number of this size is rounded to a whole one, which the lowest bits then are.
+      let base = 6_755_399_441_055_744.0
+      let shifted = scaled + base
       // By their bits, because -0.0 equals 0.0.
-      if (Double(thousandths) / 1000).bitPattern == value.bitPattern {
+      if ((shifted - base) / 1000).bitPattern == value.bitPattern {
+        let thousandths = Int64(bitPattern: shifted.bitPattern &- base.bitPattern)
         return putVarint(UInt64(bitPattern: (thousandths &<< 1) ^ (thousandths &>> 63)) &<< 1)
       }
     }

@@ -4,6 +4,8 @@ extension String: Archivable {
   @inlinable public static var archiveIsKeyed: Bool { false }
 
   @inlinable @inline(__always) public func encode(to writer: inout ArchiveWriter) throws {
+    if try utf8.withContiguousStorageIfAvailable({ try writer.putMeasured(UnsafeRawBufferPointer($0)) }) != nil { return }
+    // A string of Objective-C is copied first.
     var copy = self
     try copy.withUTF8 { try writer.putMeasured(UnsafeRawBufferPointer($0)) }
   }

@@ -21,34 +21,18 @@ final class ArchiveFile {
   let objectCount: Int
   let runs: [Run]
 
+  /// What types and runs of objects take for each byte that describes them, at most.
+  private static let memoryPerFooterByte = 32
+
   /// - Parameter compiled: The program's types, if they are there; their description is not parsed where it is the archive's.
-  init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits, compiled: CompiledSchema? = nil) throws {
-    self.bytes = bytes
-    guard !bytes.isEmpty else { throw ArchiveError(.missing, "There are no bytes to read") }
-    guard bytes.count <= limits.archiveBytes else {
-      throw ArchiveError(.limit, "The archive takes \(bytes.count) bytes; the limit is \(limits.archiveBytes)")
-    }
-    guard ArchiveLayout.isMagic(bytes) else {
-      throw ArchiveError(.notAnArchive, "The bytes don't begin like an archive")
-    }
-    guard bytes.count >= ArchiveLayout.headerBytes + ArchiveLayout.trailerBytes else {
-      throw ArchiveError(.damaged, "The archive is cut off after \(bytes.count) bytes", offset: bytes.count)
-    }
-    version = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
-    let flags = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 10, as: UInt16.self))
-    // Before the version is believed: a flipped bit in it must read as damage, not as "too new".
-    let sum = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self))
-    guard Checksum.xxh64(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 8)])) == sum else {
-      throw ArchiveError(.damaged, "The archive's checksum is wrong: it was cut off or altered")
-    }
-    guard version == ArchiveLayout.version, flags == 0 else {
+  init(_ envelope: ArchiveEnvelope, limits: ArchiveLimits, compiled: CompiledSchema? = nil) throws {
+    bytes = envelope.bytes
+    version = envelope.version
+    let (footer, bodyEnd) = (envelope.footer.lowerBound, envelope.footer.upperBound)
+    guard bodyEnd - footer <= limits.memoryBytes / Self.memoryPerFooterByte else {
       throw ArchiveError(
-        .tooNew, "The archive has format version \(version), flags \(flags); this program reads version \(ArchiveLayout.version)")
-    }
-    let bodyEnd = bytes.count - ArchiveLayout.trailerBytes
-    let rawOffset = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: bodyEnd, as: UInt64.self))
-    guard let footer = Int(exactly: rawOffset), footer >= ArchiveLayout.headerBytes, footer <= bodyEnd else {
-      throw ArchiveError(.damaged, "The archive's footer is out of place", offset: bodyEnd)
+        .limit, "The archive's description takes \(bodyEnd - footer) bytes; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may take \(limits.memoryBytes / Self.memoryPerFooterByte)",
+        offset: footer)
     }
     var input = ByteCursor(bytes: bytes, offset: footer, end: bodyEnd)
     if let compiled, compiled.isHead(of: UnsafeRawBufferPointer(rebasing: bytes[footer..<bodyEnd])) {
@@ -105,6 +89,10 @@ final class ArchiveFile {
     runs = try Self.runs(
       &input, objects: objects, schema: schema, values: valueSection.count, references: referenceSection.count)
     guard input.offset == bodyEnd else { throw input.damaged("The footer is longer than its content") }
+  }
+
+  convenience init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws {
+    try self.init(ArchiveEnvelope(bytes, limits: limits), limits: limits)
   }
 
   /// Each field of an object takes at least a byte in its section, so that objects whose fields aren't there are found out before

@@ -12,6 +12,7 @@ enum ArchiveLayout {
 
   /// Whether bytes begin like an archive, as far as they go.
   static func isMagic(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    if bytes.count >= 8 { return bytes.loadUnaligned(as: UInt64.self) == UInt64(littleEndian: 0x1A0A_0D50_4545_4B8B) }
     for (index, byte) in magic.enumerated() where index < bytes.count && bytes[index] != byte { return false }
     return true
   }

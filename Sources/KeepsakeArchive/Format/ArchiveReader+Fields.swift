@@ -12,13 +12,12 @@ public struct ArchiveFields {
   /// Of the class that is reading, its first field among those of the object.
   @usableFromInline var base: Int32 = 0
   @usableFromInline let stepCount: Int32
-  /// Where the program's fields stand among the reader's `located`, if they don't come in order or carry keys.
+  /// Where the program's fields begin among the reader's `located`, if they don't come in order or carry keys.
   @usableFromInline var located: Int32 = -1
   /// How the fields map; the reader's core keeps it alive.
   @usableFromInline let plan: Unmanaged<FieldPlan>?
-  /// What becomes of the program's fields; nil where they don't come in order.
+  /// What becomes of the program's fields; nil where they carry keys.
   @usableFromInline let steps: UnsafePointer<FieldPlan.Step>?
-  @usableFromInline var end: UnsafeRawPointer?
   /// Where the value's fields begin, if an older version was saved and the value's hook is to be called.
   @usableFromInline var start: UnsafeRawPointer?
 
@@ -29,9 +28,19 @@ public struct ArchiveFields {
   @inlinable public var caseIndex: Int { Int(programCase) }
 
   struct Position: BitwiseCopyable {
+    /// -1 while the field wasn't met.
     var node: Int32
     var start: UnsafeRawPointer
     var end: UnsafeRawPointer
+  }
+
+  /// A field that the archive has.
+  struct Place {
+    let node: Int32
+    let start: UnsafeRawPointer
+    let end: UnsafeRawPointer
+    /// Others were read since it was passed over; nil for the one that comes next.
+    let isBehind: Bool
   }
 
   @inlinable init(exact caseIndex: Int) {
@@ -43,12 +52,12 @@ public struct ArchiveFields {
     stepCount = 0
   }
 
-  /// The archive's next value is this field's, and of the program's own type: nothing has to be looked up.
-  @inlinable @inline(__always) func isNext(_ index: Int) -> Bool {
+  /// Where the archive has the field, if it can be read there by the program's own type, now or after passing over some; else -1.
+  @inlinable @inline(__always) func plainSource(_ index: Int) -> Int32 {
     let place = Int(base) &+ index
-    guard let steps, place < Int(stepCount) else { return false }
+    guard let steps, place < Int(stepCount) else { return -1 }
     let step = steps + place
-    return step.pointee.isPlain && step.pointee.source == next && !isInReferences
+    return step.pointee.isPlain && step.pointee.source >= next && !isInReferences ? step.pointee.source : -1
   }
 
   /// The archive has no such field, as can be seen without looking further.
@@ -60,7 +69,7 @@ public struct ArchiveFields {
 
   init(plan: FieldPlan, isExact: Bool) {
     self.plan = Unmanaged.passUnretained(plan)
-    steps = plan.isOrdered && !plan.isKeyed && plan.stepMemory.count > 0 ? UnsafePointer(plan.stepMemory.baseAddress) : nil
+    steps = !plan.isKeyed && plan.stepMemory.count > 0 ? UnsafePointer(plan.stepMemory.baseAddress) : nil
     stepCount = Int32(truncatingIfNeeded: plan.stepMemory.count)
     self.isExact = isExact
     isMapped = true
@@ -72,6 +81,8 @@ public struct ArchiveFields {
   let current: Int32
   let next: Int32
   let end: UnsafeRawPointer
+  /// The archive's next field, if this one stands before it.
+  let cursor: UnsafeRawPointer?
 }
 
 extension ArchiveReader {
@@ -87,7 +98,10 @@ extension ArchiveReader {
       return fields
     }
     // The elements of an array come here one after the other.
-    if current == lastNode, ObjectIdentifier(type) == lastType, let lastFields { return lastFields }
+    if current == lastNode, ObjectIdentifier(type) == lastType, var fields = lastFields {
+      if fields.located >= 0 { reservePlaces(&fields) }
+      return fields
+    }
     let start = current
     try unwrapPresentOptional(T.archiveName)
     let node = core.nodes[Int(current)]
@@ -101,7 +115,7 @@ extension ArchiveReader {
     var fields = ArchiveFields(plan: plan, isExact: false)
     if plan.isOlder { fields.start = cursor }
     try locate(&fields, plan)
-    if start == current, fields.located < 0, !plan.isEmptyStruct, !plan.isOlder {
+    if start == current, !plan.isKeyed, !plan.isEmptyStruct, !plan.isOlder {
       lastNode = start
       lastType = ObjectIdentifier(type)
       lastFields = fields
@@ -109,30 +123,24 @@ extension ArchiveReader {
     return fields
   }
 
-  /// Finds the positions of fields that can't be read one after the other.
+  /// Finds fields that carry keys. Of others the places are noted while they are passed over.
   private mutating func locate(_ fields: inout ArchiveFields, _ plan: FieldPlan) throws {
     if plan.isKeyed {
       let entries = try scanKeyed()
-      fields.located = Int32(truncatingIfNeeded: located.count)
+      fields.located = Int32(truncatingIfNeeded: core.located.count)
       for key in plan.keys {
         let entry = entries.first { $0.key == key }
-        located.append(entry.map { .init(node: $0.node, start: $0.start, end: $0.start + $0.length) } ?? nowhere)
+        core.located.append(entry.map { .init(node: $0.node, start: $0.start, end: $0.start + $0.length) } ?? nowhere)
       }
-      fields.end = cursor
     } else if !plan.isOrdered {
-      let start = located.count
-      fields.located = Int32(truncatingIfNeeded: start)
-      for _ in plan.steps { located.append(nowhere) }
-      for (index, field) in plan.fields.enumerated() {
-        // What stands in the other section has no position in this one.
-        guard field.deferred == fields.isInReferences else { continue }
-        let begin = cursor
-        try skip(field.node)
-        if let place = plan.places[index] { located[start + Int(place)] = .init(node: field.node, start: begin, end: cursor) }
-      }
-      fields.end = cursor
+      reservePlaces(&fields)
     }
     if plan.isEmptyStruct { _ = try takeByte() }
+  }
+
+  private mutating func reservePlaces(_ fields: inout ArchiveFields) {
+    fields.located = Int32(truncatingIfNeeded: core.located.count)
+    core.located.append(nowhere, count: Int(fields.stepCount))
   }
 
   private var nowhere: ArchiveFields.Position { .init(node: -1, start: base, end: base) }
@@ -147,12 +155,10 @@ extension ArchiveReader {
       isExact = false
       return
     }
-    if let end = fields.end {
-      located.removeLast(located.count - Int(fields.located))
-      cursor = end
-      return
+    try fields.plan?._withUnsafeGuaranteedRef { plan in
+      if !plan.isKeyed { try advance(&fields, plan, to: Int32(truncatingIfNeeded: plan.fields.count)) }
     }
-    try fields.plan?._withUnsafeGuaranteedRef { try advance(&fields, $0, to: Int32(truncatingIfNeeded: $0.fields.count)) }
+    if fields.located >= 0 { core.located.truncate(to: Int(fields.located)) }
   }
 
   /// Called by each class of an object after its own fields.
@@ -187,28 +193,34 @@ extension ArchiveReader {
     try leaveMapped(&fields)
   }
 
+  @usableFromInline mutating func pass(_ fields: inout ArchiveFields, to source: Int32) throws {
+    try fields.plan?._withUnsafeGuaranteedRef { try advance(&fields, $0, to: source) }
+  }
+
+  /// Passes over fields; notes where they are if the program has some of them later than the archive.
   private mutating func advance(_ fields: inout ArchiveFields, _ plan: FieldPlan, to target: Int32) throws {
     while fields.next < target {
-      let skipped = plan.skips[Int(fields.next)]
-      if skipped.deferred == fields.isInReferences {
-        switch core.nodes[Int(skipped.node)].code {
-        case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
-        default: try skip(skipped.node)
+      let passed = plan.passed[Int(fields.next)]
+      if passed.deferred == fields.isInReferences {
+        let start = cursor
+        if try !pass(passed.form) { try skip(passed.node) }
+        if fields.located >= 0, passed.place >= 0 {
+          core.located[Int(fields.located &+ passed.place)] = .init(node: passed.node, start: start, end: cursor)
         }
       }
-      fields.next += 1
+      fields.next &+= 1
     }
   }
 
-  /// Whether the archive has a value for the field that can be read as it stands; nothing may be read in between.
+  /// Whether the archive has a value for the field that can be read as it stands.
   @inlinable public mutating func hasField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
-    if fields.isNext(index) { return true }
+    if fields.plainSource(index) >= 0 { return true }
     return try !fields.isAbsent(index) && findField(index, &fields)
   }
 
   @usableFromInline mutating func findField(_ index: Int, _ fields: inout ArchiveFields) throws -> Bool {
-    guard let (node, end) = try seek(index, &fields) else { return false }
-    return try !isEmptyOptional(node, end: end)
+    guard let place = try seek(index, &fields) else { return false }
+    return try !isEmptyOptional(place.node, from: place.start, to: place.end)
   }
 
   /// As `hasField`, for a property that is optional itself: an empty one counts.
@@ -220,7 +232,9 @@ extension ArchiveReader {
   @inlinable public mutating func field<T: Archivable>(_ index: Int, _ fields: inout ArchiveFields) throws -> T {
     if fields.isExact { return try T.archiveRead(from: &self) }
     let value: T
-    if fields.isNext(index) {
+    let source = fields.plainSource(index)
+    if source >= 0 {
+      if source > fields.next { try pass(&fields, to: source) }
       isExact = true
       do {
         value = try readField()
@@ -242,26 +256,30 @@ extension ArchiveReader {
   }
 
   @usableFromInline mutating func openField(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFieldReturn {
-    guard let (node, valueEnd) = try seek(index, &fields) else {
+    guard let place = try seek(index, &fields) else {
       try checkRetyped(index, fields)
       throw ArchiveError(
         .missingField, "The archive has no value for a property without default value", type: typeName(fields),
         field: key(index, fields), offset: offset)
     }
-    let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end)
-    end = valueEnd
-    current = node
-    let place = Int(fields.base) + index
-    isExact = fields.located < 0 && fields.plan?._withUnsafeGuaranteedRef { $0.steps[place].isSame } == true
+    let outer = ArchiveFieldReturn(current: current, next: fields.next, end: end, cursor: place.isBehind ? cursor : nil)
+    cursor = place.start
+    end = place.end
+    current = place.node
+    isExact = fields.steps.map { $0[Int(fields.base) + index].isSame } ?? false
     return outer
   }
 
   @usableFromInline mutating func closeField(_ outer: ArchiveFieldReturn, _ fields: inout ArchiveFields) throws {
-    if fields.located >= 0 { try checkValueEnd() }
     isExact = false
-    end = outer.end
     current = outer.current
-    fields.next = outer.next + 1
+    if let next = outer.cursor {
+      try checkValueEnd()
+      cursor = next
+    } else {
+      fields.next = outer.next + 1
+    }
+    end = outer.end
   }
 
   @usableFromInline mutating func located(_ error: any Error, _ index: Int, _ fields: ArchiveFields) -> any Error {
@@ -302,32 +320,32 @@ extension ArchiveReader {
     return fields.plan?._withUnsafeGuaranteedRef { place < $0.keys.count ? $0.keys[place] : nil }
   }
 
-  /// Moves to a field and gives its saved type and where it ends, as far as that is known; nil if the archive doesn't have it here.
-  private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> (node: Int32, end: UnsafeRawPointer)? {
+  /// Finds a field, passing over those before it; nil if the archive doesn't have it here.
+  private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Place? {
     let place = Int(fields.base) + index
-    if fields.located >= 0 {
-      let position = Int(fields.located) + place
-      guard position < located.count, located[position].node >= 0 else { return nil }
-      cursor = located[position].start
-      return (located[position].node, located[position].end)
-    }
-    return try fields.plan?._withUnsafeGuaranteedRef { plan -> (node: Int32, end: UnsafeRawPointer)? in
-      guard place < plan.steps.count else { return nil }
-      let step = plan.steps[place]
+    guard place < Int(fields.stepCount) else { return nil }
+    if let steps = fields.steps {
+      let step = steps[place]
       guard step.source >= 0, step.deferred == fields.isInReferences else { return nil }
-      if fields.next < step.source { try advance(&fields, plan, to: step.source) }
-      return (step.node, end)
-    } ?? nil
+      if fields.next <= step.source {
+        try fields.plan?._withUnsafeGuaranteedRef { try advance(&fields, $0, to: step.source) }
+        return .init(node: step.node, start: cursor, end: end, isBehind: false)
+      }
+    }
+    guard fields.located >= 0 else { return nil }
+    let position = core.located[Int(fields.located) + place]
+    return position.node < 0 ? nil : .init(node: position.node, start: position.start, end: position.end, isBehind: true)
   }
 
   /// An optional that is empty counts as missing for a property that has a default value.
-  mutating func isEmptyOptional(_ node: Int32, end: UnsafeRawPointer) throws -> Bool {
-    if core.nodes[Int(node)].code == .coded { return isEmptyCoded(end: end) }
-    guard core.nodes[Int(node)].code == .optional else { return false }
-    guard cursor < end else { throw damaged("The archive ends in the middle of a value") }
-    let first = cursor.load(as: UInt8.self)
+  mutating func isEmptyOptional(_ node: Int32, from start: UnsafeRawPointer, to end: UnsafeRawPointer) throws -> Bool {
+    let node = core.nodes[Int(node)]
+    if node.code == .coded { return isEmptyCoded(UnsafeRawBufferPointer(start: start, count: end - start)) }
+    guard node.code == .optional else { return false }
+    guard start < end else { throw damaged("The archive ends in the middle of a value") }
+    let first = start.load(as: UInt8.self)
     // A reference's number 0 is the varint 1.
-    return core.file.isObject(core.nodes[Int(node)].first) ? first == 1 : first == 0
+    return core.file.isObject(node.first) ? first == 1 : first == 0
   }
 
   // MARK: Enums

@@ -65,10 +65,7 @@ extension ArchiveReader {
   /// Whether an optional was saved that holds nothing.
   private mutating func isEmpty(_ entry: KeyedFields.Entry) throws -> Bool {
     guard core.nodes[Int(entry.node)].code == .optional else { return false }
-    let outer = cursor
-    defer { cursor = outer }
-    cursor = entry.start
-    return try isEmptyOptional(entry.node, end: entry.start + entry.length)
+    return try isEmptyOptional(entry.node, from: entry.start, to: entry.start + entry.length)
   }
 
   /// Checks that a value took all of its bytes, `end` being set to where they end.

@@ -14,6 +14,40 @@ struct SkippedValue {
 }
 
 extension ArchiveReader {
+  /// How to pass over a value, as far as its type's first byte tells.
+  enum PassedForm: UInt8 {
+    case byte, four, eight, sixteen, varint, double, length, other
+
+    init(_ wire: WireNode) {
+      self =
+        switch wire.code {
+        case .bool, .int8, .uint8: .byte
+        case .int16, .int32, .int64, .uint16, .uint32, .uint64: .varint
+        case .float: .four
+        case .double: .double
+        case .date: .eight
+        case .uuid, .int128, .uint128: .sixteen
+        case .string, .data, .url, .decimal, .coded, .later: .length
+        case .vector, .optional, .array, .set, .dictionary, .named: .other
+        }
+    }
+  }
+
+  /// Passes over a value of this form; false if its type has to be looked at.
+  @inline(__always) mutating func pass(_ form: PassedForm) throws -> Bool {
+    switch form {
+    case .byte: _ = try takeByte()
+    case .four: _ = try takeBytes(4)
+    case .eight: _ = try takeBytes(8)
+    case .sixteen: _ = try takeBytes(16)
+    case .varint: _ = try takeVarint()
+    case .double: _ = try takeDouble()
+    case .length: _ = try takeBytes(try takeCount())
+    case .other: return false
+    }
+    return true
+  }
+
   /// Passes over a value by its saved type, with a stack of its own: the type may be forged.
   mutating func skip(_ node: Int32) throws {
     let start = offset
@@ -85,14 +119,8 @@ extension ArchiveReader {
   /// Passes over a value that has nothing inside, or opens it and gives false.
   private mutating func skipWhole(_ node: Int32) throws -> Bool {
     let wire = core.nodes[Int(node)]
+    if try pass(PassedForm(wire)) { return true }
     switch wire.code {
-    case .bool, .int8, .uint8: _ = try takeByte()
-    case .int16, .int32, .int64, .uint16, .uint32, .uint64: _ = try takeVarint()
-    case .float: _ = try takeBytes(4)
-    case .double: _ = try takeDouble()
-    case .date: _ = try takeBytes(8)
-    case .uuid, .int128, .uint128: _ = try takeBytes(16)
-    case .string, .data, .url, .decimal, .coded, .later: _ = try takeBytes(try takeCount())
     case .vector:
       let width = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first))?.scalarBytes ?? 1
       _ = try takeBytes(width * Int(wire.second))
@@ -117,6 +145,7 @@ extension ArchiveReader {
       open(list: wire.first, wire.second, count: 2 * count)
       return false
     case .named: return try skipNamed(wire.first)
+    default: break
     }
     return true
   }

@@ -18,8 +18,6 @@ public struct ArchiveReader: ~Copyable {
   @usableFromInline var fieldBase = 0
   /// The fields that a subclass left for its superclass.
   var passedFields: ArchiveFields?
-  /// Positions of fields that don't come in the program's order: of the value that is being read, after those around it.
-  var located: ContiguousArray<ArchiveFields.Position> = []
   /// Reading the references section.
   @usableFromInline var isInReferences = false
   /// What `enter` gave for the last changed struct whose fields come in order.
@@ -71,20 +69,28 @@ public struct ArchiveReader: ~Copyable {
       cursor += 1
       return UInt64(first >> 1)
     }
+    if first & 2 == 2, end - cursor >= 2 {
+      defer { cursor += 2 }
+      return UInt64(UInt16(littleEndian: cursor.loadUnaligned(as: UInt16.self)) >> 2)
+    }
     return try takeLongVarint(first)
   }
 
   @usableFromInline mutating func takeLongVarint(_ first: UInt8) throws -> UInt64 {
-    let more = first.trailingZeroBitCount
-    try need(1 + more)
-    if more == 8 {
+    let bytes = first.trailingZeroBitCount + 1
+    try need(bytes)
+    if bytes == 9 {
       defer { cursor += 9 }
       return UInt64(littleEndian: (cursor + 1).loadUnaligned(as: UInt64.self))
     }
     var word: UInt64 = 0
-    for index in 0...more { word |= UInt64((cursor + index).load(as: UInt8.self)) << UInt64(8 * index) }
-    cursor += more + 1
-    return word >> UInt64(more + 1)
+    if end - cursor >= 8 {
+      word = UInt64(littleEndian: cursor.loadUnaligned(as: UInt64.self)) & (.max >> UInt64(64 - 8 * bytes))
+    } else {
+      for index in 0..<bytes { word |= UInt64((cursor + index).load(as: UInt8.self)) << UInt64(8 * index) }
+    }
+    cursor += bytes
+    return word >> UInt64(bytes)
   }
 
   @inlinable @inline(__always) mutating func takeFixed<T: FixedWidthInteger>(_: T.Type) throws -> T {
@@ -114,11 +120,13 @@ public struct ArchiveReader: ~Copyable {
   }
 
   /// A length of a string or data value.
-  @inlinable mutating func takeLength() throws -> Int {
+  @inlinable @inline(__always) mutating func takeLength() throws -> Int {
     let count = try takeCount()
     if count > core.stringLimit {
       throw ArchiveError(.limit, "A string or data value takes \(count) bytes; the limit is \(core.stringLimit)", offset: offset)
     }
+    // Shorter text takes no memory of its own.
+    if count > 15 { try claim(count) }
     return count
   }
 
@@ -139,6 +147,7 @@ public struct ArchiveReader: ~Copyable {
   /// protocol the compiler calls a witness of another module.
   @inlinable @inline(__always) public mutating func readField<T: Archivable>() throws -> T {
     if T.self == Int.self { return unsafeBitCast(try Int(from: &self), to: T.self) }
+    if T.self == Int32.self { return unsafeBitCast(try Int32(from: &self), to: T.self) }
     if T.self == Double.self { return unsafeBitCast(try Double(from: &self), to: T.self) }
     if T.self == Float.self { return unsafeBitCast(try Float(from: &self), to: T.self) }
     if T.self == Bool.self { return unsafeBitCast(try Bool(from: &self), to: T.self) }

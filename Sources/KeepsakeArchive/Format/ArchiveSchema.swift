@@ -113,6 +113,7 @@ public final class ArchiveSchema {
     }
     types[index].superclasses = list.superclasses
     types[index].fields = list.fields
+    types[index].memory = list.memory
     types[index].cases = list.cases
     types[index].fallback = list.fallback
     check(list.fields.map(\.key), name)
@@ -200,6 +201,8 @@ public final class ArchiveFieldList {
   fileprivate(set) var described: ObjectIdentifier?
   fileprivate(set) var superclasses: [ClassLevel] = []
   fileprivate(set) var fallback: Int?
+  /// An object's header; the properties are added.
+  fileprivate(set) var memory = 2 * MemoryLayout<Int>.stride
 
   init(schema: ArchiveSchema, type: ObjectIdentifier) {
     self.schema = schema
@@ -220,6 +223,7 @@ public final class ArchiveFieldList {
 
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
     fields.append(FieldEntry(key: key, node: schema.node(of: type), deferrable: deferrable))
+    memory += MemoryLayout<T>.stride
   }
 
   /// For a property whose type is inferred; the closure is not called.

@@ -60,73 +60,73 @@ public struct ArchiveWriter: ~Copyable {
   var offset: Int { cursor - base }
   var otherOffset: Int { otherCursor - otherBase }
 
-  @inlinable @inline(__always) mutating func reserve(_ bytes: Int) {
-    if limit - cursor < bytes { grow(bytes) }
+  /// Where the next value goes, with room for so many bytes: from a call, so that the compiler needn't read it from memory again.
+  @inlinable @inline(__always) mutating func room(_ bytes: Int) -> UnsafeMutableRawPointer {
+    limit - cursor < bytes ? grow(bytes) : cursor
   }
 
-  @usableFromInline @inline(never) mutating func grow(_ bytes: Int) {
+  @usableFromInline @inline(never) mutating func grow(_ bytes: Int) -> UnsafeMutableRawPointer {
     let used = offset
     let capacity = max((limit - base) * 2, used + bytes, Self.leastBytes)
     guard let memory = realloc(base, capacity) else { preconditionFailure("Out of memory") }
     base = memory
     cursor = memory + used
     limit = memory + capacity
+    return cursor
   }
 
   @inlinable @inline(__always) mutating func putByte(_ value: UInt8) {
-    reserve(1)
-    cursor.storeBytes(of: value, as: UInt8.self)
-    cursor += 1
+    let place = room(1)
+    place.storeBytes(of: value, as: UInt8.self)
+    cursor = place + 1
   }
 
   @inlinable @inline(__always) mutating func putVarint(_ value: UInt64) {
-    reserve(9)
-    if value < 1 << 7 {
-      cursor.storeBytes(of: UInt8(truncatingIfNeeded: value &<< 1 | 1), as: UInt8.self)
-      cursor += 1
-    } else if value < 1 << 14 {
-      cursor.storeBytes(of: UInt16(truncatingIfNeeded: value &<< 2 | 2).littleEndian, as: UInt16.self)
-      cursor += 2
+    let place = room(9)
+    if value < 1 << 14 {
+      // One byte or two, without a branch: which of them comes next is hard to guess.
+      let more: UInt64 = value < 1 << 7 ? 0 : 1
+      place.storeBytes(of: UInt16(truncatingIfNeeded: (value &<< 1 | 1) &<< more).littleEndian, as: UInt16.self)
+      cursor = place + (Int(truncatingIfNeeded: more) &+ 1)
     } else {
-      putLongVarint(value)
+      cursor = Self.storeLongVarint(value, at: place)
     }
   }
 
-  /// Nine bytes are reserved.
-  @usableFromInline mutating func putLongVarint(_ value: UInt64) {
+  /// Nine bytes are reserved. Gives where the next value goes.
+  @usableFromInline static func storeLongVarint(_ value: UInt64, at place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     let bits = 64 &- value.leadingZeroBitCount
     if bits > 56 {
-      cursor.storeBytes(of: 0, as: UInt8.self)
-      (cursor + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
-      cursor += 9
-      return
+      place.storeBytes(of: 0, as: UInt8.self)
+      (place + 1).storeBytes(of: value.littleEndian, as: UInt64.self)
+      return place + 9
     }
-    // A whole word is stored and the cursor moved by what counts of it.
+    // A whole word is stored and the place moved by what counts of it.
     let length = max(1, (bits &+ 6) / 7)
     let word = (value &<< 1 | 1) &<< UInt64(truncatingIfNeeded: length &- 1)
-    cursor.storeBytes(of: word.littleEndian, as: UInt64.self)
-    cursor += length
+    place.storeBytes(of: word.littleEndian, as: UInt64.self)
+    return place + length
   }
 
   @inlinable @inline(__always) mutating func putFixed<T: FixedWidthInteger>(_ value: T) {
-    reserve(MemoryLayout<T>.size)
-    cursor.storeBytes(of: value.littleEndian, as: T.self)
-    cursor += MemoryLayout<T>.size
+    let place = room(MemoryLayout<T>.size)
+    place.storeBytes(of: value.littleEndian, as: T.self)
+    cursor = place + MemoryLayout<T>.size
   }
 
   /// The length and the bytes of a string or data value.
   @inlinable @inline(__always) mutating func putMeasured(_ bytes: UnsafeRawBufferPointer) throws {
     let count = bytes.count
     if count > stringLimit { throw tooLong(count) }
-    reserve(count &+ 9)
+    var place = room(count &+ 9)
     if count < 128 {
-      cursor.storeBytes(of: UInt8(truncatingIfNeeded: count &<< 1 | 1), as: UInt8.self)
-      cursor += 1
+      place.storeBytes(of: UInt8(truncatingIfNeeded: count &<< 1 | 1), as: UInt8.self)
+      place += 1
     } else {
-      putLongVarint(UInt64(count))
+      place = Self.storeLongVarint(UInt64(count), at: place)
     }
-    if let start = bytes.baseAddress { cursor.copyMemory(from: start, byteCount: count) }
-    cursor += count
+    if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: count) }
+    cursor = place + count
   }
 
   @usableFromInline mutating func tooLong(_ count: Int) -> ArchiveError {
@@ -135,9 +135,9 @@ public struct ArchiveWriter: ~Copyable {
 
   @inlinable mutating func putBytes(_ bytes: UnsafeRawBufferPointer) {
     guard let start = bytes.baseAddress, bytes.count > 0 else { return }
-    reserve(bytes.count)
-    cursor.copyMemory(from: start, byteCount: bytes.count)
-    cursor += bytes.count
+    let place = room(bytes.count)
+    place.copyMemory(from: start, byteCount: bytes.count)
+    cursor = place + bytes.count
   }
 
   mutating func swapSections() {

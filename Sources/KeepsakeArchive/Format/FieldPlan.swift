@@ -10,11 +10,20 @@
     var isSame: Bool
     /// The archive has it in the references section.
     var deferred: Bool
-    /// It can be read where it stands by the program's own type: it is the same, in the values section, and no optional that
-    /// might give way to a default value.
+    /// It can be read where it stands by the program's own type: it is the same, in the values section, and nothing that may be
+    /// empty and give way to a default value.
     @usableFromInline var isPlain: Bool
     /// The archive has a field of that key which can't be read as the program's; the migration hook must read it.
     var isRetyped = false
+  }
+
+  /// A field of the archive: what it takes to pass over it.
+  struct Passed: BitwiseCopyable {
+    let node: Int32
+    let deferred: Bool
+    let form: ArchiveReader.PassedForm
+    /// Which field of the program reads it, or -1.
+    let place: Int32
   }
 
   /// One class of an object.
@@ -49,13 +58,11 @@
   let isEmptyStruct: Bool
   let fields: [FieldEntry]
   let keys: [String]
-  /// The archive's fields without their keys: what it takes to pass over them.
-  let skips: [(node: Int32, deferred: Bool)]
+  /// In memory of its own, as are the steps.
+  let passed: UnsafeMutableBufferPointer<Passed>
   let steps: [Step]
   /// The same in memory of its own, which a reader may look at without counting references.
   let stepMemory: UnsafeMutableBufferPointer<Step>
-  /// By the archive's fields: which field of the program reads it.
-  let places: [Int32?]
   /// By the program's fields: stands in the references section.
   let deferred: [Bool]
   /// The archive's fields come in the program's order, so that no positions need to be looked up first.
@@ -106,11 +113,10 @@
     caseKeys = saved.cases.map(\.key)
     self.program = program
     fields = saved.fields
-    skips = saved.fields.map { ($0.node, $0.deferred) }
     keys = mine.fields.map(\.key)
     steps = Self.steps(saved: saved.fields, own: mine.fields, isOlder: isOlder, &comparison)
     retyped = Self.retyped(steps, mine.fields)
-    places = Self.places(steps, count: saved.fields.count)
+    passed = Self.passed(saved.fields, steps, file)
     isOrdered = Self.ordered(steps)
     stepMemory = Self.memory(steps)
     deferred = steps.map(\.deferred)
@@ -138,11 +144,10 @@
     cases = []
     caseKeys = []
     fields = saved
-    skips = saved.map { ($0.node, $0.deferred) }
     keys = own.map(\.key)
     steps = Self.steps(saved: saved, own: own, isOlder: isOlder, &comparison)
     retyped = Self.retyped(steps, own)
-    places = Self.places(steps, count: saved.count)
+    passed = Self.passed(saved, steps, comparison.file)
     isOrdered = Self.ordered(steps)
     stepMemory = Self.memory(steps)
     isSame = !isOlder && fallback == nil && saved.count == own.count && isOrdered && steps.allSatisfy(\.isSame)
@@ -179,23 +184,30 @@
       step.isRetyped = isOlder && !comparison.fits(entry.node, field.node)
       if step.isRetyped { return step }
       let isSame = comparison.same(entry.node, field.node)
-      let isPlain = isSame && !entry.deferred && comparison.file.nodes[Int(entry.node)].code != .optional
+      let mayBeEmpty = [.optional, .coded].contains(comparison.file.nodes[Int(entry.node)].code)
+      let isPlain = isSame && !entry.deferred && !mayBeEmpty
       return Step(source: source, node: entry.node, isSame: isSame, deferred: entry.deferred, isPlain: isPlain)
     }
   }
 
-  private static func memory(_ steps: [Step]) -> UnsafeMutableBufferPointer<Step> {
-    let memory = UnsafeMutableBufferPointer<Step>.allocate(capacity: steps.count)
-    _ = memory.initialize(from: steps)
+  private static func memory<T: BitwiseCopyable>(_ elements: [T]) -> UnsafeMutableBufferPointer<T> {
+    let memory = UnsafeMutableBufferPointer<T>.allocate(capacity: elements.count)
+    _ = memory.initialize(from: elements)
     return memory
   }
 
-  deinit { stepMemory.deallocate() }
+  deinit {
+    stepMemory.deallocate()
+    passed.deallocate()
+  }
 
-  private static func places(_ steps: [Step], count: Int) -> [Int32?] {
-    var places = [Int32?](repeating: nil, count: count)
+  private static func passed(_ saved: [FieldEntry], _ steps: [Step], _ file: ArchiveSchema) -> UnsafeMutableBufferPointer<Passed> {
+    var places = [Int32](repeating: -1, count: saved.count)
     for (place, step) in steps.enumerated() where step.source >= 0 { places[Int(step.source)] = Int32(truncatingIfNeeded: place) }
-    return places
+    return memory(
+      zip(saved, places).map { field, place in
+        Passed(node: field.node, deferred: field.deferred, form: .init(file.nodes[Int(field.node)]), place: place)
+      })
   }
 
   private static func ordered(_ steps: [Step]) -> Bool {

@@ -154,11 +154,12 @@ extension ArchiveWriter {
   private mutating func putNarrow<T: FixedWidthInteger, N: FixedWidthInteger>(_ values: UnsafeBufferPointer<T>, _: N.Type) {
     let width = MemoryLayout<N>.size
     putByte(UInt8(width))
-    reserve(values.count * width)
+    var place = room(values.count * width)
     for value in values {
-      cursor.storeBytes(of: N(truncatingIfNeeded: value).littleEndian, as: N.self)
-      cursor += width
+      place.storeBytes(of: N(truncatingIfNeeded: value).littleEndian, as: N.self)
+      place += width
     }
+    cursor = place
   }
 
   private mutating func putWhole<T: FixedWidthInteger>(_ bytes: UnsafeRawBufferPointer, _ type: T.Type) {

@@ -6,7 +6,7 @@
   private(set) var program: ArchiveSchema
   private let compiled: CompiledSchema
   let limits: ArchiveLimits
-  let context: Any?
+  @exclusivity(unchecked) private(set) var context: Any?
   @usableFromInline let stringLimit: Int
   /// Key names and value types of hand-written values.
   let names: [String]
@@ -16,12 +16,15 @@
   let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// Those to which a value refers without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
+  @exclusivity(unchecked) var memory: MemoryBudget
   private let compared = ComparedTypes()
   /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
   var usedFallback = false
   /// By the archive's types: how a type of the program reads them. Another program type that reads the same one is in `morePlans`.
   @exclusivity(unchecked) private var plans: [PlanEntry?]
   private var morePlans: [PlanKey: FieldPlan] = [:]
+  /// Positions of fields that don't come in the program's order: of the value that is being read, after those around it.
+  @exclusivity(unchecked) var located = RawList<ArchiveFields.Position>()
   /// What is being passed over, from the outside in; empty but during one call of `skip`, kept for its memory.
   @exclusivity(unchecked) var skipped: [SkippedValue] = []
 
@@ -45,6 +48,7 @@
     self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
+    memory = MemoryBudget(limits)
     objectCount = file.objectCount
     plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
     objects = .allocate(capacity: file.objectCount)
@@ -54,6 +58,41 @@
   deinit {
     for object in objects { object?.release() }
     objects.deallocate()
+  }
+
+  /// For archives without objects whose types are declared as in the program; serves one after the other.
+  init(_ compiled: CompiledSchema, limits: ArchiveLimits, context: Any? = nil) {
+    file = compiled.schema
+    nodes = []
+    self.compiled = compiled
+    program = compiled.schema
+    names = []
+    wires = []
+    self.context = context
+    self.limits = limits
+    stringLimit = limits.stringBytes
+    memory = MemoryBudget(limits)
+    objectCount = 0
+    plans = []
+    objects = UnsafeMutableBufferPointer(start: nil, count: 0)
+  }
+
+  /// Decodes an archive that is all root.
+  func decodeRoot<V: Archivable>(_ type: V.Type, _ bytes: UnsafeRawBufferPointer, _ root: Range<Int>) throws -> V {
+    guard let base = bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
+    var reader = ArchiveReader(core: self, base: base, isExact: true)
+    reader.cursor = base + root.lowerBound
+    reader.end = base + root.upperBound
+    let value = try V.archiveRead(from: &reader)
+    guard reader.cursor == reader.end else { throw reader.damaged("A section has bytes that belong to no value") }
+    if !(V.self is AnyObject.Type) { try value.didDecode(context: context) }
+    return value
+  }
+
+  /// Makes it serve another archive, or none.
+  func reset(context: Any?) {
+    if context != nil || self.context != nil { self.context = context }
+    memory = MemoryBudget(limits)
   }
 
   /// Keeps an object that was just built.

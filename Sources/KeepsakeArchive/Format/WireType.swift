@@ -111,6 +111,8 @@ struct TypeEntry {
   var type: (any Archivable.Type)?
   /// Of the program's classes: what writes and reads their objects.
   var codec: ObjectCodec?
+  /// Bytes of the program's object or value, as far as its saved properties tell.
+  var memory = 0
   /// Which fields are deferred, once that is known.
   var deferred = FieldMask([])
 

@@ -72,6 +72,8 @@ struct ObjectBuilder {
         .unknownClass, "The archive has objects of a class \(name) that the program doesn't list: add it to subclasses: or classes:",
         type: name)
     }
+    // The object, and its place in the table of all.
+    try core.memory.claim(run.ids.count, of: core.program.types[index].memory + MemoryLayout<Int>.stride, at: file.valueSection.lowerBound)
     guard let codec = core.program.types[index].codec else {
       throw ArchiveError(.unsupported, "Only classes have objects", type: core.program.types[index].name)
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A growing list of plain values, for what the writer notes of every object.
+/// A growing list of plain values, for what is noted of every object or field.
 ///
 /// It lives in memory of its own, so that adding to it costs a store: an array that is a property of a class would be checked for
 /// unique reference and exclusive access each time.
@@ -31,6 +31,14 @@ struct RawList<Element: BitwiseCopyable>: ~Copyable {
     start.unsafelyUnwrapped[count] = element
     count &+= 1
   }
+
+  @inline(__always) mutating func append(_ element: Element, count: Int) {
+    if self.count + count > capacity { grow(to: max(64, capacity * 2, self.count + count)) }
+    for index in self.count..<self.count + count { start.unsafelyUnwrapped[index] = element }
+    self.count &+= count
+  }
+
+  mutating func truncate(to count: Int) { self.count = min(count, self.count) }
 
   var byteCount: Int { capacity * MemoryLayout<Element>.stride }
 

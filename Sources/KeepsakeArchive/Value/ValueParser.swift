@@ -13,6 +13,7 @@ struct ValueParser {
   /// What is being read, from the outside in.
   private var open: [OpenValue] = []
   private var structs = 0
+  private var memory: MemoryBudget
   /// By type: how many values, and how many bytes they take.
   private(set) var counts: [Int]
   private(set) var bytes: [Int]
@@ -22,6 +23,7 @@ struct ValueParser {
     self.limits = limits
     self.keepsValues = keepsValues
     schema = file.schema
+    memory = MemoryBudget(limits)
     input = ByteCursor(bytes: file.bytes, offset: 0, end: 0)
     counts = Array(repeating: 0, count: schema.types.count)
     bytes = counts
@@ -116,13 +118,13 @@ struct ValueParser {
       (value.first, value.remaining) = (wire.first, 1)
       try push(value)
     case .array, .set, .dictionary:
-      let count = try input.count(limit: .max, "elements")
+      let count = try input.count(limit: limits.elements, "elements")
       if wire.code == .array, schema.nodes[Int(wire.first)].code.scalarBytes > 0 {
         return .array(try block(schema.nodes[Int(wire.first)].code, count: count))
       }
       var value = OpenValue(wire.code == .array ? .array : wire.code == .set ? .set : .dictionary, start: start)
       (value.first, value.second, value.remaining) = (wire.first, wire.second, count)
-      if keepsValues { value.reserve(min(count, ArchiveLimits.reservedElements)) }
+      if keepsValues { value.reserve(ArchiveLimits.reserved(count, of: MemoryLayout<ArchiveValue.Pair>.stride)) }
       try push(value)
     default: return try beginNamed(Int(wire.first))
     }
@@ -183,6 +185,7 @@ struct ValueParser {
 
   /// Puts a complete value into the one around it.
   private mutating func take(_ value: ArchiveValue, _ index: Int) throws {
+    if keepsValues { try memory.claim(1, of: MemoryLayout<ArchiveValue.Field>.stride, at: input.offset) }
     switch open[index].kind {
     case .fields:
       if keepsValues {
@@ -243,9 +246,9 @@ struct ValueParser {
     case .double: return .number(try number())
     case .date: return .date(Date(timeIntervalSinceReferenceDate: try double()))
     case .uuid: return .uuid(UUID(uuid: try bytes(16).loadUnaligned(as: uuid_t.self)))
-    case .string: return .string(try input.string(limit: limits.stringBytes))
-    case .url: return .url(try input.string(limit: limits.stringBytes))
-    case .data: return .data(Data(try bytes(try input.count(limit: limits.stringBytes, "bytes of data"))))
+    case .string: return .string(try text())
+    case .url: return .url(try text())
+    case .data: return .data(try data(limit: limits.stringBytes))
     case .int128: return Self.wide(Int128(littleEndian: try fixed(Int128.self)))
     case .uint128: return Self.wide(UInt128(littleEndian: try fixed(UInt128.self)))
     case .decimal:
@@ -256,12 +259,32 @@ struct ValueParser {
     case .coded:
       let length = try input.count(limit: .max, "bytes of a value")
       let start = input.offset
+      try memory.claim(
+        length, of: CodedTree.memoryPerByte + (keepsValues ? MemoryLayout<ArchiveValue.Field>.stride : 0), at: start)
       let tree = try CodedTree(try bytes(length), offset: start, depth: 0, limits: limits)
       return keepsValues ? try tree.archiveValue() : ArchiveValue.none
-    case .later: return .data(Data(try bytes(try input.count(limit: .max, "bytes of a value"))))
+    case .later: return .data(try data(limit: .max))
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
     default: return nil
     }
+  }
+
+  private mutating func text() throws -> String {
+    let start = input.offset
+    let text = try input.string(limit: limits.stringBytes)
+    if keepsValues { try memory.claim(input.offset - start, of: 1, at: start) }
+    return text
+  }
+
+  /// Copied only where values are kept.
+  private mutating func data(limit: Int) throws -> Data {
+    let count = try input.count(limit: limit, "bytes of data")
+    guard keepsValues else {
+      _ = try bytes(count)
+      return Data()
+    }
+    try memory.claim(count, of: 1, at: input.offset)
+    return Data(try bytes(count))
   }
 
   private mutating func reference() throws -> ArchiveValue {
@@ -319,8 +342,9 @@ struct ValueParser {
       _ = try bytes(count * (width ?? code.scalarBytes))
       return []
     }
+    try memory.claim(count, of: MemoryLayout<ArchiveValue>.stride, at: input.offset)
     var values: [ArchiveValue] = []
-    values.reserveCapacity(min(count, ArchiveLimits.reservedElements))
+    values.reserveCapacity(ArchiveLimits.reserved(count, of: MemoryLayout<ArchiveValue>.stride))
     for _ in 0..<count {
       switch (code, width ?? code.scalarBytes) {
       case (.bool, _): values.append(.bool(try input.byte() != 0))
