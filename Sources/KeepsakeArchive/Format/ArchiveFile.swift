@@ -31,7 +31,8 @@ final class ArchiveFile {
     let (footer, bodyEnd) = (envelope.footer.lowerBound, envelope.footer.upperBound)
     guard bodyEnd - footer <= limits.memoryBytes / Self.memoryPerFooterByte else {
       throw ArchiveError(
-        .limit, "The archive's description takes \(bodyEnd - footer) bytes; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may take \(limits.memoryBytes / Self.memoryPerFooterByte)",
+        .limit,
+        "The archive's description takes \(bodyEnd - footer) bytes; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may take \(limits.memoryBytes / Self.memoryPerFooterByte)",
         offset: footer)
     }
     var input = ByteCursor(bytes: bytes, offset: footer, end: bodyEnd)
