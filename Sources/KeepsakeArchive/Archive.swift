@@ -18,7 +18,8 @@ public enum Archive {
     _ value: V, writer: UInt64 = 0, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) throws -> Data {
     let compiled = try CompiledSchema.of(V.self)
-    let core = WriterCore(compiled, classes: classes, limits: limits)
+    let core = WriterCore.take(compiled, classes: classes, limits: limits)
+    defer { core.giveBack() }
     var output = ArchiveWriter(core: core, writer: writer)
     try V.archiveWrite(value, to: &output)
     let rootEnd = output.offset
@@ -49,8 +50,8 @@ public enum Archive {
     let compiled = try CompiledSchema.of(V.self)
     return try data.withUnsafeBytes { bytes in
       let envelope = try ArchiveEnvelope(bytes, limits: limits)
-      if let root = envelope.onlyRoot(compiled) {
-        return try compiled.withReader(limits: limits, context: context) { try $0.decodeRoot(type, bytes, root) }
+      if let small = SmallArchive(envelope, compiled, limits: limits) {
+        return try small.decode(type, compiled, context: context, limits: limits)
       }
       let file = try ArchiveFile(envelope, limits: limits, compiled: compiled)
       return try ObjectBuilder(file: file, compiled: compiled, classes: classes, context: context, limits: limits).decode(type)

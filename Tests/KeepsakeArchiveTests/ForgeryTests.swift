@@ -149,11 +149,11 @@ private struct Twigs: Archivable {
         runs: [Forged.run(type: 1, count: objects, first: 0)]
       ).data
     }
-    #expect(try Archive.decode(Shelf.self, from: bytes(objects: 40, references: 80)).folders.isEmpty)
-    #expect(try ArchiveInspection(of: bytes(objects: 40, references: 80)).objects.count == 40)
-    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Shelf.self, from: bytes(objects: 40, references: 79)) }
+    #expect(try Archive.decode(Shelf.self, from: bytes(objects: 100, references: 200)).folders.isEmpty)
+    #expect(try ArchiveInspection(of: bytes(objects: 100, references: 200)).objects.count == 100)
+    let error = #expect(throws: ArchiveError.self) { try Archive.decode(Shelf.self, from: bytes(objects: 100, references: 199)) }
     #expect(error?.code == .damaged && error?.message.contains("more objects than there are bytes") == true)
-    let tree = #expect(throws: ArchiveError.self) { try ArchiveInspection(of: bytes(objects: 40, references: 79)) }
+    let tree = #expect(throws: ArchiveError.self) { try ArchiveInspection(of: bytes(objects: 100, references: 199)) }
     #expect(tree?.code == .damaged)
   }
 

@@ -61,16 +61,22 @@ struct ArchiveAssembly {
   private func putRuns(_ output: inout ArchiveWriter, _ order: [Int32]?) {
     let count = core.writtenCount
     func object(_ place: Int) -> WriterScratch.Written { core.written(order.map { Int($0[place]) } ?? place) }
-    var starts: [Int] = []
-    var last: Int32 = -1
-    for place in 0..<count {
-      let type = object(place).type
-      if type != last { starts.append(place) }
-      last = type
+    func end(from start: Int) -> Int {
+      let type = object(start).type
+      var end = start + 1
+      while end < count, object(end).type == type { end += 1 }
+      return end
     }
-    output.putVarint(UInt64(starts.count))
-    for (index, start) in starts.enumerated() {
-      let end = index + 1 < starts.count ? starts[index + 1] : count
+    var runs: UInt64 = 0
+    var start = 0
+    while start < count {
+      runs += 1
+      start = end(from: start)
+    }
+    output.putVarint(runs)
+    start = 0
+    while start < count {
+      let end = end(from: start)
       let first = object(start).id
       var isContiguous = true
       for place in start..<end where object(place).id != first &+ Int32(truncatingIfNeeded: place - start) { isContiguous = false }
@@ -83,6 +89,7 @@ struct ArchiveAssembly {
         output.putVarint(UInt64(bitPattern: (step << 1) ^ (step >> 63)))
         last = object(place).id
       }
+      start = end
     }
   }
 }

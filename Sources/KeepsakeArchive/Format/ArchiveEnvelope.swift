@@ -34,14 +34,4 @@ struct ArchiveEnvelope {
     }
     footer = Int(start)..<end
   }
-
-  /// Where the root stands, if it is all there is: declared as in the program, without objects. What is damaged is for `ArchiveFile`.
-  func onlyRoot(_ compiled: CompiledSchema) -> Range<Int>? {
-    guard compiled.isHead(of: UnsafeRawBufferPointer(rebasing: bytes[footer])) else { return nil }
-    let root = ArchiveLayout.headerBytes..<footer.lowerBound
-    var input = ByteCursor(bytes: bytes, offset: footer.lowerBound + compiled.footerHead.count, end: footer.upperBound)
-    // Its length, no values, no references, no objects, no runs of them.
-    guard let length = try? input.varint(), length == UInt64(root.count), footer.upperBound - input.offset == 4 else { return nil }
-    return bytes.loadUnaligned(fromByteOffset: input.offset, as: UInt32.self) == 0x0101_0101 ? root : nil
-  }
 }

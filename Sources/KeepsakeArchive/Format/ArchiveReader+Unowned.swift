@@ -7,11 +7,11 @@ extension ArchiveReader {
 }
 
 extension ReaderCore {
-  /// Lets go of the objects that only the reader holds and checks that those which are referred to without being owned are not among
+  /// Lets go of the objects that only the reader holds, by `release`, and checks that those which are referred to without being owned are not among
   /// them. Otherwise the program would trap where it first uses such a reference.
-  func checkUnowned(in file: ArchiveFile) throws {
+  func checkUnowned(release: () -> Void) throws {
     let unowned = self.unowned.map { Held(object: $0, type: "\(type(of: $0))") }
-    releaseObjects(of: file)
+    release()
     for held in unowned where held.object == nil {
       throw ArchiveError(
         .unbuildable, "An unowned reference leads to an object that nothing in the save owns", type: held.type)

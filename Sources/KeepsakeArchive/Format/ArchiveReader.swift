@@ -189,8 +189,8 @@ public struct ArchiveReader: ~Copyable {
   /// The object that the next reference leads to. nil for none, and for one that was only referred to weakly.
   @usableFromInline mutating func takeObject(mustExist: Bool) throws -> AnyObject? {
     let number = try takeVarint()
-    guard number <= UInt64(core.objects.count) else { throw damaged("A reference leads to an object that isn't there") }
-    let object = number == 0 ? nil : core.objects[Int(number) - 1]
+    guard number <= UInt64(core.objectCount) else { throw damaged("A reference leads to an object that isn't there") }
+    let object = number == 0 ? nil : core.object(Int32(truncatingIfNeeded: number) - 1)
     guard object != nil || !mustExist else {
       throw number == 0
         ? ArchiveError(.missingField, "A required reference is empty", offset: offset)

@@ -8,7 +8,7 @@ public struct ArchiveWireType: Sendable {
 /// Building is deterministic: types are numbered in the order in which a walk from the root meets them.
 public final class ArchiveSchema {
   private(set) var nodes: [WireNode] = []
-  private(set) var types: [TypeEntry] = []
+  @exclusivity(unchecked) private(set) var types: [TypeEntry] = []
   private var typeIndexes: [ObjectIdentifier: Int32] = [:]
   private var typeNodes: [ObjectIdentifier: Int32] = [:]
   /// The first problem met while the program's types were described.

@@ -38,16 +38,24 @@ public struct ArchiveWriter: ~Copyable {
     base = Self.allocate(capacity)
     cursor = base + ArchiveLayout.headerBytes
     limit = base + capacity
-    otherBase = Self.allocate(1)
+    let spare = core.takeSpare()
+    otherBase = spare?.memory ?? Self.nothing
     otherCursor = otherBase
-    otherLimit = otherBase
+    otherLimit = otherBase + (spare?.bytes ?? 0)
   }
 
   private static let leastBytes = 512
 
   deinit {
-    free(base)
-    free(otherBase)
+    Self.release(base)
+    Self.release(otherBase)
+  }
+
+  /// Stands for memory that isn't taken yet.
+  private nonisolated(unsafe) static let nothing = allocate(1)
+
+  private static func release(_ memory: UnsafeMutableRawPointer) {
+    if memory != nothing { free(memory) }
   }
 
   private static func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
@@ -68,7 +76,7 @@ public struct ArchiveWriter: ~Copyable {
   @usableFromInline @inline(never) mutating func grow(_ bytes: Int) -> UnsafeMutableRawPointer {
     let used = offset
     let capacity = max((limit - base) * 2, used + bytes, Self.leastBytes)
-    guard let memory = realloc(base, capacity) else { preconditionFailure("Out of memory") }
+    guard let memory = base == Self.nothing ? malloc(capacity) : realloc(base, capacity) else { preconditionFailure("Out of memory") }
     base = memory
     cursor = memory + used
     limit = memory + capacity
@@ -225,8 +233,10 @@ public struct ArchiveWriter: ~Copyable {
     fingerprints += 1
     defer { fingerprints -= 1 }
     let queue = try core.queue(for: object)
-    putVarint(UInt64(queue.typeIndex))
-    try queue.codec.writeFingerprint(of: object, in: queue, to: &self)
+    try queue._withUnsafeGuaranteedRef { queue in
+      putVarint(UInt64(queue.typeIndex))
+      try queue.codec.writeFingerprint(of: object, in: queue, to: &self)
+    }
   }
 
   /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.
@@ -334,8 +344,9 @@ public struct ArchiveWriter: ~Copyable {
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
     // What `deinit` frees instead.
-    base = otherBase
-    otherBase = Self.allocate(1)
+    base = Self.nothing
+    if otherBase != Self.nothing { core.keepSpare(otherBase, otherLimit - otherBase) }
+    otherBase = Self.nothing
     return data
   }
 
@@ -355,12 +366,12 @@ public struct ArchiveWriter: ~Copyable {
       otherEnd += piece.count
     }
     let capacity = limit - base
-    free(base)
+    Self.release(base)
     base = newValues
     cursor = base + end
     limit = base + capacity
     let otherCapacity = otherLimit - otherBase
-    free(otherBase)
+    Self.release(otherBase)
     otherBase = newReferences
     otherCursor = otherBase + otherEnd
     otherLimit = otherBase + otherCapacity

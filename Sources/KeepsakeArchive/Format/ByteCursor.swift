@@ -36,7 +36,15 @@ struct ByteCursor {
     return bytes[offset]
   }
 
-  mutating func varint() throws -> UInt64 {
+  @inline(__always) mutating func varint() throws -> UInt64 {
+    if offset < end, bytes[offset] & 1 == 1 {
+      defer { offset += 1 }
+      return UInt64(bytes[offset] >> 1)
+    }
+    return try longVarint()
+  }
+
+  private mutating func longVarint() throws -> UInt64 {
     let first = try byte()
     let more = first.trailingZeroBitCount
     guard end - offset >= more else { throw damaged("The archive ends too early") }

@@ -17,8 +17,9 @@ final class CompiledSchema: @unchecked Sendable {
   /// What the last archive took. Taking as much at once saves growing, and what is freed and taken again in the same size is
   /// memory that the process already has.
   private let lastBytes = Atomic<Int>(0)
-  /// The address of a reader that waits for the next archive without objects, and owns a reference to it; 0 while there is none.
-  private let idleReader = Atomic<UInt>(0)
+  /// A writer, and a reader for archives of few objects, of the last archive: a small value would take longer to make one than to encode.
+  let idleWriter = IdleSlot<WriterCore>()
+  let idleReader = IdleSlot<ReaderCore>()
 
   /// More is grown into. One large archive must not make all later ones of its type claim as much.
   private static let mostExpectedBytes = 64 << 20
@@ -58,26 +59,6 @@ final class CompiledSchema: @unchecked Sendable {
     var expression: [UInt8] = []
     schema.appendExpression(root, to: &expression)
     return types.elementsEqual(bytes) && saved.elementsEqual(expression)
-  }
-
-  /// Lends a reader for an archive without objects: a small value would take longer to make one than to decode.
-  func withReader<R>(limits: ArchiveLimits, context: Any?, _ body: (ReaderCore) throws -> R) throws -> R {
-    let reader: Unmanaged<ReaderCore>
-    if let idle = UnsafeRawPointer(bitPattern: idleReader.exchange(0, ordering: .acquiring)) {
-      reader = .fromOpaque(idle)
-    } else {
-      reader = .passRetained(ReaderCore(self, limits: limits))
-    }
-    defer {
-      let address = UInt(bitPattern: reader.toOpaque())
-      if !idleReader.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { reader.release() }
-    }
-    return try reader._withUnsafeGuaranteedRef { core in
-      guard core.limits == limits else { return try body(ReaderCore(self, limits: limits, context: context)) }
-      core.reset(context: context)
-      defer { core.reset(context: nil) }
-      return try body(core)
-    }
   }
 
   var expectedBytes: Int { lastBytes.load(ordering: .relaxed) }

@@ -11,12 +11,14 @@
   /// Key names and value types of hand-written values.
   let names: [String]
   let wires: [Int32]
-  let objectCount: Int
+  @exclusivity(unchecked) private(set) var objectCount: Int
   /// By number, as far as they are built, each retained once; in memory of its own, because each reference looks here.
-  let objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
+  private let table: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?>
   /// Those to which a value refers without owning them.
   @exclusivity(unchecked) var unowned: [AnyObject] = []
   @exclusivity(unchecked) var memory: MemoryBudget
+  /// What `run` made last.
+  @exclusivity(unchecked) private var lastRun: ObjectRun?
   private let compared = ComparedTypes()
   /// An enum case that the program doesn't know was read as its fallback: values that were different may have become equal.
   var usedFallback = false
@@ -51,52 +53,71 @@
     memory = MemoryBudget(limits)
     objectCount = file.objectCount
     plans = file.isSame && file.schema === compiled.schema ? [] : Array(repeating: nil, count: file.schema.types.count)
-    objects = .allocate(capacity: file.objectCount)
-    objects.initialize(repeating: nil)
+    table = .allocate(capacity: file.objectCount)
+    table.initialize(repeating: nil)
   }
 
-  deinit {
-    for object in objects { object?.release() }
-    objects.deallocate()
-  }
-
-  /// For archives without objects whose types are declared as in the program; serves one after the other.
-  init(_ compiled: CompiledSchema, limits: ArchiveLimits, context: Any? = nil) {
+  /// For a `SmallArchive`; serves one after the other.
+  init(_ compiled: CompiledSchema, limits: ArchiveLimits) {
     file = compiled.schema
-    nodes = []
+    nodes = compiled.schema.nodes
     self.compiled = compiled
     program = compiled.schema
     names = []
     wires = []
-    self.context = context
     self.limits = limits
     stringLimit = limits.stringBytes
     memory = MemoryBudget(limits)
-    objectCount = 0
     plans = []
-    objects = UnsafeMutableBufferPointer(start: nil, count: 0)
+    table = .allocate(capacity: SmallArchive.mostObjects)
+    table.initialize(repeating: nil)
+    objectCount = 0
   }
 
-  /// Decodes an archive that is all root.
-  func decodeRoot<V: Archivable>(_ type: V.Type, _ bytes: UnsafeRawBufferPointer, _ root: Range<Int>) throws -> V {
-    guard let base = bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
-    var reader = ArchiveReader(core: self, base: base, isExact: true)
-    reader.cursor = base + root.lowerBound
-    reader.end = base + root.upperBound
-    let value = try V.archiveRead(from: &reader)
-    guard reader.cursor == reader.end else { throw reader.damaged("A section has bytes that belong to no value") }
-    if !(V.self is AnyObject.Type) { try value.didDecode(context: context) }
-    return value
+  deinit {
+    end()
+    table.deallocate()
   }
 
-  /// Makes it serve another archive, or none.
-  func reset(context: Any?) {
-    if context != nil || self.context != nil { self.context = context }
+  func begin(objects count: Int, context: Any?) {
+    objectCount = count
+    if context != nil { self.context = context }
+  }
+
+  /// The objects of a `SmallArchive`.
+  func run(_ type: Int, count: Int, at offset: Int) throws -> ObjectRun {
+    let run: ObjectRun
+    if let lastRun, lastRun.type == type, lastRun.ids.count == count {
+      run = lastRun
+    } else {
+      guard let codec = file.types[type].codec else {
+        throw ArchiveError(.damaged, "A run of objects has no class", offset: offset)
+      }
+      run = ObjectRun(ObjectNumbers(from: 0, count: count), file, type, codec)
+      lastRun = run
+    }
+    try memory.claim(count, of: run.memory, at: offset)
+    return run
+  }
+
+  /// Lets go of everything.
+  func end() {
+    if context != nil { context = nil }
+    if !unowned.isEmpty { unowned = [] }
+    for index in 0..<objectCount {
+      table[index]?.release()
+      table[index] = nil
+    }
+    objectCount = 0
     memory = MemoryBudget(limits)
   }
 
+  var objects: UnsafeMutableBufferPointer<Unmanaged<AnyObject>?> { .init(start: table.baseAddress, count: objectCount) }
+
   /// Keeps an object that was just built.
-  func keep(_ object: AnyObject, _ id: Int32) { objects[Int(id)] = Unmanaged.passRetained(object) }
+  func keep(_ object: AnyObject, _ id: Int32) { table[Int(id)] = Unmanaged.passRetained(object) }
+
+  @inline(__always) func object(_ id: Int32) -> Unmanaged<AnyObject>? { table[Int(id)] }
 
   func extendProgram(_ body: (ArchiveSchema) -> Void) throws {
     if program === compiled.schema { program = ArchiveSchema(copying: program) }

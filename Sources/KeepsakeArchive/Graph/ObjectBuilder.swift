@@ -25,36 +25,13 @@ struct ObjectBuilder {
   }
 
   private func decodeGraph<V: Archivable>(_ type: V.Type) throws -> V {
-    guard let base = file.bytes.baseAddress else { throw ArchiveError(.missing, "There are no bytes to read") }
-    var reader = ArchiveReader(core: core, base: base, isExact: file.isSame)
     let runs = try file.runs.map(open)
-    select(file.valueSection, &reader)
-    for run in runs { try run.codec.build(run, from: &reader) }
-    try checkEnd(&reader)
-    select(file.referenceSection, &reader)
-    reader.isInReferences = true
-    for run in runs { try run.codec.connect(run, from: &reader) }
-    try checkEnd(&reader)
-    reader.isInReferences = false
-    try migrateObjects()
-    select(file.rootSection, &reader)
-    reader.isExact = file.isSame
-    reader.current = file.root
-    let value = try V.archiveRead(from: &reader)
-    try checkEnd(&reader)
-    for run in runs { try run.codec.finish(run, core) }
-    if !(V.self is AnyObject.Type) { try value.didDecode(context: core.context) }
-    if !core.unowned.isEmpty { try core.checkUnowned(in: file) }
+    let graph = GraphReader(
+      core: core, bytes: file.bytes, root: file.rootSection, values: file.valueSection, references: file.referenceSection)
+    let value = try graph.decode(
+      type, isExact: file.isSame, node: file.root, forEachRun: { try runs.forEach($0) }, afterReferences: migrateObjects)
+    if !core.unowned.isEmpty { try core.checkUnowned { core.releaseObjects(of: file) } }
     return value
-  }
-
-  private func select(_ section: Range<Int>, _ reader: inout ArchiveReader) {
-    reader.cursor = reader.base + section.lowerBound
-    reader.end = reader.base + section.upperBound
-  }
-
-  private func checkEnd(_ reader: inout ArchiveReader) throws {
-    guard reader.cursor == reader.end else { throw reader.damaged("A section has bytes that belong to no value") }
   }
 
   /// The program's class, by the name that the archive has for it, or by its number where all declarations are the same.
@@ -72,12 +49,13 @@ struct ObjectBuilder {
         .unknownClass, "The archive has objects of a class \(name) that the program doesn't list: add it to subclasses: or classes:",
         type: name)
     }
-    // The object, and its place in the table of all.
-    try core.memory.claim(run.ids.count, of: core.program.types[index].memory + MemoryLayout<Int>.stride, at: file.valueSection.lowerBound)
     guard let codec = core.program.types[index].codec else {
       throw ArchiveError(.unsupported, "Only classes have objects", type: core.program.types[index].name)
     }
     func plan<T: Archivable>(_ type: T.Type) throws -> FieldPlan { try core.plan(type, Int32(run.type)) }
-    return ObjectRun(run, file.schema, plan: isSame ? nil : try plan(type), type: type, codec: codec)
+    let opened = ObjectRun(
+      run, file.schema, plan: isSame ? nil : try plan(type), program: core.program.types[index], codec: codec)
+    try core.memory.claim(run.ids.count, of: opened.memory, at: file.valueSection.lowerBound)
+    return opened
   }
 }

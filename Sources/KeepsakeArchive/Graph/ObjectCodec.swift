@@ -24,6 +24,10 @@ final class ObjectQueue {
   let codec: ObjectCodec
   @exclusivity(unchecked) var ids = RawList<Int32>()
   @exclusivity(unchecked) var next = 0
+  /// An object of the class was met in this archive.
+  @exclusivity(unchecked) var isMet = false
+  /// One large archive must not hold memory for ever.
+  private static let mostBytes = 64 << 10
 
   init(_ id: ObjectIdentifier, typeIndex: Int, _ schema: ArchiveSchema, _ codec: ObjectCodec) {
     self.id = id
@@ -32,11 +36,20 @@ final class ObjectQueue {
     isKeyed = schema.types[typeIndex].kind.isKeyed
     deferred = schema.types[typeIndex].deferred
   }
+
+  /// For the next archive.
+  func removeAll() {
+    if ids.byteCount > Self.mostBytes { ids = RawList() } else { ids.removeAll() }
+    next = 0
+    isMet = false
+  }
 }
 
 /// Objects of one class that an archive has one after the other.
-struct ObjectRun {
+final class ObjectRun {
   let ids: ObjectNumbers
+  /// The class's place among the archive's types.
+  let type: Int
   let codec: ObjectCodec
   /// The saved type of the objects, as an expression.
   let node: Int32
@@ -46,16 +59,34 @@ struct ObjectRun {
   let isExact: Bool
   let isKeyed: Bool
   let hasReferences: Bool
+  /// What one object takes, and its place in the table of all.
+  let memory: Int
 
-  init(_ run: ArchiveFile.Run, _ schema: ArchiveSchema, plan: FieldPlan?, type: any Archivable.Type, codec: ObjectCodec) {
+  init(_ run: ArchiveFile.Run, _ schema: ArchiveSchema, plan: FieldPlan?, program: TypeEntry, codec: ObjectCodec) {
     ids = run.ids
+    self.type = run.type
     self.codec = codec
     node = schema.types[run.type].node
     self.plan = plan
     isExact = plan?.isSame ?? true
-    isKeyed = type.archiveIsKeyed
+    isKeyed = program.kind.isKeyed
     deferred = plan.map { FieldMask($0.deferred) } ?? schema.types[run.type].deferred
     hasReferences = schema.types[run.type].kind.isKeyed || !schema.types[run.type].deferred.isEmpty
+    memory = program.memory + MemoryLayout<Int>.stride
+  }
+
+  /// Of a class that is declared as it was.
+  init(_ ids: ObjectNumbers, _ schema: ArchiveSchema, _ type: Int, _ codec: ObjectCodec) {
+    self.ids = ids
+    self.type = type
+    self.codec = codec
+    node = schema.types[type].node
+    plan = nil
+    isExact = true
+    isKeyed = schema.types[type].kind.isKeyed
+    deferred = schema.types[type].deferred
+    hasReferences = isKeyed || !deferred.isEmpty
+    memory = schema.types[type].memory + MemoryLayout<Int>.stride
   }
 
   @inline(__always) func prepare(_ reader: inout ArchiveReader) throws {
@@ -139,7 +170,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     let core = reader.core
     for id in run.ids {
       try run.prepare(&reader)
-      try core.objects[Int(id)]?._withUnsafeGuaranteedRef { object in
+      try core.object(id)?._withUnsafeGuaranteedRef { object in
         // Runs hold only what `build` made.
         let object = unsafeDowncast(object, to: T.self)
         if run.isKeyed {
@@ -154,7 +185,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
 
   override func finish(_ run: ObjectRun, _ core: ReaderCore) throws {
     for id in run.ids {
-      try core.objects[Int(id)]?._withUnsafeGuaranteedRef { object in
+      try core.object(id)?._withUnsafeGuaranteedRef { object in
         try unsafeDowncast(object, to: T.self).didDecode(context: core.context)
       }
     }

@@ -12,10 +12,12 @@ import Foundation
   let limits: ArchiveLimits
   private let objectLimit: Int
 
-  private let scratch: WriterScratch
+  private let scratch = WriterScratch()
 
   /// By class, in the order in which the classes were met. A game has some dozens at most in one archive.
-  @exclusivity(unchecked) private var queues: ContiguousArray<ObjectQueue> = []
+  @exclusivity(unchecked) private var queues = RawList<Unmanaged<ObjectQueue>>()
+  /// The same and those of earlier archives; each is retained once.
+  @exclusivity(unchecked) private var knownQueues = RawList<Unmanaged<ObjectQueue>>()
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
   @exclusivity(unchecked) private var unowned: [Int32] = []
@@ -27,17 +29,56 @@ import Foundation
   @exclusivity(unchecked) private(set) var wires: [Int32] = []
   @exclusivity(unchecked) private var wireIndexes: [Int32: Int] = [:]
 
-  init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
+  /// Memory for a references section, kept from one archive to the next.
+  @exclusivity(unchecked) private var spare: (memory: UnsafeMutableRawPointer, bytes: Int)?
+  private static let mostSpareBytes = 64 << 10
+
+  private init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
     schema = compiled.schema
     staticTypes = compiled.typeCount
     extraClasses = classes
     self.limits = limits
-    scratch = .take()
+    scratch.prepare(for: compiled.expectedBytes)
     objectLimit = min(limits.objects, Int(Int32.max) - 1)
   }
 
-  deinit { scratch.giveBack() }
+  deinit {
+    for queue in knownQueues.elements { queue.release() }
+    if let spare { free(spare.memory) }
+  }
+
+  func takeSpare() -> (memory: UnsafeMutableRawPointer, bytes: Int)? {
+    defer { spare = nil }
+    return spare
+  }
+
+  /// Memory that `malloc` gave.
+  func keepSpare(_ memory: UnsafeMutableRawPointer, _ bytes: Int) {
+    if spare == nil, bytes <= Self.mostSpareBytes { spare = (memory, bytes) } else { free(memory) }
+  }
+
+  /// A writer for one archive. To be given back.
+  static func take(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) -> WriterCore {
+    guard classes.isEmpty, let idle = compiled.idleWriter.take(), idle.limits == limits else {
+      return WriterCore(compiled, classes: classes, limits: limits)
+    }
+    idle.scratch.prepare(for: compiled.expectedBytes)
+    return idle
+  }
+
+  /// Lets the objects go, and keeps what the next archive of the same type can use.
+  func giveBack() {
+    scratch.finish()
+    guard isStatic, extraClasses.isEmpty else { return }
+    for queue in queues.elements { queue._withUnsafeGuaranteedRef { $0.removeAll() } }
+    queues.removeAll()
+    lastClass = nil
+    lastQueue = nil
+    if !unowned.isEmpty { unowned = [] }
+    buildsObject = false
+    compiled.idleWriter.giveBack(self)
+  }
 
   /// Types that no declaration leads to, and their description.
   var dynamicSchema: (count: Int, bytes: [UInt8]) {
@@ -89,17 +130,26 @@ import Foundation
     if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
   }
 
-  func queue(for object: AnyObject) throws -> ObjectQueue {
+  func queue(for object: AnyObject) throws -> Unmanaged<ObjectQueue> {
     let key = ObjectIdentifier(type(of: object))
-    let known = queues.first { $0.id == key }
-    let queue = try known ?? makeQueue(key, name: "\(type(of: object))")
-    if known == nil { queues.append(queue) }
+    let queue: Unmanaged<ObjectQueue>
+    if let known = knownQueues.elements.first(where: { $0._withUnsafeGuaranteedRef { $0.id == key } }) {
+      queue = known
+    } else {
+      queue = .passRetained(try makeQueue(key, object))
+      knownQueues.append(queue)
+    }
+    queue._withUnsafeGuaranteedRef { opened in
+      guard !opened.isMet else { return }
+      opened.isMet = true
+      queues.append(queue)
+    }
     lastClass = key
-    lastQueue = Unmanaged.passUnretained(queue)
+    lastQueue = queue
     return queue
   }
 
-  private func makeQueue(_ key: ObjectIdentifier, name: String) throws -> ObjectQueue {
+  private func makeQueue(_ key: ObjectIdentifier, _ object: AnyObject) throws -> ObjectQueue {
     if schema.typeIndex(of: key) == nil, let type = extraClasses.first(where: { ObjectIdentifier($0) == key }) {
       try extendSchema { $0.describe(type) }
     }
@@ -107,6 +157,7 @@ import Foundation
     guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
       index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
     else {
+      let name = "\(type(of: object))"
       throw ArchiveError(
         .unlistedClass,
         "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
@@ -134,12 +185,12 @@ import Foundation
       // By index: writing may find objects of further classes.
       var index = 0
       while index < queues.count {
-        let queue = queues[index]
-        index += 1
-        if queue.next < queue.ids.count {
+        try queues[index]._withUnsafeGuaranteedRef { queue in
+          guard queue.next < queue.ids.count else { return }
           isDone = false
           try queue.codec.write(queue, to: &writer)
         }
+        index += 1
       }
     }
   }

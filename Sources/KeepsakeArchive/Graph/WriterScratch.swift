@@ -1,9 +1,7 @@
-import Synchronization
-
 /// The tables that a writer fills with what it meets, kept from one archive to the next.
 ///
-/// Fresh memory costs more than filling it: the system hands it out page by page, each cleared. One set of tables is kept for the
-/// whole process; writers at work at the same time make their own.
+/// Fresh memory costs more than filling it: the system hands it out page by page, each cleared. One set of large tables is kept for
+/// the whole process; writers at work at the same time make their own.
 final class WriterScratch {
   /// An object that was written: its place in the sections tells where it goes if the order must change.
   struct Written: BitwiseCopyable {
@@ -27,27 +25,38 @@ final class WriterScratch {
 
   /// More than this isn't kept: one large archive must not hold memory for ever.
   private static let mostBytes = 2 << 20
+  /// Up to this, each type's writer keeps its own.
+  private static let smallBytes = 64 << 10
 
-  /// The address of the one that is kept, which owns a reference to it; 0 for none.
-  private static let kept = Atomic<UInt>(0)
+  private static let large = IdleSlot<WriterScratch>()
 
-  private init() {}
+  init() {}
 
-  static func take() -> WriterScratch {
-    guard let pointer = UnsafeRawPointer(bitPattern: kept.exchange(0, ordering: .acquiring)) else { return WriterScratch() }
-    return Unmanaged<WriterScratch>.fromOpaque(pointer).takeRetainedValue()
+  private var byteCount: Int { objects.byteCount + identity.byteCount + written.byteCount + needs.byteCount }
+
+  /// Takes over the large tables of an earlier archive, if so many bytes of archive are expected that they are worth it.
+  func prepare(for bytes: Int) {
+    if bytes > Self.smallBytes, let large = Self.large.take() { swapTables(with: large) }
   }
 
-  /// Lets the objects go and keeps the tables for the next writer, if nobody else has kept some.
-  func giveBack() {
+  /// Lets the objects go. Large tables are handed to the next writer of a large archive, unless somebody else has done so.
+  func finish() {
     for object in objects.elements { object.release() }
     objects.removeAll()
     identity.removeAll()
     written.removeAll()
     needs.removeAll()
-    guard objects.byteCount + identity.byteCount + written.byteCount + needs.byteCount <= Self.mostBytes else { return }
-    let reference = Unmanaged.passRetained(self)
-    let address = UInt(bitPattern: reference.toOpaque())
-    if !Self.kept.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { reference.release() }
+    let bytes = byteCount
+    guard bytes > Self.smallBytes else { return }
+    let other = WriterScratch()
+    swapTables(with: other)
+    if bytes <= Self.mostBytes { Self.large.giveBack(other) }
+  }
+
+  private func swapTables(with other: WriterScratch) {
+    swap(&objects, &other.objects)
+    swap(&identity, &other.identity)
+    swap(&written, &other.written)
+    swap(&needs, &other.needs)
   }
 }

@@ -1,0 +1,65 @@
+/// An archive with few objects, if any, all of one class, in which every type is declared as in the program.
+///
+/// For it nothing needs to be looked up, and a reader that was there before serves: a small value would take longer to make one than
+/// to decode.
+struct SmallArchive {
+  /// Where one object refers to the next, so many may be released from within each other.
+  static let mostObjects = 64
+
+  let bytes: UnsafeRawBufferPointer
+  let root: Range<Int>
+  let values: Range<Int>
+  let references: Range<Int>
+  let objectCount: Int
+  /// The class's place among the types; -1 without objects.
+  private let classIndex: Int
+
+  /// nil for every other archive, and for what is damaged.
+  init?(_ envelope: ArchiveEnvelope, _ compiled: CompiledSchema, limits: ArchiveLimits) {
+    let footer = envelope.footer
+    bytes = envelope.bytes
+    guard compiled.isHead(of: UnsafeRawBufferPointer(rebasing: bytes[footer])) else { return nil }
+    var input = ByteCursor(bytes: bytes, offset: footer.lowerBound + compiled.footerHead.count, end: footer.upperBound)
+    // Everything in front of the footer, so that no sum of them overflows.
+    let content = UInt64(footer.lowerBound - ArchiveLayout.headerBytes)
+    guard let rootLength = try? input.varint(), let valuesLength = try? input.varint(), let referencesLength = try? input.varint(),
+      rootLength <= content, valuesLength <= content - rootLength, referencesLength == content - rootLength - valuesLength,
+      let count = try? input.varint(), count <= UInt64(min(Self.mostObjects, limits.objects)),
+      let runs = try? input.varint(), runs == (count == 0 ? 0 : 1)
+    else { return nil }
+    root = ArchiveLayout.headerBytes..<ArchiveLayout.headerBytes + Int(rootLength)
+    values = root.upperBound..<root.upperBound + Int(valuesLength)
+    references = values.upperBound..<footer.lowerBound
+    objectCount = Int(count)
+    if count == 0 {
+      classIndex = -1
+    } else {
+      guard let index = try? input.varint(), index < UInt64(compiled.typeCount), let length = try? input.varint(), length == count,
+        // One after the other, from number 0.
+        let form = try? input.byte(), form == 0, let first = try? input.varint(), first == 0
+      else { return nil }
+      classIndex = Int(index)
+    }
+    guard input.offset == footer.upperBound else { return nil }
+  }
+
+  func decode<V: Archivable>(_ type: V.Type, _ compiled: CompiledSchema, context: Any?, limits: ArchiveLimits) throws -> V {
+    let core: ReaderCore
+    if let idle = compiled.idleReader.take(), idle.limits == limits {
+      core = idle
+    } else {
+      core = ReaderCore(compiled, limits: limits)
+    }
+    core.begin(objects: objectCount, context: context)
+    defer {
+      core.end()
+      compiled.idleReader.giveBack(core)
+    }
+    let run = classIndex < 0 ? nil : try core.run(classIndex, count: objectCount, at: values.lowerBound)
+    let graph = GraphReader(core: core, bytes: bytes, root: root, values: values, references: references)
+    let value = try graph.decode(
+      type, isExact: true, node: compiled.root, forEachRun: { if let run { try $0(run) } }, afterReferences: {})
+    if !core.unowned.isEmpty { try core.checkUnowned { core.end() } }
+    return value
+  }
+}
