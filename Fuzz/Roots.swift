@@ -13,6 +13,8 @@ struct Root: Sendable {
     limits.depth = 24
     limits.objects = 256
     limits.stringBytes = 1 << 12
+    limits.elements = 1 << 13
+    limits.memoryBytes = 1 << 18
     limits.types = 96
     limits.fields = 96
     return limits
@@ -28,13 +30,16 @@ struct Root: Sendable {
   /// The types that wrote the archives of that number.
   static let own = [
     Root(Pair<World, Everything>.self), Root(Graph.self), Root(Values.self), Root(Kept.self), Root(Wides.self),
+    Root(Extras.self),
   ]
   /// Which of them is written by hand in places.
   static let keyedNumber = 3
+  /// Which of them changes what it reads: halves are rounded, `Codable` types pass over keys that they don't know.
+  static let roundingNumber = 5
   /// The same in another version of the program.
   static let changed = [
     Root(Changed.Saved.self), Root(Changed.Graph.self), Root(Changed.Values.self),
-    Root(Changed.Kept.self, classes: Changed.classes), Root(Changed.Wides.self),
+    Root(Changed.Kept.self, classes: Changed.classes), Root(Changed.Wides.self), Root(Changed.Extras.self),
   ]
 
   init<Value: Archivable>(_ type: Value.Type, classes: [any Archivable.Type] = []) {

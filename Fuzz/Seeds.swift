@@ -28,6 +28,8 @@ enum Seeds {
     try add("kept-full", 3, kept())
     try add("wide-small", 4, Wides(one: Wide()))
     try add("wide-full", 4, wides())
+    try add("extras-small", 5, Extras())
+    try add("extras-full", 5, extras())
     Registry.unlinkAll()
     return seeds
   }
@@ -131,6 +133,27 @@ enum Seeds {
     values.letters = ["x", "é"]
     values.pairs = [Pair(first: 1, second: Pair(first: "p", second: 2.5)), Pair(first: 2, second: nil)]
     return values
+  }
+
+  private static func extras() -> Extras {
+    var extras = Extras()
+    extras.closed = -1.5...2.25
+    extras.words = ["a"..., ""...]
+    extras.upTo = ..<9
+    extras.through = ...(-300)
+    extras.prices = [0, 12.34, Decimal(string: "-99999999999999999999999999999999999999") ?? 1]
+    extras.big = .max
+    extras.bigs = [0, 1 << 100]
+    extras.waits = [.milliseconds(1500), .zero]
+    extras.foreign = Foreign(name: "f", number: 0.5, inner: [Foreign(name: "g"), Foreign(name: "h", inner: [Foreign(name: "")])])
+    extras.maybe = Foreign(name: "m")
+    extras.byName = ["x": Foreign(name: "y", number: 3.5)]
+    extras.boxed = [Coded([Foreign(name: "b")]), Coded([])]
+    extras.days = [1, 2, 3, 9]
+    extras.row = [1, -1, 70_000]
+    extras.vector = SIMD8(0, 1, 2, 3, 4, 5, 6, 255)
+    extras.small = 0.5
+    return extras
   }
 
   private static func wides() -> Wides {

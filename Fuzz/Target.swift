@@ -13,6 +13,9 @@ enum Target: String, CaseIterable {
   /// Bytes that may live at once while an input is decoded: a share for each byte of it, and what any decoding takes.
   static let bytesForByte = 4096
   static let bytesForAny = 1 << 18
+  /// However long the input is: what `ArchiveLimits.memoryBytes` counts, and as much again for each of what a target does after
+  /// another, the copies from which collections grow, and the two values that are compared.
+  static let mostBytes = 8 * Root.limits.memoryBytes
 
   func run(_ data: Data) {
     switch self {

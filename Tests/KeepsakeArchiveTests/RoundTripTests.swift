@@ -114,4 +114,23 @@ import Testing
       here.next = nil
     }
   }
+
+  /// How a block is copied depends on where it comes to stand: a step of each kind is met here.
+  @Test func largeBlocksAreTheSameWhereverTheyStand() throws {
+    let bytes = (0..<70_003).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    let floats = (0..<20_001).map { Float($0) / 8 }
+    for length in stride(from: 0, through: 4_200, by: 61) {
+      let prefix = String(repeating: "p", count: length)
+      let copy = try Archive.decode(Blocks.self, from: Archive.encode(Blocks(prefix: prefix, bytes: bytes, floats: floats)))
+      #expect(copy.prefix.utf8.count == length)
+      #expect(copy.bytes == bytes)
+      #expect(copy.floats == floats)
+    }
+  }
+}
+
+@Archivable private struct Blocks {
+  var prefix: String
+  var bytes: [UInt8]
+  var floats: [Float]
 }

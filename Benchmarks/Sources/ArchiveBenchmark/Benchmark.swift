@@ -25,6 +25,7 @@ struct Benchmark {
         DungeonGroup.name, DungeonGroup.tasks(protobufLibrary: options.protobuf, remarks: &runner.figures.remarks))
     }
     if wants(KingdomGroup.name) { try runner.measure(KingdomGroup.name, KingdomGroup.tasks()) }
+    if wants(HeroGroup.name) { try runner.measure(HeroGroup.name, HeroGroup.tasks()) }
     if wants(CardGroup.name) { try runner.measure(CardGroup.name, CardGroup.tasks()) }
     if wants(KeyedGroup.name) { try runner.measure(KeyedGroup.name, rounds: KeyedGroup.rounds, KeyedGroup.tasks()) }
     if wants(CaptureGroup.name) { try CaptureGroup.withTask { try runner.measure(CaptureGroup.name, [$0]) } }
@@ -51,7 +52,7 @@ struct Benchmark {
   private static let worthTelling = 5
 
   private static let groups = [
-    TilesGroup.name, DungeonGroup.name, KingdomGroup.name, CardGroup.name, KeyedGroup.name, CaptureGroup.name, MemoryProbe.group,
+    TilesGroup.name, DungeonGroup.name, KingdomGroup.name, HeroGroup.name, CardGroup.name, KeyedGroup.name, CaptureGroup.name, MemoryProbe.group,
   ]
 
   private func wants(_ group: String) -> Bool { options.filter.isEmpty || group.contains(options.filter) }

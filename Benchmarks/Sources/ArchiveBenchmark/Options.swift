@@ -4,7 +4,7 @@ import Foundation
 struct Options {
   static let usage = """
     Usage: ArchiveBenchmark [options]; Scripts/bench.sh builds and runs it.
-      --filter TEXT     only groups whose name contains it: dungeon, kingdom, card, tiles, keyed, capture, memory
+      --filter TEXT     only groups whose name contains it: dungeon, kingdom, hero, card, tiles, keyed, capture, memory
       --rounds N        rounds of each group (12)
       --json            all figures as JSON on standard output, instead of tables
       --write FOLDER    put tables and plot into the repository in that folder; not with --filter

@@ -8,26 +8,27 @@ struct Report {
     "Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A ratio above 1 is how many times Keepsake's figure it is."
 
   /// Everyone as multiples of Keepsake, for those who read one table only.
-  var ratios: String {
-    let columns: [(String, String, String)] = [
-      (DungeonGroup.name, "encode", "dungeon: encode"), (DungeonGroup.name, "decode", "decode"), (DungeonGroup.name, "bytes", "bytes"),
-      (KingdomGroup.name, "encode", "kingdom: encode"), (KingdomGroup.name, "decode", "decode"), (KingdomGroup.name, "bytes", "bytes"),
-    ]
+  var ratios: String { table([DungeonGroup.name, KingdomGroup.name]) }
+
+  /// The same for what is so small that the call itself counts.
+  var small: String { table([HeroGroup.name, CardGroup.name]) }
+
+  private func table(_ groups: [String]) -> String {
+    let columns = groups.flatMap { [($0, "encode", "\($0): encode"), ($0, "decode", "decode"), ($0, "bytes", "bytes")] }
     var encoders: [String] = []
-    for measurement in figures.measurements
-    where [DungeonGroup.name, KingdomGroup.name].contains(measurement.group) && !encoders.contains(measurement.encoder) {
+    for measurement in figures.measurements where groups.contains(measurement.group) && !encoders.contains(measurement.encoder) {
       encoders.append(measurement.encoder)
     }
-    encoders.sort { order($0) < order($1) }
+    encoders.sort { order($0, groups[0]) < order($1, groups[0]) }
     let rows = encoders.map { encoder in
       [encoder == "Keepsake" ? "**Keepsake**" : encoder] + columns.map { group, action, _ in cell(group, action, encoder) }
     }
     return Format.table([""] + columns.map(\.2), rows)
   }
 
-  private func order(_ encoder: String) -> Double {
+  private func order(_ encoder: String, _ group: String) -> Double {
     if encoder == "Keepsake" { return -1 }
-    return figures.measurement(DungeonGroup.name, encoder, "encode")?.bestMicroseconds ?? .infinity
+    return figures.measurement(group, encoder, "encode")?.bestMicroseconds ?? .infinity
   }
 
   private func cell(_ group: String, _ action: String, _ encoder: String) -> String {
@@ -96,7 +97,7 @@ struct Report {
 
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
-    var sections = ["ratios": ratios, "goals": goals, "figures": raw, "machine": machine]
+    var sections = ["ratios": ratios, "small": small, "goals": goals, "figures": raw, "machine": machine]
     sections["memory"] = figures.memory.isEmpty ? "Not measured on this system." : memory
     return sections
   }
@@ -106,6 +107,7 @@ struct Report {
     if !figures.measurements.isEmpty { parts.append(raw) }
     if !figures.memory.isEmpty { parts.append(memory) }
     if figures.measurement(DungeonGroup.name, "Keepsake", "encode") != nil { parts.append(ratios) }
+    if figures.measurement(HeroGroup.name, "Keepsake", "encode") != nil { parts.append(small) }
     if !figures.goals.isEmpty { parts.append(goals) }
     let unmet = figures.goals.filter { !$0.meetsMust }
     if !unmet.isEmpty {

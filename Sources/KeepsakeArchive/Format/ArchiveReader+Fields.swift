@@ -138,9 +138,11 @@ extension ArchiveReader {
     if plan.isEmptyStruct { _ = try takeByte() }
   }
 
-  private mutating func reservePlaces(_ fields: inout ArchiveFields) {
+  @inline(__always) private mutating func reservePlaces(_ fields: inout ArchiveFields) {
     fields.located = Int32(truncatingIfNeeded: core.located.count)
-    core.located.append(nowhere, count: Int(fields.stepCount))
+    let places = core.located.extend(by: Int(fields.stepCount))
+    // Nothing else of a place is read until it is set.
+    for index in 0..<Int(fields.stepCount) { places[index].node = -1 }
   }
 
   private var nowhere: ArchiveFields.Position { .init(node: -1, start: base, end: base) }
@@ -199,17 +201,21 @@ extension ArchiveReader {
 
   /// Passes over fields; notes where they are if the program has some of them later than the archive.
   private mutating func advance(_ fields: inout ArchiveFields, _ plan: FieldPlan, to target: Int32) throws {
-    while fields.next < target {
-      let passed = plan.passed[Int(fields.next)]
-      if passed.deferred == fields.isInReferences {
+    // What doesn't change meanwhile is read once.
+    let passed = plan.passed
+    let isInReferences = fields.isInReferences
+    let places = fields.located >= 0 ? core.located.place(Int(fields.located)) : nil
+    var next = Int(fields.next)
+    while next < Int(target) {
+      let field = passed[next]
+      if field.deferred == isInReferences {
         let start = cursor
-        if try !pass(passed.form) { try skip(passed.node) }
-        if fields.located >= 0, passed.place >= 0 {
-          core.located[Int(fields.located &+ passed.place)] = .init(node: passed.node, start: start, end: cursor)
-        }
+        if try !pass(field.form) { try skip(field.node) }
+        if let places, field.place >= 0 { places[Int(field.place)] = .init(node: field.node, start: start, end: cursor) }
       }
-      fields.next &+= 1
+      next += 1
     }
+    fields.next = Int32(truncatingIfNeeded: next)
   }
 
   /// Whether the archive has a value for the field that can be read as it stands.
@@ -321,7 +327,7 @@ extension ArchiveReader {
   }
 
   /// Finds a field, passing over those before it; nil if the archive doesn't have it here.
-  private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Place? {
+  @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Place? {
     let place = Int(fields.base) + index
     guard place < Int(fields.stepCount) else { return nil }
     if let steps = fields.steps {

@@ -33,6 +33,13 @@ extension ArchiveReader {
     }
   }
 
+  @inline(__always) private mutating func passVarint() throws {
+    try need(1)
+    let bytes = 1 &+ cursor.load(as: UInt8.self).trailingZeroBitCount
+    try need(bytes)
+    cursor += bytes
+  }
+
   /// Passes over a value of this form; false if its type has to be looked at.
   @inline(__always) mutating func pass(_ form: PassedForm) throws -> Bool {
     switch form {
@@ -40,7 +47,7 @@ extension ArchiveReader {
     case .four: _ = try takeBytes(4)
     case .eight: _ = try takeBytes(8)
     case .sixteen: _ = try takeBytes(16)
-    case .varint: _ = try takeVarint()
+    case .varint: try passVarint()
     case .double: _ = try takeDouble()
     case .length: _ = try takeBytes(try takeCount())
     case .other: return false

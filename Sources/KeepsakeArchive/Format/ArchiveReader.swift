@@ -47,7 +47,7 @@ public struct ArchiveReader: ~Copyable {
   @inlinable var offset: Int { cursor - base }
 
   /// Mutating, as is all that is called while values are read: the reader would be copied for a call that can't change it.
-  @usableFromInline mutating func damaged(_ message: String) -> ArchiveError {
+  @usableFromInline @inline(never) mutating func damaged(_ message: String) -> ArchiveError {
     ArchiveError(.damaged, message, offset: offset)
   }
 
@@ -63,21 +63,21 @@ public struct ArchiveReader: ~Copyable {
   }
 
   @inlinable @inline(__always) mutating func takeVarint() throws -> UInt64 {
-    try need(1)
-    let first = cursor.load(as: UInt8.self)
-    if first & 1 == 1 {
-      cursor += 1
-      return UInt64(first >> 1)
+    if end - cursor >= 2 {
+      let word = UInt16(littleEndian: cursor.loadUnaligned(as: UInt16.self))
+      if word & 3 != 0 {
+        // One byte or two, without a branch: which of them comes next is hard to guess.
+        let more = ~word & 1
+        cursor += 1 &+ Int(truncatingIfNeeded: more)
+        return UInt64((word & (0xFF | (0 &- more))) &>> (1 &+ more))
+      }
     }
-    if first & 2 == 2, end - cursor >= 2 {
-      defer { cursor += 2 }
-      return UInt64(UInt16(littleEndian: cursor.loadUnaligned(as: UInt16.self)) >> 2)
-    }
-    return try takeLongVarint(first)
+    return try takeLongVarint()
   }
 
-  @usableFromInline mutating func takeLongVarint(_ first: UInt8) throws -> UInt64 {
-    let bytes = first.trailingZeroBitCount + 1
+  @usableFromInline mutating func takeLongVarint() throws -> UInt64 {
+    try need(1)
+    let bytes = cursor.load(as: UInt8.self).trailingZeroBitCount + 1
     try need(bytes)
     if bytes == 9 {
       defer { cursor += 9 }

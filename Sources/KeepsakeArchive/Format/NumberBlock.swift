@@ -15,7 +15,7 @@
     guard count > 0 else { return }
     #if _endian(little)
     if saved == wanted, width == wanted.scalarBytes {
-      target.copyMemory(from: bytes)
+      Self.copy(bytes, to: target)
       return
     }
     #endif
@@ -31,6 +31,21 @@
     case .float: try fillFloats(target)
     default: try fillDoubles(target)
     }
+  }
+
+  /// A large block usually stands a few bytes further into its page than the archive's block does into its own, both having just been
+  /// taken from the system. Processors then hold each load back for the stores before it, which look alike in their lower twelve bits,
+  /// and copying takes several times as long. From the end to the start, they don't meet.
+  private static func copy(_ source: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+    guard let from = source.baseAddress, let to = target.baseAddress, source.count >= 1 << 16,
+      (1..<512).contains((Int(bitPattern: to) &- Int(bitPattern: from)) & 4095)
+    else { return target.copyMemory(from: source) }
+    var end = source.count
+    while end >= 64 {
+      end &-= 64
+      (to + end).copyMemory(from: from + end, byteCount: 64)
+    }
+    to.copyMemory(from: from, byteCount: end)
   }
 
   private func fill<T: FixedWidthInteger>(_ target: UnsafeMutableRawBufferPointer, _: T.Type) throws {

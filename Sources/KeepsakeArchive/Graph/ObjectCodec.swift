@@ -53,8 +53,8 @@ final class ObjectRun {
   let codec: ObjectCodec
   /// The saved type of the objects, as an expression.
   let node: Int32
-  /// nil where the class is declared as it was.
-  let plan: FieldPlan?
+  /// nil where the class is declared as it was; the reader's core keeps it.
+  let plan: Unmanaged<FieldPlan>?
   let deferred: FieldMask
   let isExact: Bool
   let isKeyed: Bool
@@ -67,7 +67,7 @@ final class ObjectRun {
     self.type = run.type
     self.codec = codec
     node = schema.types[run.type].node
-    self.plan = plan
+    self.plan = plan.map { .passUnretained($0) }
     isExact = plan?.isSame ?? true
     isKeyed = program.kind.isKeyed
     deferred = plan.map { FieldMask($0.deferred) } ?? schema.types[run.type].deferred
@@ -95,7 +95,7 @@ final class ObjectRun {
     if isExact && !isKeyed { return }
     reader.passedFields = nil
     reader.current = node
-    if !isKeyed, let plan { try reader.openObject(plan) }
+    if !isKeyed { try plan?._withUnsafeGuaranteedRef { try reader.openObject($0) } }
   }
 }
 
@@ -184,9 +184,11 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
   }
 
   override func finish(_ run: ObjectRun, _ core: ReaderCore) throws {
+    // Once for all: to copy what may be anything costs as much as many a hook.
+    let context = core.context
     for id in run.ids {
       try core.object(id)?._withUnsafeGuaranteedRef { object in
-        try unsafeDowncast(object, to: T.self).didDecode(context: core.context)
+        try unsafeDowncast(object, to: T.self).didDecode(context: context)
       }
     }
   }

@@ -32,10 +32,17 @@ struct RawList<Element: BitwiseCopyable>: ~Copyable {
     count &+= 1
   }
 
-  @inline(__always) mutating func append(_ element: Element, count: Int) {
-    if self.count + count > capacity { grow(to: max(64, capacity * 2, self.count + count)) }
-    for index in self.count..<self.count + count { start.unsafelyUnwrapped[index] = element }
-    self.count &+= count
+  /// Adds so many elements that the caller must set before anything reads them, and gives where they begin: valid until the next change.
+  @inline(__always) mutating func extend(by more: Int) -> UnsafeMutablePointer<Element> {
+    if count + more > capacity { grow(to: max(64, capacity * 2, count + more)) }
+    defer { count &+= more }
+    return start.unsafelyUnwrapped + count
+  }
+
+  /// Valid until the next change.
+  @inline(__always) func place(_ index: Int) -> UnsafeMutablePointer<Element> {
+    assert(index >= 0 && index <= count)
+    return start.unsafelyUnwrapped + index
   }
 
   mutating func truncate(to count: Int) { self.count = min(count, self.count) }

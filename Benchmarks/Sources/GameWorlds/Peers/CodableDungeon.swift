@@ -12,9 +12,7 @@ struct CodableDungeon: Codable, Sendable {
   }
 
   var dungeon: Dungeon {
-    let all = heroes.map {
-      Hero(type: $0.type, name: $0.name, position: $0.position, health: $0.health, inventory: $0.inventory)
-    }
+    let all = heroes.map(\.hero)
     for (hero, mirror) in zip(all, heroes) { hero.target = mirror.target.map { all[$0] } }
     return Dungeon(level: level, name: name, heroes: all)
   }
@@ -36,4 +34,7 @@ struct CodableHero: Codable, Sendable {
     inventory = hero.inventory
     self.target = target
   }
+
+  /// Without whom it chases.
+  var hero: Hero { Hero(type: type, name: name, position: position, health: health, inventory: inventory) }
 }
