@@ -100,14 +100,17 @@ final class ObjectRun {
 }
 
 private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
-  /// All that are waiting, first their values, then their references, until writing those finds no more of this class.
+  /// So few that they are still in the processor's cache when their references are written.
+  private static var batch: Int { 256 }
+
+  /// All that are waiting, some at a time: first their values, then their references, until writing those finds no more of this class.
   override func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
     let core = writer.core
     let isKeyed = queue.isKeyed
     writer.deferred = queue.deferred
     let hasReferences = isKeyed || !queue.deferred.isEmpty
     while queue.next < queue.ids.count {
-      let batch = queue.next..<queue.ids.count
+      let batch = queue.next..<min(queue.ids.count, queue.next + Self.batch)
       queue.next = batch.upperBound
       let firstPosition = core.writtenCount
       for index in batch {
