@@ -161,6 +161,18 @@ struct Chest: Archivable {
     #expect(throws: ArchiveError.self) { try Archive.decode(Chest.self, from: bytes) }
   }
 
+  /// What a class lists is listed with it, whichever of them is met first.
+  @Test(arguments: [false, true]) func classesThatAListedClassListsAreListed(isBaseFirst: Bool) throws {
+    let giant = Giant()
+    giant.height = 9
+    let robots: [Old.Robot] = isBaseFirst ? [Walker(), giant] : [giant, Walker()]
+    #expect(throws: ArchiveError.self) { try Archive.encode(Old.Army(robots: robots)) }
+    let bytes = try Archive.encode(Old.Army(robots: robots), classes: [Walker.self])
+    let copy = try Archive.decode(Old.Army.self, from: bytes, classes: [Walker.self])
+    #expect(copy.robots.compactMap { ($0 as? Giant)?.height } == [9])
+    #expect(copy.robots.count { $0 is Walker } == 2)
+  }
+
   @Test func aSubclassWithoutTheMacroIsRefusedEvenIfListed() throws {
     let creature: Creature = Unlisted(type: 1, name: "x")
     let error = #expect(throws: ArchiveError.self) { try Archive.encode(creature, classes: [Unlisted.self]) }
@@ -256,4 +268,12 @@ struct Chest: Archivable {
     #expect(copy.heard == "levels, next there" && copy.next?.heard == "levels, next there")
     for object in [a, copy] { object.next = nil }
   }
+}
+
+@Archivable(subclasses: [Giant.self]) private class Walker: Old.Robot {
+  var legs = 2
+}
+
+@Archivable private final class Giant: Walker {
+  var height = 1
 }

@@ -149,13 +149,20 @@ import Foundation
     return queue
   }
 
-  private func makeQueue(_ key: ObjectIdentifier, _ object: AnyObject) throws -> ObjectQueue {
-    if schema.typeIndex(of: key) == nil, let type = extraClasses.first(where: { ObjectIdentifier($0) == key }) {
-      try extendSchema { $0.describe(type) }
+  /// The classes that the caller named, and those that they list.
+  private lazy var listedClasses: [ObjectIdentifier: any Archivable.Type] = {
+    let schema = ArchiveSchema()
+    extraClasses.forEach(schema.describe)
+    return schema.types.reduce(into: [:]) { classes, entry in
+      if let type = entry.type, entry.codec != nil { classes[ObjectIdentifier(type)] = type }
     }
+  }()
+
+  private func makeQueue(_ key: ObjectIdentifier, _ object: AnyObject) throws -> ObjectQueue {
+    if schema.typeIndex(of: key) == nil, let type = listedClasses[key] { try extendSchema { $0.describe(type) } }
     // A class that only a hand-written value led to would not be found again when loading.
     guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
-      index < staticTypes || extraClasses.contains(where: { ObjectIdentifier($0) == key })
+      index < staticTypes || listedClasses[key] != nil
     else {
       let name = "\(type(of: object))"
       throw ArchiveError(
