@@ -21,9 +21,16 @@ public enum Archive {
     let core = WriterCore.take(compiled, classes: classes, limits: limits)
     defer { core.giveBack() }
     var output = ArchiveWriter(core: core, writer: writer)
-    try V.archiveWrite(value, to: &output)
+    do {
+      try V.archiveWrite(value, to: &output)
+    } catch {
+      // What came first, if a hand-written conformance caught that.
+      try core.checkFailure()
+      throw error
+    }
     let rootEnd = output.offset
     try core.drainQueues(&output)
+    try core.checkFailure()
     return try ArchiveAssembly(core: core, rootEnd: rootEnd).finish(&output)
   }
 

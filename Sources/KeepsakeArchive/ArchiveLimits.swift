@@ -49,10 +49,18 @@ public struct ArchiveLimits: Sendable, Equatable {
   private static let wrappers = 512
 
   /// How deeply values may nest where only the archive's own description is at hand.
-  var describedDepth: Int { depth >= .max / Self.describedLevels ? .max : depth * Self.describedLevels }
+  var describedDepth: Int { levels(Self.describedLevels) }
+
+  /// So many levels for each that `depth` counts.
+  func levels(_ each: Int) -> Int { depth >= .max / each ? .max : max(0, depth) * each }
 
   /// For how many elements memory is taken at once. More is taken only as bytes turn into elements, so a small
   /// archive can't ask for a large allocation.
   @inlinable static func reserved(_ count: Int, of bytes: Int) -> Int { min(count, max(1, reservedBytes / max(1, bytes))) }
   @usableFromInline static let reservedBytes = 1 << 20
+  /// What an array, and a set or dictionary, takes before its first element.
+  @usableFromInline static let arrayBytes = 32
+  @usableFromInline static let tableBytes = 96
+  /// What Foundation keeps for a URL besides its text.
+  static let urlBytes = 320
 }

@@ -88,11 +88,13 @@ struct ClassExpansion {
     guard !later.isEmpty else { return ["reader.passFields(\(model.fields.count))"] }
     return ["var fields = try reader.enter(\(model.name).self)"]
       + later.map { index, field in
-        """
-        if reader.isDeferred(\(index)) {
-        self.\(field.name) = try reader.field(\(index), &fields)
-        }
-        """
+        // A property that isn't optional keeps its default where an empty optional was saved.
+        let present = field.hasDefault && !field.isOptional ? ", try fields.isExact || reader.hasField(\(index), &fields)" : ""
+        return """
+          if reader.isDeferred(\(index))\(present) {
+          self.\(field.name) = try reader.field(\(index), &fields)
+          }
+          """
       } + ["reader.passFields(&fields, \(model.fields.count))"] + model.unownedNotes
   }
 

@@ -197,6 +197,16 @@ struct HandKeyed: Archivable {
     #expect(copy.parts == [Item(kind: 2)] && new.robots[0].id == 1)
   }
 
+  @Test func aListOfObjectsThatWasNilTakesItsDefault() throws {
+    let empty = try Archive.decode(FullShelf.self, from: Archive.encode(OldShelf()))
+    #expect(empty.volumes.isEmpty && empty.first == nil && empty.after == 7)
+    let old = OldShelf()
+    old.volumes = [Volume(), Volume()]
+    old.first = old.volumes?.first
+    let full = try Archive.decode(FullShelf.self, from: Archive.encode(old))
+    #expect(full.volumes.count == 2 && full.first === full.volumes[0])
+  }
+
   @Test func emptyStructsMayGetFields() throws {
     let new = try Archive.decode(New.Holder.self, from: Archive.encode(Old.Holder()))
     #expect(new.after == 5 && new.empty.x == 1)
@@ -270,4 +280,20 @@ struct HandKeyed: Archivable {
     let nested = try Archive.decode([String: [HandKeyed]].self, from: Archive.encode(["k": [HandKeyed(text: "c", number: 1)]]))
     #expect(nested["k"]?.first?.text == "c")
   }
+}
+
+@Archivable private final class Volume {
+  var pages = 10
+}
+
+@Archivable(name: "Shelf of volumes") private final class OldShelf {
+  var volumes: [Volume]?
+  var first: Volume?
+  var after = 7
+}
+
+@Archivable(name: "Shelf of volumes") private final class FullShelf {
+  var after = 1
+  var first: Volume?
+  var volumes: [Volume] = []
 }

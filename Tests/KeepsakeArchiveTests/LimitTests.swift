@@ -66,14 +66,16 @@ struct LimitTests {
   }
 
   @Test func memoryIsCountedBeforeItIsTaken() throws {
-    try expect(Array(repeating: 1, count: 1_000), takes: 8_000)
-    try expect(Array(repeating: UInt8(1), count: 1_000), takes: 1_000)
-    try expect([true, false, true], takes: 3)
-    try expect(Array(repeating: [7], count: 10), takes: 10 * 8 + 10 * 8)
-    try expect(Set(0..<10), takes: 10 * 16)
-    try expect([1: 1.5, 2: 2.5], takes: 2 * 32)
+    try expect(Array(repeating: 1, count: 1_000), takes: 8_000 + 32)
+    try expect(Array(repeating: UInt8(1), count: 1_000), takes: 1_000 + 32)
+    try expect([true, false, true], takes: 3 + 32)
+    try expect(Array(repeating: [7], count: 10), takes: (10 * 8 + 32) + 10 * (8 + 32))
+    try expect(Set(0..<10), takes: 10 * 16 + 96)
+    try expect([1: 1.5, 2: 2.5], takes: 2 * 32 + 96)
     try expect(String(repeating: "x", count: 16), takes: 16)
     try expect(Data(count: 100), takes: 100)
+    try expect(URL(string: "a:b")!, takes: 320)
+    try expect([URL(string: "a:b")!], takes: MemoryLayout<URL>.stride + 32 + 320)
     #expect(throws: Never.self) {
       try Archive.decode(String.self, from: Archive.encode("fifteen letters"), limits: limits { $0.memoryBytes = 2_000 })
     }
@@ -92,7 +94,7 @@ struct LimitTests {
   @Test(arguments: [10, 1_000]) func objectsAreCountedByTheirSavedProperties(count: Int) throws {
     let bytes = try Archive.encode((0..<count).map { _ in ThinCrate() })
     #expect(try Archive.decode([WideCrate].self, from: bytes).count == count)
-    let tight = limits { $0.memoryBytes = count * 100 }
+    let tight = limits { $0.memoryBytes = 32 + count * 100 }
     #expect(code { _ = try Archive.decode([WideCrate].self, from: bytes, limits: tight) } == .limit)
     #expect(try Archive.decode([ThinCrate].self, from: bytes, limits: tight).count == count)
   }
@@ -119,6 +121,24 @@ struct LimitTests {
     let bytes = try Archive.encode(WideCell(kind: 1))
     #expect(code { _ = try ArchiveInspection.verify(bytes, limits: limits { $0.memoryBytes = 2_000 }) } == .limit)
     #expect(throws: Never.self) { try ArchiveInspection.verify(bytes, limits: limits { $0.memoryBytes = 8_000 }) }
+  }
+
+  /// Whatever a program sets: an error, never a trap.
+  @Test func limitsMayBeAnything() throws {
+    let bytes = try Archive.encode(["a": [Coded([1, 2, 3])]])
+    for value in [Int.min, -1, 0, 1, .max] {
+      let all: [WritableKeyPath<ArchiveLimits, Int>] = [
+        \.archiveBytes, \.depth, \.objects, \.stringBytes, \.elements, \.memoryBytes, \.codedValues, \.types, \.fields,
+      ]
+      for path in all {
+        let limits = limits { $0[keyPath: path] = value }
+        let error = code { _ = try Archive.decode([String: [Coded<[Int]>]].self, from: bytes, limits: limits) }
+        #expect(error == nil || error == .limit)
+        #expect(value < .max || error == nil)
+        _ = code { _ = try ArchiveInspection(of: bytes, limits: limits) }
+        _ = code { _ = try Archive.encode(["a": [Coded([1, 2, 3])]], limits: limits) }
+      }
+    }
   }
 
   @Test func codedValuesAreLimitedToo() throws {

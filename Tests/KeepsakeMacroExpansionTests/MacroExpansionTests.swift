@@ -375,7 +375,7 @@ import Testing
           override func decodeReferences(from reader: inout KeepsakeArchive.ArchiveReader) throws {
             try super.decodeReferences(from: &reader)
             var fields = try reader.enter(Boss.self)
-            if reader.isDeferred(0) {
+            if reader.isDeferred(0), try fields.isExact || reader.hasField(0, &fields) {
               self.rage = try reader.field(0, &fields)
             }
             reader.passFields(&fields, 1)

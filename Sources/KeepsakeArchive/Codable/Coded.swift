@@ -121,9 +121,11 @@ extension ArchiveReader {
   mutating func takeCoded() throws -> CodedTree {
     if !isExact { try expect(.coded) }
     let count = try takeCount()
-    try claimElements(count, of: CodedTree.memoryPerByte)
+    try claim(count)
     let start = offset
-    return try CodedTree(try takeBytes(count), offset: start, depth: depth, limits: core.limits)
+    let tree = try CodedTree(try takeBytes(count), offset: start, depth: depth, limits: core.limits)
+    try core.memory.claim(tree.count, of: CodedTree.memoryPerValue, at: start)
+    return tree
   }
 
   /// Whether a coded value with which the bytes begin is a nil. It counts as missing for a property that has a default value.

@@ -49,7 +49,7 @@ struct CodedReading {
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     // Bytes can't lead deeper than the tree is, which is checked. A type whose initialiser decodes itself can.
-    guard depth <= tree.limits.depth * 2 else {
+    guard depth <= tree.limits.levels(2) else {
       throw ArchiveError(.limit, "Coded values are nested more than \(tree.limits.depth) levels deep")
     }
     guard Self.isPrimitive(type) else { return try T(from: CodedDecoder(self)) }

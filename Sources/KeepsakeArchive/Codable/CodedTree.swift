@@ -17,8 +17,11 @@ final class CodedTree: Sendable {
     var next: UInt32
   }
 
-  /// The bytes, an entry for each of them at most, and twice that while entries are added.
-  static let memoryPerByte = 32
+  /// An entry, and twice that while entries are added.
+  static let memoryPerValue = 24
+
+  /// Values in it, however deep.
+  var count: Int { entries.count }
 
   /// The bytes of a nil with their length before them.
   static let empty: [UInt8] = [2 << 1 | 1, 0 << 1 | 1, CodedTag.null.rawValue]
@@ -100,7 +103,7 @@ final class CodedTree: Sendable {
         // At least a byte for each element, two for each field.
         let count = try input.count(limit: .max, "elements")
         open.append(Open(entry: entries.count - 1, isObject: tag == .object, left: count))
-        guard depth + open.count <= limits.depth + 1 else {
+        guard depth + open.count - 1 <= limits.depth else {
           throw ArchiveError(.limit, "Values are nested more than \(limits.depth) levels deep", offset: input.offset)
         }
       } else {

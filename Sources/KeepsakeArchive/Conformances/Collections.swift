@@ -43,7 +43,7 @@ extension Array: Archivable where Element: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let element = try reader.enterList(.array)
-    let count = try reader.takeCount(of: MemoryLayout<Element>.stride)
+    let count = try reader.takeCount(of: MemoryLayout<Element>.stride, and: ArchiveLimits.arrayBytes)
     if reader.isBlock(element, as: Element.archiveBlockCode) {
       let block = try reader.takeBlock(element, wanted: Element.archiveBlockCode, count: count)
       try self.init(unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -87,7 +87,7 @@ extension Set: Archivable where Element: Archivable {
     let element = try reader.enterList(.set)
     // A table has room for more than it holds.
     let bytes = 2 * MemoryLayout<Element>.stride
-    let count = try reader.takeCount(of: bytes)
+    let count = try reader.takeCount(of: bytes, and: ArchiveLimits.tableBytes)
     self.init(minimumCapacity: ArchiveLimits.reserved(count, of: bytes))
     try reader.descend()
     for _ in 0..<count {
@@ -116,7 +116,7 @@ extension Dictionary: Archivable where Key: Archivable, Value: Archivable {
   @inlinable public init(from reader: inout ArchiveReader) throws {
     let (key, value) = try reader.enterDictionary()
     let bytes = 2 * (MemoryLayout<Key>.stride + MemoryLayout<Value>.stride)
-    let count = try reader.takeCount(of: bytes)
+    let count = try reader.takeCount(of: bytes, and: ArchiveLimits.tableBytes)
     self.init(minimumCapacity: ArchiveLimits.reserved(count, of: bytes))
     try reader.descend()
     for _ in 0..<count {

@@ -51,6 +51,7 @@ extension URL: Archivable {
   public init(from reader: inout ArchiveReader) throws {
     if !reader.isExact { try reader.expect(.url) }
     let bytes = try reader.takeBytes(try reader.takeLength())
+    try reader.claim(ArchiveLimits.urlBytes)
     guard let text = String(validating: bytes, as: UTF8.self), let url = URL(string: text) else {
       throw reader.damaged("A saved URL is not one")
     }

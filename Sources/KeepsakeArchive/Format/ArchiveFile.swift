@@ -23,6 +23,8 @@ final class ArchiveFile {
 
   /// What types and runs of objects take for each byte that describes them, at most.
   private static let memoryPerFooterByte = 32
+  /// The tables by number, apart from the objects.
+  private static let memoryPerObjectNumber = 32
 
   /// - Parameter compiled: The program's types, if they are there; their description is not parsed where it is the archive's.
   init(_ envelope: ArchiveEnvelope, limits: ArchiveLimits, compiled: CompiledSchema? = nil) throws {
@@ -83,8 +85,13 @@ final class ArchiveFile {
     guard let objects = Int(exactly: try input.varint()), objects <= bytes.count else {
       throw input.damaged("The count of objects passes the archive's size")
     }
-    guard objects <= limits.objects else {
+    guard objects <= min(limits.objects, Int(Int32.max) - 1) else {
       throw ArchiveError(.limit, "The archive has \(objects) objects; the limit is \(limits.objects)")
+    }
+    let most = limits.memoryBytes / Self.memoryPerObjectNumber
+    guard objects <= most else {
+      throw ArchiveError(
+        .limit, "The archive has \(objects) objects; with ArchiveLimits.memoryBytes of \(limits.memoryBytes) it may have \(most)")
     }
     objectCount = objects
     runs = try Self.runs(

@@ -183,11 +183,12 @@ public struct ArchiveWriter: ~Copyable {
   }
 
   @usableFromInline mutating func putWeak(_ object: AnyObject) throws {
-    putVarint(fingerprints > 0 ? 0 : UInt64(try core.number(for: object)) + 1)
+    guard fingerprints == 0 else { return putNoReference() }
+    putVarint(UInt64(try core.number(for: object)) + 1)
   }
 
   @usableFromInline mutating func putUnowned(_ object: AnyObject) throws {
-    guard fingerprints == 0 else { return putVarint(0) }
+    guard fingerprints == 0 else { return putNoReference() }
     let id = try core.number(for: object)
     core.noteUnowned(id)
     putVarint(UInt64(id) + 1)
@@ -227,16 +228,21 @@ public struct ArchiveWriter: ~Copyable {
     }
   }
 
-  private mutating func writeFingerprint(of object: AnyObject) throws {
+  /// In place of a reference that is to be written with its number later.
+  private mutating func putNoReference() {
     referencesInFingerprint += 1
-    guard fingerprints == 1 else { return putVarint(0) }
+    putVarint(0)
+  }
+
+  /// Nothing gets a number here, and no class its turn: in which order elements are written to be compared differs from process to process.
+  private mutating func writeFingerprint(of object: AnyObject) throws {
+    guard fingerprints == 1 else { return putNoReference() }
+    referencesInFingerprint += 1
     fingerprints += 1
     defer { fingerprints -= 1 }
-    let queue = try core.queue(for: object)
-    try queue._withUnsafeGuaranteedRef { queue in
-      putVarint(UInt64(queue.typeIndex))
-      try queue.codec.writeFingerprint(of: object, in: queue, to: &self)
-    }
+    let (entry, codec) = try core.shape(of: object)
+    try putText(entry.name)
+    try codec.writeFingerprint(of: object, isKeyed: entry.kind.isKeyed, deferred: entry.deferred, to: &self)
   }
 
   /// Writes set elements or dictionary keys in the order of their bytes: `write` writes one, `after` what follows it.
@@ -277,19 +283,41 @@ public struct ArchiveWriter: ~Copyable {
   // MARK: Keys
 
   /// Writes a value under a key, for hand-written types. Each key once; the reader may ask in any order.
+  ///
+  /// An error ends the encoding, whether it is caught or not: half a value may have been written.
   public mutating func encode<T: Archivable>(_ value: T, forKey key: String) throws {
-    guard isInKeyed else { throw misuse() }
-    putVarint(UInt64(try core.nameIndex(key)) + 1)
-    putVarint(UInt64(try core.wireIndex(T.self)))
-    try writeMeasured { try T.archiveWrite(value, to: &$0) }
+    try write(T.self, forKey: key) { try T.archiveWrite(value, to: &$0) }
   }
 
   /// Writes a reference under a key that is kept only if the object gets into the archive by another way.
   public mutating func encodeConditional<T: Archivable & AnyObject>(_ object: T?, forKey key: String) throws {
-    guard isInKeyed else { throw misuse() }
-    putVarint(UInt64(try core.nameIndex(key)) + 1)
-    putVarint(UInt64(try core.wireIndex(T?.self)))
-    try writeMeasured { try $0.writeWeakField(object) }
+    try write(T?.self, forKey: key) { try $0.writeWeakField(object) }
+  }
+
+  private mutating func write<T: Archivable>(
+    _ type: T.Type, forKey key: String, _ body: (inout ArchiveWriter) throws -> Void
+  ) throws {
+    do {
+      guard isInKeyed else { throw misuse() }
+      if fingerprints > 0 {
+        // Keys and types get their numbers when the element is written to stay.
+        referencesInFingerprint += 1
+        try putText(key)
+        try putText(T.archiveName)
+      } else {
+        putVarint(UInt64(try core.nameIndex(key)) + 1)
+        putVarint(UInt64(try core.wireIndex(type)))
+      }
+      try writeMeasured(body)
+    } catch {
+      core.failed(error)
+      throw error
+    }
+  }
+
+  private mutating func putText(_ text: String) throws {
+    var text = text
+    try text.withUTF8 { try putMeasured(UnsafeRawBufferPointer($0)) }
   }
 
   private func misuse() -> ArchiveError {
@@ -301,8 +329,8 @@ public struct ArchiveWriter: ~Copyable {
     let start = offset
     let outer = isInKeyed
     isInKeyed = false
+    defer { isInKeyed = outer }
     try body(&self)
-    isInKeyed = outer
     guard let length = UInt32(exactly: offset - start) else {
       throw ArchiveError(.limit, "A value under a key takes more than 4 GiB")
     }

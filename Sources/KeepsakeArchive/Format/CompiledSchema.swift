@@ -4,7 +4,7 @@ import Synchronization
 /// The description of everything that a root type leads to, made once per process and root type.
 ///
 /// Its bytes stand at the head of the footer of each archive with that root, so that "same schema" is one comparison.
-/// Safe to share: nothing in it changes after `init` but an atomic number. Its metatypes are only used by whoever encodes or
+/// Safe to share: nothing in it changes after `init` but an atomic number and what waits for the next archive, which one taker gets. Its metatypes are only used by whoever encodes or
 /// decodes the same root type, under that type's own isolation.
 final class CompiledSchema: @unchecked Sendable {
   let schema: ArchiveSchema

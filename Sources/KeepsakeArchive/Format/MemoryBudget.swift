@@ -11,11 +11,12 @@
   }
 
   /// For a list or table: also checks how many there are.
-  mutating func claimElements(_ count: Int, of bytes: Int, at offset: Int) throws {
+  mutating func claimElements(_ count: Int, of bytes: Int, and own: Int, at offset: Int) throws {
     guard count <= elements else {
       throw ArchiveError(.limit, "A list has \(count) elements; the limit is \(elements)", offset: offset)
     }
     try claim(count, of: bytes, at: offset)
+    try claim(1, of: own, at: offset)
   }
 
   mutating func claim(_ count: Int, of bytes: Int, at offset: Int) throws {
@@ -30,16 +31,16 @@
 }
 
 extension ArchiveReader {
-  /// A count of elements that take so many bytes of memory each; nothing has been taken yet.
-  @inlinable @inline(__always) mutating func takeCount(of bytes: Int) throws -> Int {
+  /// A count of elements that take so many bytes of memory each, in a collection that takes some itself unless it is empty; nothing has
+  /// been taken yet.
+  @inlinable @inline(__always) mutating func takeCount(of bytes: Int, and own: Int) throws -> Int {
     let count = try takeCount()
-    // Hardly any list comes near what needs a closer look.
-    if count > 0 { try claimElements(count, of: bytes) }
+    if count > 0 { try claimElements(count, of: bytes, and: own) }
     return count
   }
 
-  @usableFromInline mutating func claimElements(_ count: Int, of bytes: Int) throws {
-    try core.memory.claimElements(count, of: bytes, at: offset)
+  @usableFromInline mutating func claimElements(_ count: Int, of bytes: Int, and own: Int) throws {
+    try core.memory.claimElements(count, of: bytes, and: own, at: offset)
   }
 
   /// Of text and data.

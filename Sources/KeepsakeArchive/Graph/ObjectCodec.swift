@@ -3,7 +3,7 @@
 /// It has no state, so that one made with the schema serves all archives.
 class ObjectCodec {
   func write(_ queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
-  func writeFingerprint(of object: AnyObject, in queue: ObjectQueue, to writer: inout ArchiveWriter) throws {}
+  func writeFingerprint(of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter) throws {}
   func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
   func connect(_ run: ObjectRun, from reader: inout ArchiveReader) throws {}
   func finish(_ run: ObjectRun, _ core: ReaderCore) throws {}
@@ -110,6 +110,8 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     writer.deferred = queue.deferred
     let hasReferences = isKeyed || !queue.deferred.isEmpty
     while queue.next < queue.ids.count {
+      // Before numbers are followed that a failed value left.
+      try core.checkFailure()
       let batch = queue.next..<min(queue.ids.count, queue.next + Self.batch)
       queue.next = batch.upperBound
       let firstPosition = core.writtenCount
@@ -142,13 +144,15 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
     }
   }
 
-  override func writeFingerprint(of object: AnyObject, in queue: ObjectQueue, to writer: inout ArchiveWriter) throws {
+  override func writeFingerprint(
+    of object: AnyObject, isKeyed: Bool, deferred: FieldMask, to writer: inout ArchiveWriter
+  ) throws {
     let outer = (writer.deferred, writer.fieldBase)
     defer { (writer.deferred, writer.fieldBase) = outer }
-    writer.deferred = queue.deferred
+    writer.deferred = deferred
     writer.fieldBase = 0
     let typed = unsafeDowncast(object, to: T.self)
-    if queue.isKeyed { try writer.writeKeyedBody { try typed.encode(to: &$0) } } else { try typed.encode(to: &writer) }
+    if isKeyed { try writer.writeKeyedBody { try typed.encode(to: &$0) } } else { try typed.encode(to: &writer) }
   }
 
   override func build(_ run: ObjectRun, from reader: inout ArchiveReader) throws {

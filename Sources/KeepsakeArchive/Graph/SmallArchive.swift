@@ -24,7 +24,7 @@ struct SmallArchive {
     let content = UInt64(footer.lowerBound - ArchiveLayout.headerBytes)
     guard let rootLength = try? input.varint(), let valuesLength = try? input.varint(), let referencesLength = try? input.varint(),
       rootLength <= content, valuesLength <= content - rootLength, referencesLength == content - rootLength - valuesLength,
-      let count = try? input.varint(), count <= UInt64(min(Self.mostObjects, limits.objects)),
+      let count = try? input.varint(), count <= UInt64(max(0, min(Self.mostObjects, limits.objects))),
       let runs = try? input.varint(), runs == (count == 0 ? 0 : 1)
     else { return nil }
     root = ArchiveLayout.headerBytes..<ArchiveLayout.headerBytes + Int(rootLength)

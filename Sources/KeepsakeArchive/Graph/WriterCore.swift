@@ -21,6 +21,8 @@ import Foundation
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
   @exclusivity(unchecked) private var unowned: [Int32] = []
+  /// The first error in a hand-written value, which its conformance may have caught.
+  @exclusivity(unchecked) private var failure: (any Error)?
   /// While an object's initialiser part is written: references in it must be built before it.
   @exclusivity(unchecked) var buildsObject = false
 
@@ -77,6 +79,7 @@ import Foundation
     lastQueue = nil
     if !unowned.isEmpty { unowned = [] }
     buildsObject = false
+    failure = nil
     compiled.idleWriter.giveBack(self)
   }
 
@@ -87,6 +90,10 @@ import Foundation
 
   /// Whether the archive is described by its declarations alone.
   var isStatic: Bool { schema === compiled.schema && names.isEmpty && wires.isEmpty }
+
+  func failed(_ error: any Error) { if failure == nil { failure = error } }
+
+  func checkFailure() throws { if let failure { throw failure } }
 
   // MARK: Objects
 
@@ -113,8 +120,8 @@ import Foundation
     let entry = try entry(for: object)
     let id = entry.pointee.number
     if !entry.pointee.isQueued {
-      entry.pointee.isQueued = true
       if ObjectIdentifier(type(of: object)) != lastClass { _ = try queue(for: object) }
+      entry.pointee.isQueued = true
       lastQueue?._withUnsafeGuaranteedRef { $0.ids.append(id) }
     }
     noteNeed(id)
@@ -150,27 +157,41 @@ import Foundation
   }
 
   /// The classes that the caller named, and those that they list.
-  private lazy var listedClasses: [ObjectIdentifier: any Archivable.Type] = {
+  private lazy var listed: ArchiveSchema = {
     let schema = ArchiveSchema()
     extraClasses.forEach(schema.describe)
-    return schema.types.reduce(into: [:]) { classes, entry in
-      if let type = entry.type, entry.codec != nil { classes[ObjectIdentifier(type)] = type }
-    }
+    schema.markDeferred()
+    return schema
   }()
 
+  private func listedClass(_ key: ObjectIdentifier) -> TypeEntry? {
+    if extraClasses.isEmpty { return nil }
+    return listed.typeIndex(of: key).map { listed.types[Int($0)] }
+  }
+
+  /// How an object of this class is written, without giving the class its turn.
+  func shape(of object: AnyObject) throws -> (TypeEntry, ObjectCodec) {
+    let key = ObjectIdentifier(type(of: object))
+    let declared = compiled.schema.typeIndex(of: key).map { compiled.schema.types[Int($0)] }
+    guard let entry = declared ?? listedClass(key), let codec = entry.codec else { throw unlisted(object) }
+    return (entry, codec)
+  }
+
   private func makeQueue(_ key: ObjectIdentifier, _ object: AnyObject) throws -> ObjectQueue {
-    if schema.typeIndex(of: key) == nil, let type = listedClasses[key] { try extendSchema { $0.describe(type) } }
+    if schema.typeIndex(of: key) == nil, let type = listedClass(key)?.type { try extendSchema { $0.describe(type) } }
     // A class that only a hand-written value led to would not be found again when loading.
     guard let index = schema.typeIndex(of: key), let codec = schema.types[Int(index)].codec,
-      index < staticTypes || listedClasses[key] != nil
-    else {
-      let name = "\(type(of: object))"
-      throw ArchiveError(
-        .unlistedClass,
-        "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
-        type: name)
-    }
+      index < staticTypes || listedClass(key) != nil
+    else { throw unlisted(object) }
     return ObjectQueue(key, typeIndex: Int(index), schema, codec)
+  }
+
+  private func unlisted(_ object: AnyObject) -> ArchiveError {
+    let name = "\(type(of: object))"
+    return ArchiveError(
+      .unlistedClass,
+      "The class \(name) isn't listed, so it could not be loaded again: mark it @Archivable and add it to its superclass's @Archivable(subclasses:), to archiveSubclasses of the hand-written type that leads to it, or to classes:",
+      type: name)
   }
 
   func begin(_ id: Int32, type: Int, values: Int, references: Int) {

@@ -13,6 +13,8 @@ struct ValueParser {
   /// What is being read, from the outside in.
   private var open: [OpenValue] = []
   private var structs = 0
+  /// More is taken as values are counted: lists may be open one in the other.
+  private static let reservedElements = 64
   private var memory: MemoryBudget
   /// By type: how many values, and how many bytes they take.
   private(set) var counts: [Int]
@@ -124,7 +126,7 @@ struct ValueParser {
       }
       var value = OpenValue(wire.code == .array ? .array : wire.code == .set ? .set : .dictionary, start: start)
       (value.first, value.second, value.remaining) = (wire.first, wire.second, count)
-      if keepsValues { value.reserve(ArchiveLimits.reserved(count, of: MemoryLayout<ArchiveValue.Pair>.stride)) }
+      if keepsValues { value.reserve(min(count, Self.reservedElements)) }
       try push(value)
     default: return try beginNamed(Int(wire.first))
     }
@@ -259,10 +261,11 @@ struct ValueParser {
     case .coded:
       let length = try input.count(limit: .max, "bytes of a value")
       let start = input.offset
-      try memory.claim(
-        length, of: CodedTree.memoryPerByte + (keepsValues ? MemoryLayout<ArchiveValue.Field>.stride : 0), at: start)
       let tree = try CodedTree(try bytes(length), offset: start, depth: 0, limits: limits)
-      return keepsValues ? try tree.archiveValue() : ArchiveValue.none
+      guard keepsValues else { return ArchiveValue.none }
+      try memory.claim(length, of: 1, at: start)
+      try memory.claim(tree.count, of: MemoryLayout<ArchiveValue.Field>.stride, at: start)
+      return try tree.archiveValue()
     case .later: return .data(try data(limit: .max))
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
     default: return nil
