@@ -84,10 +84,9 @@ enum Schema {
         -- Ids that are never a head again; kept for ever.
         CREATE TABLE covered (id BLOB PRIMARY KEY) WITHOUT ROWID;
 
-        -- base: the content whose plain bytes the frame takes as its prefix; depth: bases down to a full frame.
+        -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (
-          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB,
-          depth INTEGER NOT NULL, bytes BLOB NOT NULL);
+          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB, bytes BLOB NOT NULL);
         CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
         CREATE TABLE content_use (hash BLOB NOT NULL, version BLOB NOT NULL, PRIMARY KEY (hash, version)) WITHOUT ROWID;
         CREATE TABLE cloud_content (hash BLOB PRIMARY KEY, depth INTEGER NOT NULL) WITHOUT ROWID;

@@ -18,8 +18,9 @@ package final class Store: Sendable {
   package let writer: WriterID
 
   let pool: DatabasePool
-  let cache = PlainCache()
+  let memory = ContentMemory()
   private let lock: StoreLock
+  private let checkpointer: WALCheckpointer
   private let commits: CommitQueue
   private let closed = Mutex(false)
 
@@ -38,14 +39,16 @@ package final class Store: Sendable {
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let file = url.appendingPathComponent(databaseName)
     try Schema.checkHeader(of: file)
+    let checkpointer = WALCheckpointer()
     return try StoreError.translating("opening the store") {
       let pool = try DatabasePool(path: file.path, configuration: configuration())
       try pool.writeWithoutTransaction { database in
         // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
         try database.execute(sql: "PRAGMA synchronous = FULL")
         try Schema.migrate(database, at: file)
+        try checkpointer.install(on: database)
       }
-      let store = Store(url: url, writer: writer, pool: pool, lock: lock)
+      let store = Store(url: url, writer: writer, pool: pool, lock: lock, checkpointer: checkpointer)
       try store.write { transaction in
         var random = SystemRandomNumberGenerator()
         try DeviceCommit.opened(in: &transaction, using: &random)
@@ -55,18 +58,19 @@ package final class Store: Sendable {
     }
   }
 
-  private init(url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock) {
+  private init(url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock, checkpointer: WALCheckpointer) {
     self.url = url
     self.writer = writer
     self.pool = pool
     self.lock = lock
-    commits = CommitQueue(pool: pool, cache: cache)
+    self.checkpointer = checkpointer
+    commits = CommitQueue(pool: pool, memory: memory, checkpointer: checkpointer)
   }
 
   /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try pool.read { database in try body(StoreTransaction(database, cache: cache)) }
+      try pool.read { database in try body(StoreTransaction(database, memory: memory)) }
     }
   }
 
@@ -74,9 +78,10 @@ package final class Store: Sendable {
   ///
   /// Blocks for one wait on the disk, and for the writes before it. Not to be called from within another transaction.
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
-    try StoreError.translating("writing") {
+    defer { commits.checkpointIfDue() }
+    return try StoreError.translating("writing") {
       try pool.write { database in
-        var transaction = StoreTransaction(database, cache: cache)
+        var transaction = StoreTransaction(database, memory: memory)
         let value = try body(&transaction)
         try History.thin(transaction)
         return value

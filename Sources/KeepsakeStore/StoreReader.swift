@@ -17,7 +17,7 @@ package final class StoreReader: Sendable {
   }
 
   private let queue: DatabaseQueue
-  private let cache = PlainCache()
+  private let memory = ContentMemory()
 
   /// Opens the store whose folder, or whose database, is at `url`.
   ///
@@ -64,7 +64,7 @@ package final class StoreReader: Sendable {
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try queue.read { database in try body(StoreTransaction(database, cache: cache)) }
+      try queue.read { database in try body(StoreTransaction(database, memory: memory)) }
     }
   }
 }
@@ -73,15 +73,24 @@ extension StoreTransaction {
   /// What is kept of every content, sorted by hash.
   package func contentSummaries() throws -> [StoreReader.ContentSummary] {
     let rows = try Row.fetchAll(
-      statement("SELECT hash, length, base, depth, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))
-    return try rows.map { row in
+      statement("SELECT hash, length, base, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))
+    var summaries = try rows.map { row in
       let base: Data? = try row.checkedOptional("base")
       guard let hash = ContentHash(bytes: try row.checked("hash")) else {
         throw StoreError(.damaged, "a content of the store has no proper name")
       }
       return StoreReader.ContentSummary(
-        hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) },
-        depth: try row.checked("depth"), encodedBytes: try row.checked("encoded"))
+        hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) }, depth: 0,
+        encodedBytes: try row.checked("encoded"))
     }
+    let bases = Dictionary(summaries.map { ($0.hash, $0.base) }) { first, _ in first }
+    for index in summaries.indices {
+      var next = summaries[index].base
+      while let base = next, summaries[index].depth <= DecodingCost.maximumDepth {
+        summaries[index].depth += 1
+        next = bases[base] ?? nil
+      }
+    }
+    return summaries
   }
 }

@@ -12,9 +12,9 @@ package struct StoreTransaction: DeviceStorage {
   /// Slots whose versions changed: their history is thinned before the transaction commits.
   private(set) var touchedSlots: Set<String> = []
 
-  init(_ database: Database, cache: PlainCache) {
+  init(_ database: Database, memory: ContentMemory) {
     self.database = database
-    contents = ContentTable(database: database, cache: cache)
+    contents = ContentTable(database: database, memory: memory)
   }
 
   // MARK: Facts and wallet
@@ -167,9 +167,30 @@ package struct StoreTransaction: DeviceStorage {
   /// Compresses within the transaction; `Store.submit` does it before.
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
-    let usable = try base.flatMap { try contents.usableBase($0) }
-    try contents.keep(PreparedContent(hash: hash, plain: plain, encoded: .encoding(plain, as: hash, against: usable)))
+    let limit = DecodingCost.limit(plain: plain.count, of: plain.count)
+    let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, limit: limit) }
+    try contents.keep(PreparedContent(encoding: plain, as: hash, against: usable))
     return hash
+  }
+
+  /// The plain bytes of all of a version, in one run. Throws `missing`, `damaged`, or `tooLarge` for more than a save may be.
+  ///
+  /// Takes memory for them once, and for one content beside them.
+  package func plainBytes(of record: VersionRecord) throws -> Data {
+    if record.contents.count == 1 { return try plainContent(record.contents[0]) }
+    guard (0...EncodedContent.maximumContentBytes).contains(record.length) else {
+      throw StoreError(.tooLarge, "the version \(record.id) is larger than a save may be")
+    }
+    var bytes = Data(capacity: record.length)
+    for hash in record.contents {
+      let plain = try plainContent(hash)
+      guard bytes.count + plain.count <= record.length else { break }
+      bytes.append(plain)
+    }
+    guard bytes.count == record.length else {
+      throw StoreError(.damaged, "the parts of the version \(record.id) are not as long as all of it")
+    }
+    return bytes
   }
 
   // MARK: Outbox

@@ -95,7 +95,7 @@ import Testing
     defer { try? store.close() }
     #expect(throws: Stop.self) {
       try store.write { transaction throws in
-        try transaction.put(1, [KeptContent(hash: transaction.keepContent(Data([1, 2, 3])), length: 3)])
+        try transaction.put(1, [KeptContent(hashes: [transaction.keepContent(Data([1, 2, 3]))], length: 3)])
         throw Stop()
       }
     }
@@ -135,7 +135,7 @@ import Testing
     defer { try? store.close() }
     let commit = try store.submit([SubmittedContent(slot: "main", bytes: Data("x".utf8))]) { transaction, kept in
       try transaction.put(1, kept)
-      return kept[0].hash
+      return kept[0].hashes[0]
     }
     let hash = try await commit.value
     #expect(try store.read { try $0.plainContent(hash) } == Data("x".utf8))

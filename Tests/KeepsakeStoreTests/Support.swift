@@ -53,7 +53,7 @@ extension StoreTransaction {
     acknowledged: Bool = true
   ) throws {
     let record = record(
-      number, slot: slot, covers: covers, contents: kept.map(\.hash), length: kept.reduce(0) { $0 + $1.length })
+      number, slot: slot, covers: covers, contents: kept.flatMap(\.hashes), length: kept.reduce(0) { $0 + $1.length })
     try putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
     for covered in covers { try markCovered(id(covered)) }
   }

@@ -76,7 +76,7 @@ struct InspectCommand: AsyncParsableCommand {
     let id: VersionID?
     if let version { id = VersionID(version) } else { id = try Resolution.view(of: slot, in: store).winner?.id }
     guard let id, let record = try store.version(id)?.record, record.slot == slot, !record.tombstone else { return nil }
-    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
+    return try store.plainBytes(of: record)
   }
 
   /// An archive, with or without a zstd frame around it.

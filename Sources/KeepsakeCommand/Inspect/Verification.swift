@@ -227,7 +227,7 @@ struct Verification: Codable {
       if checked.insert(hash).inserted { isNew = true }
     }
     guard isNew else { return nil }
-    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
+    return try store.plainBytes(of: record)
   }
 }
 #endif
