@@ -45,6 +45,8 @@ package final class Store: Sendable {
       try pool.writeWithoutTransaction { database in
         // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
         try database.execute(sql: "PRAGMA synchronous = FULL")
+        // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
+        try database.execute(sql: "PRAGMA secure_delete = OFF")
         try Schema.migrate(database, at: file)
         try checkpointer.install(on: database)
       }

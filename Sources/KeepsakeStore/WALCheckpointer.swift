@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// SQLite by itself does it within the commit that makes the log long, which then waits for the disk three times instead of once.
 final class WALCheckpointer: Sendable {
-  /// 4 MiB of log: read quickly after a crash, and seldom enough not to be felt.
-  static let duePages = 1_000
+  /// 8 MiB of log: read quickly after a crash, and seldom enough not to be felt.
+  static let duePages = 2_000
   /// The log's file is cut to this after it was longer.
   private static let keptBytes = 8 << 20
 

@@ -20,24 +20,22 @@ struct ContentCompaction {
     for hash in hashes {
       guard try isOnlyBase(hash), let dependent = try onlyDependent(of: hash) else { continue }
       let below = try transaction.contents.chain(from: hash)
-      guard let end = try below.firstIndex(where: { try !isOnlyBase($0.hash) || onlyDependent(of: $0.hash) == nil }) ?? end(of: below),
-        end >= Self.longestRow
-      else { continue }
-      try encodeAnew(dependent, against: end < below.count ? below[end].hash : nil)
+      // Where nothing below is needed, the full frame is the base: it may serve for long before another one has to be written.
+      let end = try below.firstIndex { try !isOnlyBase($0.hash) || onlyDependent(of: $0.hash) == nil } ?? below.count - 1
+      guard end >= Self.longestRow else { continue }
+      try encodeAnew(dependent, against: below[end].hash)
       try collecting([hash])
     }
   }
 
-  /// A row may reach down to the full frame.
-  private func end(of chain: [(hash: ContentHash, entry: ContentTable.Entry)]) -> Int? { chain.isEmpty ? nil : chain.count }
-
-  private func encodeAnew(_ hash: ContentHash, against base: ContentHash?) throws {
+  private func encodeAnew(_ hash: ContentHash, against base: ContentHash) throws {
     let contents = transaction.contents
     do {
       let plain = try contents.plain(hash)
       let limit = DecodingCost.limit(plain: plain.count, of: plain.count)
-      try contents.insert(
-        .encoding(plain, as: hash, against: base.flatMap { try contents.base(from: $0, for: plain.count, limit: limit) }))
+      var base = try contents.base(from: base, for: plain.count, limit: limit)
+      base?.isNearest = false
+      try contents.insert(.encoding(plain, as: hash, against: base))
     } catch let error as StoreError where error.code == .damaged {
       // What can't be read stays as it is, for whoever may still repair it.
       return
