@@ -60,8 +60,9 @@ struct ContentTable {
       guard frames.count < Self.maximumWalk else {
         throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases doesn't end")
       }
-      frames.append((try row.checked("bytes"), try row.length(of: current)))
+      let length = try row.length(of: current)
       next = try row.base(of: current)
+      frames.append((try cache.seal.open(frame: row.checked("bytes"), of: current, length: length, base: next), length))
     }
     while let (frame, length) = frames.popLast() {
       plain = try Zstd.decompress(frame, prefix: plain, length: length)
@@ -112,7 +113,8 @@ struct ContentTable {
     if entry.base == base {
       // What leaves this store has to be good, so that damage here doesn't travel.
       _ = try plain(hash)
-      return EncodedContent(hash: hash, length: entry.length, base: base, bytes: try frame(hash))
+      let frame = try cache.seal.open(frame: frame(hash), of: hash, length: entry.length, base: base)
+      return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame)
     }
     let plain = try plain(hash)
     guard let base, try has(base) else { return try .encoding(plain, as: hash, against: nil) }
@@ -178,9 +180,10 @@ struct ContentTable {
   }
 
   private func insert(_ content: EncodedContent, depth: Int) throws {
+    let frame = try cache.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
       sql: "INSERT OR REPLACE INTO content (hash, length, base, depth, bytes) VALUES (?, ?, ?, ?, ?)"
-    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, depth, content.bytes])
+    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, depth, frame])
   }
 }
 

@@ -12,8 +12,13 @@ final class PlainCache: Sendable {
     let hash: ContentHash
     let bytes: Data
   }
+  /// How the store's rows and frames are sealed. It is here because every way into the store comes by the cache: a transaction
+  /// that forgot the seal would write unsealed rows.
+  let seal: StoreSeal
   /// Newest last.
   private let entries = Mutex<[Entry]>([])
+
+  init(seal: StoreSeal) { self.seal = seal }
 
   func bytes(of hash: ContentHash) -> Data? {
     entries.withLock { entries in
