@@ -11,4 +11,14 @@ extension GameData {
   /// 100 MB; saves go on between its steps. Does nothing where there is nothing to do. Throws `StoreError`; the next call or
   /// opening then does the rest.
   public func reseal() throws { try core.store.reseal() }
+
+  /// How often what is kept was changed, counted under the seal; nil without one.
+  ///
+  /// It only grows. A player who puts back an older copy of the whole folder can't be found out from the folder, since
+  /// everything in it verifies. A game that keeps this number elsewhere, on a server of its own, finds it smaller than before:
+  ///
+  ///     if let known = server.count, let count = try game.sealedChanges(), count < known { ... }
+  ///
+  /// Restoring a backup of the device has the same look and is honest. Throws `StoreError`.
+  public func sealedChanges() throws -> UInt64? { try core.store.changeCount() }
 }

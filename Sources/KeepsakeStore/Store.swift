@@ -127,6 +127,18 @@ package final class Store: Sendable {
   /// What doesn't verify, as it is found; nothing in a store without a seal.
   package var sealFindings: SealFindings { cache.seal.findings }
 
+  /// How many rows were changed since the store was made, as its ledger says; nil without a seal. Only ever grows, unless an
+  /// older copy of the store is put back, or the ledger was taken out.
+  package func changeCount() throws -> UInt64? {
+    guard let key = cache.seal.keys.first else { return nil }
+    return try StoreError.translating("reading") {
+      guard let ledger = try pool.read({ try SealLedger.read(from: $0, key: key) }) else {
+        throw SealFinding.rollback.error
+      }
+      return ledger.count
+    }
+  }
+
   /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
   /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
   package func reseal() throws {

@@ -180,11 +180,13 @@ import Testing
       begun.earlierKeys = [header.key]
       try begun.prove(with: keys[0])
       try begun.write(to: database)
+      try SealLedger.counted(in: database, key: keys[0]).write(to: database, key: keys[0], count: 1)
     }
     var crashes = 0
     while true {
       // A byte at a time is a row at a time.
       let done = try SealLab.edit(folder.store) { database -> Bool in
+        try SealLedger.keep(on: database, key: keys[0])
         var resealing = try Resealing(from: seal, to: seal, in: database)
         _ = try resealing.step(in: database, bytes: 1)
         return resealing.isDone

@@ -20,13 +20,15 @@ struct SealAudit {
   }
 
   /// What was found. Costs a pass over the rows, some microseconds each.
-  func run() throws -> [SealFinding] {
+  ///
+  /// - Parameter isWhole: Whether the ledger says that the rows are those that were written.
+  func run(isWhole: Bool) throws -> [SealFinding] {
     var failures: [Failure] = []
     let codec = RowCodec(seal: seal)
     try SealedTable.forEach(in: database) { row in
       if let finding = try finding(on: row, codec) { failures.append(Failure(row: row, finding: finding)) }
     }
-    guard !failures.isEmpty else { return try seal.policy == .flag ? usedBefore() : [] }
+    guard !failures.isEmpty else { return try (isWhole ? [] : rolledBack()) + (seal.policy == .flag ? usedBefore() : []) }
     if seal.policy == .reject, let first = failures.first(where: { !$0.finding.isDamage }) ?? failures.first {
       throw first.finding.error
     }
@@ -37,12 +39,23 @@ struct SealAudit {
     return try seal.policy == .flag ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
   }
 
+  /// Which rows it is can't be told. The cloud makes good what it knows better.
+  private func rolledBack() throws -> [SealFinding] {
+    let finding = SealFinding.rollback
+    if seal.policy == .reject { throw finding.error }
+    try database.execute(
+      sql: "INSERT INTO quarantine (place, outcome) VALUES (?, ?)", arguments: [finding.place, finding.outcome.rawValue])
+    var findings = [finding]
+    if seal.policy == .quarantine { try settle([], &findings) }
+    return findings
+  }
+
   /// What was used before, though it did not verify: written anew since, it does, and still goes back to it.
   private func usedBefore() throws -> [SealFinding] {
     let places = try String.fetchAll(
       database, sql: "SELECT DISTINCT place FROM quarantine WHERE outcome = ? ORDER BY place",
       arguments: [SealFinding.Outcome.used.rawValue])
-    return places.map { SealFinding(place: $0, outcome: .used) }
+    return places.map { $0 == SealFinding.rollback.place ? .rollback : SealFinding(place: $0, outcome: .used) }
   }
 
   /// Nil if the row verifies.

@@ -15,6 +15,8 @@ package struct SealFinding: Hashable, Sendable {
   package var outcome: Outcome
   /// The checksum is wrong too: a broken disk more likely than other hands.
   package var isDamage = false
+  /// Every row verifies; together they are not what was written: some are missing, or older.
+  package var isRollback = false
   /// The version whose record it was.
   package var version: VersionID?
   /// The slot that it says it is of.
@@ -28,14 +30,23 @@ package struct SealFinding: Hashable, Sendable {
     self.isDamage = isDamage
   }
 
+  /// For the rows together.
+  static let rollback: SealFinding = {
+    var finding = SealFinding(place: "the store as a whole", outcome: .used)
+    finding.isRollback = true
+    return finding
+  }()
+
   /// A sentence for people.
   package var message: String {
+    if isRollback { return error.message + "; what is there is used" }
     let what = isDamage ? "\(place) is damaged" : "\(place) doesn't verify: somebody without the secret wrote it"
     return outcome == .used ? "\(what); it is used all the same" : "\(what); it is kept aside"
   }
 
   var error: StoreError {
-    isDamage
+    if isRollback { return StoreError(.tampered, "rows of the store were taken out, or older ones were put back") }
+    return isDamage
       ? StoreError(.damaged, "what is kept of \(place) is damaged")
       : StoreError(.tampered, "what is kept of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
   }

@@ -145,6 +145,9 @@ struct SealGate {
     guard header != nil else { return .none }
     let gate = self
     try pool.write { database in try gate.enter(database) }
+    if let key = new.keys.first {
+      try pool.writeWithoutTransaction { try SealLedger.keep(on: $0, key: key) }
+    }
     if header?.isScrubbed == false { try scrub(pool) }
     try resealSome(pool)
     try header?.writeCopy(in: folder)
@@ -152,12 +155,24 @@ struct SealGate {
   }
 
   private func enter(_ database: Database) throws {
-    if found != nil {
-      for finding in try SealAudit(database: database, seal: old).run() { new.findings.note(finding) }
+    var count: UInt64 = 0
+    var isLedgerDue = true
+    if let found, let key = old.keys.first(where: { $0.id == found.key }) {
+      let ledger = try SealLedger.read(from: database, key: key)
+      let isSame = try ledger?.isSame(as: SealLedger.counted(in: database, key: key)) ?? false
+      let audit = SealAudit(database: database, seal: old)
+      let findings = try audit.run(isWhole: isSame)
+      for finding in findings { new.findings.note(finding) }
+      count = ledger?.count ?? 0
+      // What the audit set aside and put right is in no sum yet.
+      isLedgerDue = !isSame || !findings.isEmpty || key.id != new.keys.first?.id || old.kind != new.kind
     }
     if old.kind != new.kind {
       var resealing = try Resealing(from: old, to: new, in: database)
       while !resealing.isDone { _ = try resealing.step(in: database) }
+    }
+    if isLedgerDue, let key = new.keys.first {
+      try SealLedger.counted(in: database, key: key).write(to: database, key: key, count: count &+ 1)
     }
     try header?.write(to: database)
   }

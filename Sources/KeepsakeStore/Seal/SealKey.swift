@@ -16,10 +16,12 @@ struct SealKey: Sendable {
   let rows: SymmetricKey
   /// Encrypts the frames of contents.
   let frames: SymmetricKey
+  /// Sums up the rows.
+  let ledger: SymmetricKey
   /// Signs the header, which proves that the secret is the right one.
   let header: SymmetricKey
 
-  /// Costs five derivations, some tens of microseconds.
+  /// Costs six derivations, some tens of microseconds.
   init(secret: Data, salt: Data, owner: SealOwner, player: String?) {
     let material = SymmetricKey(data: secret)
     func derive(_ purpose: String, bytes: Int = 32) -> SymmetricKey {
@@ -35,6 +37,7 @@ struct SealKey: Sendable {
     signing = derive("sign rows")
     rows = derive("encrypt rows")
     frames = derive("encrypt frames")
+    ledger = derive("sum up rows")
     header = derive("header")
   }
 }
