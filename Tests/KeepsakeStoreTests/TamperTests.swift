@@ -379,6 +379,14 @@ import Testing
     try again.close()
   }
 
+  @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
+  func otherSlot(kind: Seal.Kind) throws {
+    try SealLab.make(SealLab.request(kind), at: folder.store)
+    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE version SET slot = 'main' WHERE slot = 'other'") }
+    let code = errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) }
+    #expect(code == .tampered || code == .damaged)
+  }
+
   @Test("an older copy of the whole folder can't be told from the folder itself, and can by the count kept elsewhere")
   func wholeRollback() throws {
     try SealLab.make(SealLab.request(.sealed), at: folder.store)
