@@ -7,8 +7,8 @@ extension GameData {
   ///     let game = try GameData.open("com.example.space", seal: .signed(secret, previous: [oldSecret]))
   ///     try game.reseal()
   ///
-  /// Each opening does some megabytes of it by itself, so most players never need the call. Blocks, for about a second for
-  /// 100 MB; saves go on between its steps. Does nothing where there is nothing to do. Throws `StoreError`; the next call or
+  /// Each opening does some megabytes of it by itself, so most players never need the call. Blocks while it passes
+  /// over all that is kept; saves go on between its steps. Does nothing where there is nothing to do. Throws `StoreError`; the next call or
   /// opening then does the rest.
   public func reseal() throws { try core.store.reseal() }
 

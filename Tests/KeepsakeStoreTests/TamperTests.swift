@@ -327,7 +327,9 @@ import Testing
         "UPDATE ledger SET body = (SELECT body FROM old.ledger)",
       ]),
     Replay(testDescription: "the ledger taken out", sql: ["DELETE FROM ledger"]),
-    Replay(testDescription: "the ledger's count set back", sql: ["UPDATE ledger SET body = x'0000000000000001' || substr(body, 9)"]),
+    Replay(
+      testDescription: "the ledger's count set back", sql: ["UPDATE ledger SET body = CAST(x'0000000000000001' || substr(body, 9) AS BLOB)"]
+    ),
   ]
 
   @Test(
@@ -377,6 +379,21 @@ import Testing
     let again = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
     #expect(SealLab.findings(of: again) == [])
     try again.close()
+  }
+
+  @Test("a sum that breaks while the game runs keeps nobody from saving, and is found at the next start")
+  func brokenLedger() throws {
+    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
+    try SealLab.fill(store)
+    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE ledger SET body = x'00'") }
+    try store.save(SealLab.bytes(4), as: 4)
+    #expect(errorCode { _ = try store.changeCount() } == .tampered)
+    try store.close()
+    let again = try Store.open(at: folder.store, seal: SealLab.request(.signed))
+    defer { try? again.close() }
+    #expect(SealLab.findings(of: again) == [.rollback])
+    #expect(try again.read { try $0.heads(of: "main") } == [id(4)])
+    #expect(try again.changeCount() != nil)
   }
 
   @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)

@@ -19,7 +19,7 @@ struct SealAudit {
     var finding: SealFinding
   }
 
-  /// What was found. Costs a pass over the rows, some microseconds each.
+  /// What was found. Costs a pass over the rows, a checksum and an HMAC or a decryption each.
   ///
   /// - Parameter isWhole: Whether the ledger says that the rows are those that were written.
   func run(isWhole: Bool) throws -> [SealFinding] {

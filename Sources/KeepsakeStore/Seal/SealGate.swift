@@ -145,13 +145,17 @@ struct SealGate {
     guard header != nil else { return .none }
     let gate = self
     try pool.write { database in try gate.enter(database) }
-    if let key = new.keys.first {
-      try pool.writeWithoutTransaction { try SealLedger.keep(on: $0, key: key) }
-    }
+    try Self.keepLedger(of: new, on: pool)
     if header?.isScrubbed == false { try scrub(pool) }
     try resealSome(pool)
     try header?.writeCopy(in: folder)
     return new
+  }
+
+  /// Has the pool's writer keep the ledger. Due once for each pool of a sealed store, before anything is written.
+  static func keepLedger(of seal: StoreSeal, on pool: DatabasePool) throws {
+    guard let key = seal.keys.first else { return }
+    try pool.writeWithoutTransaction { try SealLedger.keep(on: $0, key: key) }
   }
 
   private func enter(_ database: Database) throws {
