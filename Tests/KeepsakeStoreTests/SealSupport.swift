@@ -29,6 +29,13 @@ enum SealLab {
     }
   }
 
+  /// Runs what keeps a processor busy on a thread of its own: other tests wait for the few that Swift Testing has.
+  static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
   /// Three saves in one slot and one in another, two values, a full outbox, something staged, a cursor.
   static func fill(_ store: Store) throws {
     for number in UInt64(1)...3 { try store.save(bytes(number), as: number, acknowledged: number < 3) }
