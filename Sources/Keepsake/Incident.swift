@@ -10,6 +10,9 @@ public struct Incident: Sendable, Hashable {
     case damagedVersion
     /// Something else that is kept can't be read.
     case unreadable
+    /// Something doesn't verify under the game's seal: somebody without its secret wrote it, or put it where it doesn't belong.
+    /// It was set aside or used, as the seal's policy says.
+    case tampered
     /// A commit that a call had accepted failed later; its `Pending` has the error.
     case failedCommit
     /// The cloud refused something for good.

@@ -93,6 +93,12 @@ enum Schema {
 
         CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
         CREATE TABLE staged (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
+
+        -- What tells a sealed store from one with rows missing or put back: one row.
+        CREATE TABLE ledger (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+
+        -- What a seal found to be by other hands, as it stood: what it claimed to be, and what became of it.
+        CREATE TABLE quarantine (id INTEGER PRIMARY KEY, place TEXT NOT NULL, outcome TEXT NOT NULL, body BLOB);
         """)
   }
 }

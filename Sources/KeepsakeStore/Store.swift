@@ -18,7 +18,7 @@ package final class Store: Sendable {
   package let writer: WriterID
 
   let pool: DatabasePool
-  let memory = ContentMemory()
+  let memory: ContentMemory
   private let lock: StoreLock
   private let checkpointer: WALCheckpointer
   private let commits: CommitQueue
@@ -27,14 +27,15 @@ package final class Store: Sendable {
   /// Opens the store in the folder at `url`, or makes it.
   ///
   /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
-  /// it, `damaged` if it is no readable database.
-  package static func open(at url: URL) throws -> Store {
+  /// it, `damaged` if it is no readable database; `otherSeal`, `wrongSecret` or `tampered`, with nothing touched, if its seal
+  /// is not as asked for.
+  package static func open(at url: URL, seal: SealRequest = .none) throws -> Store {
     var random = SystemRandomNumberGenerator()
-    return try open(at: url, writer: WriterID(using: &random))
+    return try open(at: url, seal: seal, writer: WriterID(using: &random))
   }
 
   /// For tests that need to know the writer.
-  package static func open(at url: URL, writer: WriterID) throws -> Store {
+  package static func open(at url: URL, seal request: SealRequest = .none, writer: WriterID) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let file = url.appendingPathComponent(databaseName)
@@ -42,15 +43,18 @@ package final class Store: Sendable {
     let checkpointer = WALCheckpointer()
     return try StoreError.translating("opening the store") {
       let pool = try DatabasePool(path: file.path, configuration: configuration())
-      try pool.writeWithoutTransaction { database in
+      var gate = try pool.writeWithoutTransaction { database in
         // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
         try database.execute(sql: "PRAGMA synchronous = FULL")
         // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
         try database.execute(sql: "PRAGMA secure_delete = OFF")
+        let gate = try SealGate(request, database: database, folder: url)
         try Schema.migrate(database, at: file)
         try checkpointer.install(on: database)
+        return gate
       }
-      let store = Store(url: url, writer: writer, pool: pool, lock: lock, checkpointer: checkpointer)
+      let store = Store(
+        url: url, writer: writer, pool: pool, lock: lock, checkpointer: checkpointer, seal: try gate.enter(pool))
       try store.write { transaction in
         var random = SystemRandomNumberGenerator()
         try DeviceCommit.opened(in: &transaction, using: &random)
@@ -60,8 +64,11 @@ package final class Store: Sendable {
     }
   }
 
-  private init(url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock, checkpointer: WALCheckpointer) {
+  private init(
+    url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock, checkpointer: WALCheckpointer, seal: StoreSeal
+  ) {
     self.url = url
+    memory = ContentMemory(seal: seal)
     self.writer = writer
     self.pool = pool
     self.lock = lock
@@ -125,6 +132,27 @@ package final class Store: Sendable {
           }
         }))
     return pending
+  }
+
+  /// What doesn't verify, as it is found; nothing in a store without a seal.
+  package var sealFindings: SealFindings { memory.seal.findings }
+
+  /// How many rows were changed since the store was made, as its ledger says; nil without a seal. Only ever grows, unless an
+  /// older copy of the store is put back, or the ledger was taken out.
+  package func changeCount() throws -> UInt64? {
+    guard let key = memory.seal.keys.first else { return nil }
+    return try StoreError.translating("reading") {
+      guard let ledger = try pool.read({ try SealLedger.read(from: $0, key: key) }) else {
+        throw SealFinding.rollback.error
+      }
+      return ledger.count
+    }
+  }
+
+  /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
+  /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
+  package func reseal() throws {
+    try StoreError.translating("sealing anew") { try SealGate.reseal(pool, memory.seal, folder: url) }
   }
 
   /// Waits until everything that was submitted before is durable or has failed.

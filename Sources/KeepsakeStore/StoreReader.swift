@@ -16,14 +16,23 @@ package final class StoreReader: Sendable {
     package var encodedBytes: Int
   }
 
+  /// What protects the store.
+  package let seal: Seal.Kind
+  /// Whether signatures are checked: a tool without the secret reads what is signed and believes it.
+  package let checksSeal: Bool
+
   private let queue: DatabaseQueue
-  private let memory = ContentMemory()
+  private let memory: ContentMemory
 
   /// Opens the store whose folder, or whose database, is at `url`.
   ///
-  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store. SQLite may
-  /// make its own empty files beside a database that nobody has open, so the folder has to be writable if they aren't there.
-  package static func open(at url: URL) throws -> StoreReader {
+  /// Without the secret everything of a signed store can be read, and of a sealed one only what stands in clear: calls that
+  /// need more throw `wrongSecret`.
+  ///
+  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store, `wrongSecret`
+  /// if the secret is another. SQLite may make its own empty files beside a database that nobody has open, so the folder has
+  /// to be writable if they aren't there.
+  package static func open(at url: URL, seal request: SealRequest? = nil) throws -> StoreReader {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
       throw StoreError(.missing, "there is nothing at \(url.path)")
@@ -44,11 +53,18 @@ package final class StoreReader: Sendable {
       guard application == Schema.applicationID else {
         throw StoreError(.misuse, "the database at \(file.path) is not a Keepsake store")
       }
-      return StoreReader(queue: queue)
+      let folder = file.deletingLastPathComponent()
+      let seal = try queue.read { try SealGate.seal(of: $0, request, folder: folder) }
+      return StoreReader(queue: queue, seal: seal)
     }
   }
 
-  private init(queue: DatabaseQueue) { self.queue = queue }
+  private init(queue: DatabaseQueue, seal: StoreSeal) {
+    self.queue = queue
+    memory = ContentMemory(seal: seal)
+    self.seal = seal.kind
+    checksSeal = !seal.keys.isEmpty
+  }
 
   /// What SQLite finds wrong with the database itself, in its words; empty if nothing is. Reads all of it.
   package func problems() throws -> [String] {
@@ -70,6 +86,9 @@ package final class StoreReader: Sendable {
 }
 
 extension StoreTransaction {
+  /// How many rows that did not verify are kept.
+  package func quarantinedCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM quarantine")) ?? 0 }
+
   /// What is kept of every content, sorted by hash.
   package func contentSummaries() throws -> [StoreReader.ContentSummary] {
     let rows = try Row.fetchAll(

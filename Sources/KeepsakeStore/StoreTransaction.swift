@@ -8,13 +8,14 @@ package import KeepsakeReplication
 package struct StoreTransaction: DeviceStorage {
   let database: Database
   let contents: ContentTable
-  private let codec = RowCodec()
+  private let codec: RowCodec
   /// Slots whose versions changed: their history is thinned before the transaction commits.
   private(set) var touchedSlots: Set<String> = []
 
   init(_ database: Database, memory: ContentMemory) {
     self.database = database
     contents = ContentTable(database: database, memory: memory)
+    codec = RowCodec(seal: memory.seal)
   }
 
   // MARK: Facts and wallet
@@ -30,11 +31,11 @@ package struct StoreTransaction: DeviceStorage {
   /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {
     let body = try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [name])
-    return try body.map { try codec.decode(Value.self, from: $0, place: "fact \(name)") }
+    return try body.map { try codec.decode(Value.self, from: $0, place: RowPlace.fact(name)) }
   }
 
   package mutating func setFact(_ name: String, _ value: some Encodable) throws {
-    let body = try codec.encode(value, place: "fact \(name)")
+    let body = try codec.encode(value, place: RowPlace.fact(name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [name, body])
   }
 
@@ -43,7 +44,7 @@ package struct StoreTransaction: DeviceStorage {
   package func cell(_ key: CellKey) throws -> CellState? {
     let statement = try statement("SELECT body FROM cell WHERE collection = ? AND key = ?")
     let body = try Data.fetchOne(statement, arguments: [key.collection, key.key])
-    return try body.map { try codec.decode(CellState.self, from: $0, place: "cell \(key)") }
+    return try body.map { try codec.decode(CellState.self, from: $0, place: RowPlace.cell(key)) }
   }
 
   package func cells(in collection: String?) throws -> [CellUpdate] {
@@ -53,14 +54,14 @@ package struct StoreTransaction: DeviceStorage {
     let cells = try rows.map { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
       return CellUpdate(
-        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: "cell \(key)"))
+        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: RowPlace.cell(key)))
     }
     // SQLite sorts by bytes, Swift by canonical equivalence.
     return cells.sorted { $0.key < $1.key }
   }
 
   package mutating func setCell(_ update: CellUpdate) throws {
-    let body = try codec.encode(update.state, place: "cell \(update.key)")
+    let body = try codec.encode(update.state, place: RowPlace.cell(update.key))
     try run(
       "INSERT OR REPLACE INTO cell (collection, key, body) VALUES (?, ?, ?)",
       [update.key.collection, update.key.key, body])
@@ -84,7 +85,7 @@ package struct StoreTransaction: DeviceStorage {
       """,
       [
         record.id.bytes, record.slot, version.acknowledged, version.offered,
-        codec.encode(record, place: "version \(record.id)"),
+        codec.encode(record, place: RowPlace.version(record.id)),
       ])
     try useContents(of: record)
   }
@@ -213,7 +214,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func updateOutbox(_ group: OutboxGroup) throws {
     try run(
-      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: "outbox \(group.id)"), group.id])
+      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowPlace.outbox(group.id)), group.id])
   }
 
   package mutating func removeFromOutbox(_ id: Int64) throws { try run("DELETE FROM outbox WHERE id = ?", [id]) }
@@ -223,13 +224,13 @@ package struct StoreTransaction: DeviceStorage {
   package func staged() throws -> [CloudChange] {
     let rows = try Row.fetchAll(statement("SELECT position, body FROM staged ORDER BY position"))
     return try rows.map { row in
-      try codec.decode(CloudChange.self, from: try row.checked("body"), place: "staged")
+      try codec.decode(CloudChange.self, from: try row.checked("body"), place: RowPlace.staged)
     }
   }
 
   package mutating func stage(_ changes: [CloudChange]) throws {
     for change in changes {
-      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: "staged")])
+      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: RowPlace.staged)])
     }
   }
 
@@ -257,13 +258,13 @@ package struct StoreTransaction: DeviceStorage {
       throw StoreError(.damaged, "a version of the store has no proper name")
     }
     return StoredVersion(
-      record: try codec.decode(VersionRecord.self, from: try row.checked("body"), place: "version \(id)"),
+      record: try codec.decode(VersionRecord.self, from: try row.checked("body"), place: RowPlace.version(id)),
       acknowledged: try row.checked("acknowledged"), offered: try row.checked("offered"))
   }
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {
     let id: Int64 = try row.checked("id")
-    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: "outbox \(id)")
+    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: RowPlace.outbox(id))
     group.id = id
     return group
   }

@@ -191,7 +191,8 @@ struct ContentTable {
   private func stored(_ hash: ContentHash) throws -> (Entry, frame: Data)? {
     let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) AS encoded, bytes FROM content WHERE hash = ?")
     guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
-    return (try row.entry(of: hash), try row.checked("bytes"))
+    let entry = try row.entry(of: hash)
+    return (entry, try memory.seal.open(frame: row.checked("bytes"), of: hash, length: entry.length, base: entry.base))
   }
 
   private func insertFull(_ plain: Data, as hash: ContentHash) throws {
@@ -200,9 +201,10 @@ struct ContentTable {
 
   /// Writes the content, in place of one with the same hash.
   func insert(_ content: EncodedContent) throws {
+    let frame = try memory.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
       sql: "INSERT OR REPLACE INTO content (hash, length, base, bytes) VALUES (?, ?, ?, ?)"
-    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, content.bytes])
+    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, frame])
     memory.setProven(content.hash)
   }
 }
