@@ -36,9 +36,11 @@ import Darwin
           try CrashTests.saveUntilKilled(path: path, seed: UInt64(round))
         }
         let acknowledged = try Self.acknowledged(path)
-        let number = round
         // On a copy: the next process has to find the store as the killed one left it.
-        last = try await onThread { try Self.check(path, acknowledged: acknowledged, round: number) }
+        let found = try await onThread { try Self.find(path) }
+        #expect(found.last >= acknowledged, "kill \(round): \(acknowledged) was acknowledged, \(found.last) is there")
+        #expect(found.problems.isEmpty, "kill \(round)")
+        last = found.last
         round += 1
       }
       commits += last
@@ -48,18 +50,16 @@ import Darwin
     print("killed \(round) times, \(commits) commits, \(acknowledgements) acknowledged")
   }
 
-  private static func check(_ path: String, acknowledged: UInt64, round: Int) throws -> UInt64 {
+  /// The last commit of the store that a kill left, and what is wrong with it.
+  private static func find(_ path: String) throws -> (last: UInt64, problems: [String]) {
     let copy = try QuickFolder()
     let original = URL(fileURLWithPath: path).appendingPathComponent("store")
-    if FileManager.default.fileExists(atPath: original.path) {
-      try FileManager.default.copyItem(at: original, to: copy.url.appendingPathComponent("store"))
-    }
-    let store = try Store.open(at: copy.url.appendingPathComponent("store"))
-    defer { #expect(throws: Never.self) { try store.close() } }
-    let (last, problems) = try store.read { (try KillWorld.last(in: $0), try KillWorld.problems(in: $0)) }
-    #expect(last >= acknowledged, "kill \(round): \(acknowledged) was acknowledged, \(last) is there")
-    #expect(problems.isEmpty, "kill \(round)")
-    return last
+    let url = copy.url.appendingPathComponent("store")
+    if FileManager.default.fileExists(atPath: original.path) { try FileManager.default.copyItem(at: original, to: url) }
+    let store = try Store.open(at: url)
+    let found = try store.read { (try KillWorld.last(in: $0), try KillWorld.problems(in: $0)) }
+    try store.close()
+    return found
   }
 
   private static func acknowledged(_ path: String) throws -> UInt64 {
