@@ -26,9 +26,22 @@ enum Schema {
     // SQLite makes the file before it writes the first page.
     if header.isEmpty { return }
     guard header.count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
+      // A power cut while the store was made: the file has grown, its first page hasn't come. SQLite takes that back.
+      if try hasJournal(url) { return }
       throw StoreError(.damaged, "the file at \(url.path) is not a database, or its first page is damaged")
     }
     try check(version: header.bigEndian(at: 60), application: header.bigEndian(at: 68), at: url)
+  }
+
+  /// Whether a rollback journal stands beside the database: only while a store is made, later it has a write-ahead log.
+  private static func hasJournal(_ url: URL) throws -> Bool {
+    let journal = url.deletingLastPathComponent().appendingPathComponent(url.lastPathComponent + "-journal")
+    guard FileManager.default.fileExists(atPath: journal.path) else { return false }
+    do {
+      return try (journal.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) > 0
+    } catch {
+      throw StoreError(.io, "the journal at \(journal.path) can't be looked at", cause: error)
+    }
   }
 
   /// Brings the database to the current format; all steps in one transaction.

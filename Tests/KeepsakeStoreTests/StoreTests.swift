@@ -5,6 +5,10 @@ import Testing
 
 @testable import KeepsakeStore
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 @Suite struct StoreTests {
   let folder: TemporaryFolder
 
@@ -87,6 +91,22 @@ import Testing
       #expect(try transaction.cloudDepth(of: ContentHash(of: bytes)) == nil)
     }
   }
+
+  #if os(Linux)
+  @Test("a game that starts another program while it closes its store can open it again at once")
+  func releasesLockOfChildren() throws {
+    let store = try Store.open(at: folder.store)
+    // What a child process holds until it runs its own program.
+    let lock = folder.store.appendingPathComponent("lock").resolvingSymlinksInPath().path
+    let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init).filter {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock
+    }.map { dup($0) }
+    defer { for copy in copies { close(copy) } }
+    #expect(copies.count == 1)
+    try store.close()
+    try Store.open(at: folder.store).close()
+  }
+  #endif
 
   @Test("a write that throws leaves nothing behind")
   func rollsBack() throws {
