@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them.
+# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, then the store's.
+#   Scripts/bench.sh archive, Scripts/bench.sh store: only one of them
 #   Scripts/bench.sh --write    also puts the figures into the documents and draws the plot
-# Other options go to the program: --filter TEXT, --rounds N, --json, --check; --help lists them.
+# Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
+# The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
 #
 # The Swift code of Benchmarks/Protos was made once, and is committed:
 #   protoc --swift_opt=Visibility=Internal --swift_out=Sources/GameWorlds/Peers --proto_path=Protos worlds.proto
@@ -9,6 +11,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
+parts=(archive store)
+case ${1:-} in
+  archive | store)
+    parts=("$1")
+    shift
+    ;;
+esac
 arguments=()
 for argument in "$@"; do
   case $argument in
@@ -20,7 +29,13 @@ done
 # Without this the package manager doesn't notice files that are new in the package above.
 touch Package.swift
 # Standard output is for the results.
-$Scripts/stage.sh "build the benchmarks in release" swift build -c release --product ArchiveBenchmark >&2
+products() { for part in "${parts[@]}"; do [ "$part" = archive ] && echo ArchiveBenchmark || echo StoreBenchmark; done; }
+for product in $(products); do
+  $Scripts/stage.sh "build $product in release" swift build -c release --product "$product" >&2
+done
+compiler=$(swift --version 2>/dev/null | head -n 1)
+
+run() { .build/release/"$1" --compiler "$compiler" ${arguments[@]+"${arguments[@]}"} "${@:2}"; }
 
 # Protocol Buffers' C++ encoder takes part where it is installed (Debian: protobuf-compiler, libprotobuf-dev, pkg-config, g++).
 build_protobuf() {
@@ -30,8 +45,12 @@ build_protobuf() {
     g++ -std=c++17 -O2 -shared -fPIC -I"$out" -ISources/CPeers/include -o "$out/libprotobuf-peer.so" \
       Optional/ProtobufPeer.cpp "$out/worlds.pb.cc" $(pkg-config --cflags --libs protobuf)
 }
-if command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null; then
-  if build_protobuf >&2; then arguments+=(--protobuf .build/optional/libprotobuf-peer.so); fi
-fi
-
-.build/release/ArchiveBenchmark --compiler "$(swift --version 2>/dev/null | head -n 1)" ${arguments[@]+"${arguments[@]}"}
+for product in $(products); do
+  if [ "$product" = StoreBenchmark ]; then
+    run StoreBenchmark
+  elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null && build_protobuf >&2; then
+    run ArchiveBenchmark --protobuf .build/optional/libprotobuf-peer.so
+  else
+    run ArchiveBenchmark
+  fi
+done

@@ -13,6 +13,8 @@ final class WALCheckpointer: Sendable {
 
   /// Pages in the log after the last commit.
   private let pages = Atomic<Int>(0)
+  /// At how many it is done next: where a reader holds on to old pages, not at each commit again.
+  private let due = Atomic<Int>(duePages)
 
   /// Takes over from SQLite on the connection that writes, for as long as that is open.
   func install(on database: Database) throws {
@@ -23,13 +25,20 @@ final class WALCheckpointer: Sendable {
       database.sqliteConnection,
       { context, _, _, pages in
         if let context {
-          Unmanaged<WALCheckpointer>.fromOpaque(context).takeUnretainedValue().pages.store(Int(pages), ordering: .relaxed)
+          Unmanaged<WALCheckpointer>.fromOpaque(context).takeUnretainedValue().note(Int(pages))
         }
         return SQLITE_OK
       }, context)
   }
 
-  var isDue: Bool { pages.load(ordering: .relaxed) >= Self.duePages }
+  /// After each commit, one at a time.
+  private func note(_ count: Int) {
+    // The log began anew.
+    if count < pages.load(ordering: .relaxed) { due.store(Self.duePages, ordering: .relaxed) }
+    pages.store(count, ordering: .relaxed)
+  }
+
+  var isDue: Bool { pages.load(ordering: .relaxed) >= due.load(ordering: .relaxed) }
 
   /// Does it where it is due. Blocks no reader; costs some milliseconds and two waits on the disk.
   ///
@@ -38,8 +47,7 @@ final class WALCheckpointer: Sendable {
     guard isDue else { return }
     do {
       _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
-      // Until the next commit says how many there are.
-      pages.store(0, ordering: .relaxed)
+      due.store(pages.load(ordering: .relaxed) + Self.duePages, ordering: .relaxed)
     } catch {
       return
     }

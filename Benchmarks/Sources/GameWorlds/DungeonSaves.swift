@@ -1,5 +1,5 @@
 import BenchmarkKit
-public import Foundation
+import Foundation
 public import Keepsake
 
 /// A dungeon of 10,000 heroes of whom a hundred moved since the last save, made durable in different ways, each in a folder of its own.

@@ -6,10 +6,10 @@ import KeepsakeReplication
 ///
 /// Of a past that was thinned the contents stay as long as newer ones lean on them. When there are enough of them in a row, the one above is
 /// encoded anew, against what is still needed below, and the row can go. So a store grows with the versions that it keeps, not with those
-/// that it has seen, at the cost of one more compression in sixteen saves.
+/// that it has seen, at the cost of one more compression in thirty-two saves.
 struct ContentCompaction {
   /// So many in a row may wait to be let go.
-  static let longestRow = 16
+  static let longestRow = 32
 
   let transaction: StoreTransaction
 
@@ -18,14 +18,40 @@ struct ContentCompaction {
   /// `collecting` deletes contents that are needed no more, and their bases likewise.
   func shorten(_ hashes: [ContentHash], collecting: ([ContentHash]) throws -> Void) throws {
     for hash in hashes {
-      guard try isOnlyBase(hash), let dependent = try onlyDependent(of: hash) else { continue }
-      let below = try transaction.contents.chain(from: hash)
-      // Where nothing below is needed, the full frame is the base: it may serve for long before another one has to be written.
-      let end = try below.firstIndex { try !isOnlyBase($0.hash) || onlyDependent(of: $0.hash) == nil } ?? below.count - 1
-      guard end >= Self.longestRow else { continue }
-      try encodeAnew(dependent, against: below[end].hash)
+      let row = try row(below: hash)
+      guard row.count > Self.longestRow, let end = row.last, let dependent = try onlyDependent(of: hash),
+        !row.contains(where: transaction.contents.memory.isHeld)
+      else { continue }
+      try encodeAnew(dependent, against: end)
       try collecting([hash])
     }
+  }
+
+  /// From `hash` down: contents that are there only as the base of one other, and then the one on which all of them lean. That is the first
+  /// one that is needed for more; where there is none, the full frame: it may serve for long before another one has to be written.
+  private func row(below hash: ContentHash) throws -> [ContentHash] {
+    let isMereBase = """
+      NOT EXISTS (SELECT 1 FROM content_use WHERE content_use.hash = content.hash)
+      AND (SELECT COUNT(*) FROM (SELECT 1 FROM content AS other WHERE other.base = content.hash LIMIT 2)) = 1
+      """
+    let statement = try transaction.statement(
+      """
+      WITH RECURSIVE line (hash, base, depth) AS (
+        SELECT hash, base, 0 FROM content WHERE hash = ?1 AND \(isMereBase)
+        UNION ALL
+        SELECT content.hash, content.base, depth + 1 FROM line JOIN content ON content.hash = line.base
+        WHERE \(isMereBase) AND depth <= \(DecodingCost.maximumDepth))
+      SELECT hash, base FROM line ORDER BY depth
+      """)
+    let rows = try Row.fetchAll(statement, arguments: [hash.bytes])
+    var row = try rows.map { try Self.name($0.checked(at: 0, "hash")) }
+    if let last = rows.last, let base: Data = try last.checkedOptional(at: 1, "base") { row.append(try Self.name(base)) }
+    return row
+  }
+
+  private static func name(_ bytes: Data) throws -> ContentHash {
+    guard let hash = ContentHash(bytes: bytes) else { throw StoreError(.damaged, "a content of the store has no proper name") }
+    return hash
   }
 
   private func encodeAnew(_ hash: ContentHash, against base: ContentHash) throws {
@@ -40,12 +66,6 @@ struct ContentCompaction {
       // What can't be read stays as it is, for whoever may still repair it.
       return
     }
-  }
-
-  private func isOnlyBase(_ hash: ContentHash) throws -> Bool {
-    guard !transaction.contents.memory.isHeld(hash), try transaction.contents.has(hash) else { return false }
-    let statement = try transaction.statement("SELECT 1 FROM content_use WHERE hash = ?")
-    return try Int.fetchOne(statement, arguments: [hash.bytes]) == nil
   }
 
   /// A base of several earns its place.

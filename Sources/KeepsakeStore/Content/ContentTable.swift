@@ -26,7 +26,7 @@ struct ContentTable {
   }
 
   func entry(_ hash: ContentHash) throws -> Entry? {
-    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) AS encoded FROM content WHERE hash = ?")
+    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) FROM content WHERE hash = ?")
     return try Row.fetchOne(statement, arguments: [hash.bytes])?.entry(of: hash)
   }
 
@@ -89,12 +89,29 @@ struct ContentTable {
   func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(hash: ContentHash, entry: Entry)] {
     var chain: [(hash: ContentHash, entry: Entry)] = []
     var next: ContentHash? = hash
-    while let current = next {
-      guard chain.count <= DecodingCost.maximumDepth, let entry = try pending[current]?.entry ?? entry(current) else { return [] }
+    while let current = next, let entry = pending[current]?.entry {
       chain.append((current, entry))
       next = entry.base
     }
-    return chain
+    guard let kept = next else { return chain }
+    let statement = try database.cachedStatement(
+      sql: """
+        WITH RECURSIVE chain (length, base, encoded, hash, depth) AS (
+          SELECT length, base, LENGTH(bytes), hash, 0 FROM content WHERE hash = ?1
+          UNION ALL
+          SELECT content.length, content.base, LENGTH(content.bytes), content.hash, depth + 1
+          FROM chain JOIN content ON content.hash = chain.base WHERE depth <= \(DecodingCost.maximumDepth))
+        SELECT * FROM chain ORDER BY depth
+        """)
+    let rows = try Row.fetchCursor(statement, arguments: [kept.bytes])
+    while let row = try rows.next() {
+      guard let current = next else { break }
+      let entry = try row.entry(of: current)
+      chain.append((current, entry))
+      next = entry.base
+    }
+    // One is missing, or they form a circle.
+    return next == nil && chain.count <= DecodingCost.maximumDepth ? chain : []
   }
 
   /// A base for a content of `length` bytes that came from `hash`: that, or where its chain is as long as it may get, the one half-way down
@@ -109,7 +126,8 @@ struct ContentTable {
       for (index, link) in chain.enumerated() {
         if fits || cost <= limit / 2 && chain.count - index <= DecodingCost.maximumDepth / 2 {
           let plain = try pending[link.hash]?.plain ?? plain(link.hash)
-          return ContentBase(hash: link.hash, plain: plain, isNearest: index == 0)
+          return ContentBase(
+            hash: link.hash, plain: plain, isNearest: index == 0, fullFrameBytes: chain.last?.entry.encodedLength)
         }
         cost -= link.entry.cost
       }
@@ -189,10 +207,10 @@ struct ContentTable {
   // MARK: Rows
 
   private func stored(_ hash: ContentHash) throws -> (Entry, frame: Data)? {
-    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) AS encoded, bytes FROM content WHERE hash = ?")
+    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes), bytes FROM content WHERE hash = ?")
     guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
     let entry = try row.entry(of: hash)
-    return (entry, try memory.seal.open(frame: row.checked("bytes"), of: hash, length: entry.length, base: entry.base))
+    return (entry, try memory.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base))
   }
 
   private func insertFull(_ plain: Data, as hash: ContentHash) throws {
@@ -216,13 +234,14 @@ extension PreparedContent {
 }
 
 extension Row {
+  /// Of a row that begins with length, base, and the frame's length.
   fileprivate func entry(of hash: ContentHash) throws -> ContentTable.Entry {
     func damaged(_ what: String) -> StoreError { StoreError(.damaged, "the content \(hash) is damaged: \(what)") }
-    let length: Int = try checked("length")
+    let length: Int = try checked(at: 0, "length")
     guard (0...EncodedContent.maximumContentBytes).contains(length) else { throw damaged("it has an impossible length") }
-    let base: Data? = try checkedOptional("base")
+    let base: Data? = try checkedOptional(at: 1, "base")
     let name = base.flatMap { ContentHash(bytes: $0) }
     guard (base == nil) == (name == nil) else { throw damaged("its base has no proper name") }
-    return ContentTable.Entry(length: length, base: name, encodedLength: try checked("encoded"))
+    return ContentTable.Entry(length: length, base: name, encodedLength: try checked(at: 2, "bytes"))
   }
 }

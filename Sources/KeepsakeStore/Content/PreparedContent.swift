@@ -28,6 +28,8 @@ struct ContentBase {
   var plain: Data
   /// Whether it is what the content came from, and not something before that.
   var isNearest = true
+  /// What a full frame of something like it takes, where that is known.
+  var fullFrameBytes: Int?
 }
 
 extension EncodedContent {
@@ -43,6 +45,10 @@ extension EncodedContent {
     guard let base, base.hash != hash, !base.plain.isEmpty else { return content(try Zstd.compress(plain), nil) }
     let delta = try Zstd.compress(plain, prefix: base.plain)
     if base.isNearest, delta.count < plain.count / obviousGain { return content(delta, base.hash) }
+    // Half of a full frame's bytes needn't be known exactly.
+    if !base.isNearest, let fullFrameBytes = base.fullFrameBytes {
+      return delta.count < fullFrameBytes / 2 ? content(delta, base.hash) : content(try Zstd.compress(plain), nil)
+    }
     let full = try Zstd.compress(plain)
     // A delta binds its base for as long as it lives, so it has to save a tenth at least; and half where it stands at the head of a new
     // chain, which a full frame would do better.
