@@ -57,6 +57,32 @@ struct TwoDevicesTests {
     }
   }
 
+  @Test("of a save too large for one piece only what changed is sent, and the other device gets all of it")
+  func largeSaves() async throws {
+    try await with { _, first, second, _ in
+      try await first.sync.start()
+      try await second.sync.start()
+      var bytes = saveBytes(9_000_000, seed: 1)
+      try first.save(bytes, to: "world")
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      let sent = try #require(first.traffic).bytesSent
+      let received = try #require(second.traffic).bytesReceived
+      // Put in near the beginning, so that everything behind it moves.
+      bytes.insert(contentsOf: Data("a new room\n".utf8), at: 2_000_000)
+      try first.save(bytes, to: "world", basis: .versions(first.headIDs(of: "world")))
+      let head = try #require(first.headIDs(of: "world").first)
+      let parts = try first.store.read { try $0.version(head)?.record.contents.count }
+      #expect(parts ?? 0 > 4)
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      let isSame = try second.heads(of: "world") == [bytes]
+      #expect(isSame)
+      #expect((first.traffic?.bytesSent ?? .max) - sent < 20_000)
+      #expect((second.traffic?.bytesReceived ?? .max) - received < 20_000)
+    }
+  }
+
   @Test("progress made on one device shows on the other by itself, without anyone asking")
   func events() async throws {
     try await with { _, first, second, _ in

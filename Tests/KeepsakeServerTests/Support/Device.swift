@@ -12,14 +12,17 @@ final class Device: Sendable {
   let store: Store
   let credentials: CloudCredentials
   let sync: SyncService<Store>
+  /// Nil with a transport of the test's own.
+  let traffic: TrafficCounter?
 
   init(_ credentials: CloudCredentials, in folder: URL, transport: (any Transport)? = nil) throws {
     self.credentials = credentials
     store = try Store.open(at: folder.appendingPathComponent("device-\(credentials.device)"))
     var random = SystemRandomNumberGenerator()
     try store.write { try DeviceCommit.opened(in: &$0, using: &random) }
-    sync = SyncService(
-      store: store, transport: transport ?? HTTPTransport(credentials), container: credentials.container)
+    let http = transport == nil ? HTTPTransport(credentials) : nil
+    traffic = http?.traffic
+    sync = SyncService(store: store, transport: transport ?? http ?? HTTPTransport(credentials), container: credentials.container)
   }
 
   /// A first device, of a new player.
@@ -39,12 +42,14 @@ final class Device: Sendable {
   func save(_ bytes: Data, to slot: String, basis: SaveBasis = .everyHead) throws -> VersionID {
     var random = SystemRandomNumberGenerator()
     let id = VersionID(using: &random)
-    try commit(
-      CommitDraft(saves: [
-        SaveDraft(
-          id: id, slot: slot, basis: basis, contents: [ContentHash(of: bytes)], length: bytes.count,
-          savedAtMilliseconds: 1_000)
-      ]), contents: [bytes])
+    let writer = store.writer
+    try store.submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
+      var random = SystemRandomNumberGenerator()
+      let draft = SaveDraft(
+        id: id, slot: slot, basis: basis, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)
+      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: writer, in: &transaction, using: &random)
+    }.wait(within: .seconds(60))
+    sync.committed()
     return id
   }
 
@@ -61,10 +66,9 @@ final class Device: Sendable {
     try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .set(.string(value)))]))
   }
 
-  private func commit(_ draft: CommitDraft, contents: [Data] = []) throws {
+  private func commit(_ draft: CommitDraft) throws {
     var random = SystemRandomNumberGenerator()
-    try store.write { transaction in
-      for bytes in contents { _ = try transaction.keepContent(bytes) }
+    _ = try store.write { transaction in
       try DeviceCommit.apply(draft, now: 1_000, writer: store.writer, in: &transaction, using: &random)
     }
     sync.committed()
@@ -73,10 +77,8 @@ final class Device: Sendable {
   /// The bytes of each head of a slot, sorted by the heads' ids.
   func heads(of slot: String) throws -> [Data] {
     try store.read { transaction in
-      try transaction.heads(of: slot).map { id in
-        var bytes = Data()
-        for hash in try transaction.version(id)?.record.contents ?? [] { bytes += try transaction.plainContent(hash) }
-        return bytes
+      try transaction.heads(of: slot).compactMap { id in
+        try transaction.version(id).map { try transaction.plainBytes(of: $0.record) }
       }
     }
   }
