@@ -127,7 +127,12 @@ let package = Package(
     .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",
-      dependencies: ["KeepsakeStore", "KeepsakeReplication", .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
+      dependencies: [
+        "KeepsakeStore", "KeepsakeReplication",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
       swiftSettings: strict),

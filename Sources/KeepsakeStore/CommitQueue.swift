@@ -49,7 +49,7 @@ final class CommitQueue: Sendable {
     var closed = false
   }
 
-  private let pool: DatabasePool
+  private let pool: StoreDatabase
   private let cache: PlainCache
   private let queue = DispatchQueue(label: "keepsake.store.commit", qos: .userInitiated)
   private let waiting = Mutex(Waiting())
@@ -58,7 +58,7 @@ final class CommitQueue: Sendable {
   /// The content saved last in each slot, the base of the next. Used on the queue only.
   private let newest = Mutex<[String: ContentHash]>([:])
 
-  init(pool: DatabasePool, cache: PlainCache) {
+  init(pool: StoreDatabase, cache: PlainCache) {
     self.pool = pool
     self.cache = cache
   }

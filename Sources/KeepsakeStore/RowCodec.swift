@@ -20,15 +20,21 @@ struct RowCodec {
   }
 
   func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String) throws -> Value {
-    let json = body.dropFirst(Self.checksumLength)
-    guard body.count > Self.checksumLength,
-      body.prefix(Self.checksumLength) == Self.checksum(of: json, place: place)
-    else { throw StoreError(.damaged, "what is kept of \(place) is damaged") }
+    let json = try json(in: body, place: place)
     do {
       return try decoder.decode(type, from: json)
     } catch {
       throw StoreError(.damaged, "what is kept of \(place) can't be understood", cause: error)
     }
+  }
+
+  /// What a body holds, not decoded. Throws `damaged` if the checksum is wrong.
+  func json(in body: Data, place: String) throws -> Data {
+    let json = body.dropFirst(Self.checksumLength)
+    guard body.count > Self.checksumLength,
+      body.prefix(Self.checksumLength) == Self.checksum(of: json, place: place)
+    else { throw StoreError(.damaged, "what is kept of \(place) is damaged") }
+    return json
   }
 
   private static func checksum(of json: Data, place: String) -> Data {

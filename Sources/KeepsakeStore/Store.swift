@@ -1,5 +1,4 @@
 package import Foundation
-import GRDB
 package import KeepsakeReplication
 import Synchronization
 
@@ -17,8 +16,8 @@ package final class Store: Sendable {
   /// Minted at each opening; no other opening of this store or of a copy of it has the same.
   package let writer: WriterID
 
-  let pool: DatabasePool
-  let cache = PlainCache()
+  let database: StoreDatabase
+  let cache: PlainCache
   private let lock: StoreLock
   private let commits: CommitQueue
   private let closed = Mutex(false)
@@ -26,7 +25,8 @@ package final class Store: Sendable {
   /// Opens the store in the folder at `url`, or makes it.
   ///
   /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
-  /// it, `damaged` if it is no readable database.
+  /// it, `damaged` if nothing of it can be read and there is no backup. Any other damage is repaired first, which `incidents`
+  /// tells: what can be read goes into a new database, and the damaged files are set aside in the folder `damaged`.
   package static func open(at url: URL) throws -> Store {
     var random = SystemRandomNumberGenerator()
     return try open(at: url, writer: WriterID(using: &random))
@@ -36,37 +36,45 @@ package final class Store: Sendable {
   package static func open(at url: URL, writer: WriterID) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
-    let file = url.appendingPathComponent(databaseName)
-    try Schema.checkHeader(of: file)
-    return try StoreError.translating("opening the store") {
-      let pool = try DatabasePool(path: file.path, configuration: configuration())
-      try pool.writeWithoutTransaction { database in
-        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
-        try database.execute(sql: "PRAGMA synchronous = FULL")
-        try Schema.migrate(database, at: file)
-      }
-      let store = Store(url: url, writer: writer, pool: pool, lock: lock)
+    let cache = PlainCache()
+    let (database, incidents) = try StoreDatabase.open(StoreFiles(folder: url), cache: cache)
+    let store = Store(url: url, writer: writer, database: database, cache: cache, lock: lock)
+    do {
       try store.write { transaction in
         var random = SystemRandomNumberGenerator()
         try DeviceCommit.opened(in: &transaction, using: &random)
         try History.sweep(transaction)
       }
-      return store
+    } catch {
+      try store.database.close()
+      throw error
     }
+    for incident in incidents { store.database.report(incident) }
+    return store
   }
 
-  private init(url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock) {
+  private init(url: URL, writer: WriterID, database: StoreDatabase, cache: PlainCache, lock: StoreLock) {
     self.url = url
     self.writer = writer
-    self.pool = pool
+    self.database = database
+    self.cache = cache
     self.lock = lock
-    commits = CommitQueue(pool: pool, cache: cache)
+    commits = CommitQueue(pool: database, cache: cache)
   }
+
+  /// What the store met by itself since it was opened and what it did about it, oldest first.
+  package var incidents: [StoreIncident] { database.incidents }
+
+  /// Why the last backup failed, if it did. Nothing else is wrong then; the next one is tried when its time has come.
+  package var backupFailure: StoreError? { database.backup.failure }
+
+  /// Calls `observer` for each incident from now on, where it is noticed.
+  package func onIncident(_ observer: @escaping @Sendable (StoreIncident) -> Void) { database.onIncident(observer) }
 
   /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try pool.read { database in try body(StoreTransaction(database, cache: cache)) }
+      try database.read { database in try body(StoreTransaction(database, cache: cache)) }
     }
   }
 
@@ -75,7 +83,7 @@ package final class Store: Sendable {
   /// Blocks for one wait on the disk, and for the writes before it. Not to be called from within another transaction.
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("writing") {
-      try pool.write { database in
+      try database.write { database in
         var transaction = StoreTransaction(database, cache: cache)
         let value = try body(&transaction)
         try History.thin(transaction)
@@ -130,6 +138,7 @@ package final class Store: Sendable {
   /// Throws `timedOut` if that takes longer; the commits then go on, and the store stays open until they are done.
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
+    let deadline = limit.map { ContinuousClock.now + $0 }
     try drain(within: limit)
     guard
       closed.withLock({ closed in
@@ -138,22 +147,8 @@ package final class Store: Sendable {
       })
     else { return }
     commits.close()
-    try StoreError.translating("closing the store") { try pool.close() }
+    try StoreError.translating("closing the store") { try database.close(until: deadline) }
     lock.release()
-  }
-
-  private static func configuration() -> Configuration {
-    var configuration = Configuration()
-    configuration.label = "keepsake"
-    configuration.prepareDatabase { database in
-      // Finds damage in a page when it is read, not when it is used.
-      try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // fsync on Apple's systems leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
-    }
-    return configuration
   }
 
   private static func makeFolder(_ url: URL) throws {
