@@ -4,11 +4,12 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test torture fuzz bench lint format docs build prepare
+.PHONY: help demo test damage torture fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make test     everything that is checked, closing with the count"
+	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
@@ -27,6 +28,9 @@ demo: prepare
 
 test: build
 	@Scripts/test.sh
+
+damage: build
+	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests
 
 torture: prepare
 	@$(SWIFT) build $(TRAITS) --product keepsake

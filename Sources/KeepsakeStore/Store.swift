@@ -139,7 +139,12 @@ package final class Store: Sendable {
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
     let deadline = limit.map { ContinuousClock.now + $0 }
-    try drain(within: limit)
+    do {
+      try drain(within: limit)
+    } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
+      // The disk or the database refuses every write. What was submitted has failed and said so; a store in trouble has to be
+      // closed before it can be opened again and repaired.
+    }
     guard
       closed.withLock({ closed in
         defer { closed = true }
