@@ -4,13 +4,15 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test damage torture fuzz bench lint format docs build prepare
+.PHONY: help demo test damage torture power kills fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make test     everything that is checked, closing with the count"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
+	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
+	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
@@ -35,6 +37,12 @@ damage: build
 torture: prepare
 	@$(SWIFT) build $(TRAITS) --product keepsake
 	@python3 Scripts/sync-torture.py --keepsake $(KEEPSAKE) --kills 200
+
+power: build
+	@KEEPSAKE_POWER_CUTS=$(or $(CUTS),5000) $(SWIFT) test $(TRAITS) --skip-build --filter PowerCutTests
+
+kills: build
+	@KEEPSAKE_STORE_KILLS=$(or $(KILLS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeStoreTests.CrashTests
 
 fuzz: prepare
 	@Scripts/fuzz.sh

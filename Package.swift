@@ -68,6 +68,7 @@ let package = Package(
       dependencies: [
         "KeepsakeReplication", "CZstd",
         .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),

@@ -21,11 +21,14 @@ let package = Package(
     // them: messages, mirrors for Codable, mirrors for NSCoding, the same bytes written by hand.
     .target(
       name: "GameWorlds",
-      dependencies: [keepsake, "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")], swiftSettings: strict),
+      dependencies: [keepsake, "BenchmarkKit", "CPeers", .product(name: "SwiftProtobuf", package: "swift-protobuf")], swiftSettings: strict),
     // The same bytes by hand in C++, behind a C interface.
     .target(name: "CPeers"),
     .systemLibrary(name: "CZstandard", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
-    .executableTarget(name: "ArchiveBenchmark", dependencies: ["GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+    // Tables, goals, and where they are written down.
+    .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
+    .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
+    .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

@@ -33,19 +33,26 @@ public final class GameData: Sendable {
   /// Without `at`, it is in the platform's folder for such data: `$XDG_DATA_HOME` or `~/.local/share` on Linux, Application
   /// Support on Apple's systems, `%LOCALAPPDATA%` on Windows; in it, a folder `id` and in that one per profile.
   ///
+  /// With a `seal`, what other hands changed is found; it belongs to the store from then on and is given at each opening.
+  ///
   /// Throws `StoreError`: `inUse` if it is open elsewhere, `newerFormat` (nothing is touched) if a newer version of the game
-  /// wrote it, `damaged` if the database can't be read.
-  public static func open(_ id: String, profile: String = "default", at url: URL? = nil) throws -> GameData {
-    try open(id, profile: profile, at: url, environment: .system)
+  /// wrote it, `damaged` if the database can't be read; and with nothing touched `wrongSecret` for another secret, game,
+  /// profile or player, `otherSeal` for a seal where there is none or the other way round, `tampered` by the policy `reject`.
+  public static func open(
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none
+  ) throws -> GameData {
+    try open(id, profile: profile, at: url, seal: seal, environment: .system)
   }
 
   /// With a clock of the caller's, for tests.
   package static func open(
-    _ id: String, profile: String = "default", at url: URL? = nil, environment: GameEnvironment
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, environment: GameEnvironment
   ) throws -> GameData {
     try DataFolder.check(id, "a game's identifier")
     try DataFolder.check(profile, "a profile's name")
-    let store = try Store.open(at: url ?? DataFolder.url(id: id, profile: profile))
+    let store = try Store.open(
+      at: url ?? DataFolder.url(id: id, profile: profile),
+      seal: SealRequest(seal, owner: SealOwner(game: id, profile: profile)))
     do {
       return try GameData(store: store, environment: environment)
     } catch {
@@ -57,6 +64,7 @@ public final class GameData: Sendable {
   private init(store: Store, environment: GameEnvironment) throws {
     url = store.url
     core = GameCore(store: store, environment: environment)
+    core.reportSealFindings()
     try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)

@@ -17,6 +17,9 @@ public struct Incident: Sendable, Hashable {
     case rebuilt
     /// The disk failed while saving. The database was opened anew and is whole; the saves that failed said so.
     case diskFailed
+    /// Something doesn't verify under the game's seal: somebody without its secret wrote it, or put it where it doesn't belong.
+    /// It was set aside or used, as the seal's policy says.
+    case tampered
     /// A commit that a call had accepted failed later; its `Pending` has the error.
     case failedCommit
     /// The cloud refused something for good.

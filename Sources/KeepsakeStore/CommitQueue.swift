@@ -15,17 +15,19 @@ package struct SubmittedContent: Sendable {
   }
 }
 
-/// A content that is in the store as far as the transaction goes.
+/// Bytes that are in the store as far as the transaction goes.
 package struct KeptContent: Hashable, Sendable {
-  package var hash: ContentHash
+  /// What they consist of, in order: one, or the parts of a large save.
+  package var hashes: [ContentHash]
+  /// Of all together.
   package var length: Int
 }
 
 /// Takes commits at once and makes them durable in order, off the caller's thread: contents are hashed and compressed first,
 /// then everything that waits goes into one transaction, one savepoint each.
 ///
-/// At most `maximumWaiting` commits and `maximumWaitingBytes` bytes wait; a further one blocks its caller until there is
-/// room, so that a disk slower than the game can't fill the memory.
+/// At most `maximumWaiting` commits wait, and those that wait or are being written hold at most `maximumWaitingBytes` bytes; a further one
+/// blocks its caller until there is room, so that a disk slower than the game can't fill the memory.
 final class CommitQueue: Sendable {
   static let maximumWaiting = 64
   /// One content of the greatest size fits, so that no commit waits for ever.
@@ -44,23 +46,22 @@ final class CommitQueue: Sendable {
 
   private struct Waiting {
     var jobs: [Job] = []
+    /// Of these and of those that are being written.
     var bytes = 0
     var running = false
     var closed = false
   }
 
-  private let pool: StoreDatabase
-  private let cache: PlainCache
+  private let database: StoreDatabase
+  private let keeper: ContentKeeper
   private let queue = DispatchQueue(label: "keepsake.store.commit", qos: .userInitiated)
   private let waiting = Mutex(Waiting())
   /// Signalled when room was made. NSCondition, because the lock's state above is looked at again after each signal.
   private let room = NSCondition()
-  /// The content saved last in each slot, the base of the next. Used on the queue only.
-  private let newest = Mutex<[String: ContentHash]>([:])
 
-  init(pool: StoreDatabase, cache: PlainCache) {
-    self.pool = pool
-    self.cache = cache
+  init(database: StoreDatabase) {
+    self.database = database
+    keeper = ContentKeeper(database: database)
   }
 
   /// Takes a job, in order. Blocks while too much waits.
@@ -75,7 +76,7 @@ final class CommitQueue: Sendable {
       let (taken, starts) = try waiting.withLock { waiting -> (Bool, Bool) in
         guard !waiting.closed else { throw StoreError(.misuse, "the store is closed") }
         guard
-          waiting.jobs.isEmpty
+          waiting.bytes == 0 && waiting.jobs.isEmpty
             || waiting.jobs.count < Self.maximumWaiting && waiting.bytes + bytes <= Self.maximumWaitingBytes
         else { return (false, false) }
         waiting.jobs.append(job)
@@ -98,8 +99,18 @@ final class CommitQueue: Sendable {
     room.unlock()
   }
 
+  /// Moves the log into the database when that is due, after what was submitted.
+  func checkpointIfDue() {
+    guard database.isCheckpointDue else { return }
+    queue.async { [database] in database.checkpointIfDue() }
+  }
+
   private func run() {
-    while let batch = nextBatch() { commit(batch) }
+    while let batch = nextBatch() {
+      commit(batch)
+      makeRoom(batch.reduce(0) { $0 + $1.byteCount })
+      database.checkpointIfDue()
+    }
   }
 
   private func nextBatch() -> [Job]? {
@@ -108,7 +119,6 @@ final class CommitQueue: Sendable {
     let batch = waiting.withLock { waiting -> [Job] in
       let batch = waiting.jobs
       waiting.jobs = []
-      waiting.bytes = 0
       if batch.isEmpty { waiting.running = false }
       return batch
     }
@@ -116,47 +126,49 @@ final class CommitQueue: Sendable {
     return batch.isEmpty ? nil : batch
   }
 
-  private func commit(_ batch: [Job]) {
+  private func makeRoom(_ bytes: Int) {
+    room.lock()
+    waiting.withLock { $0.bytes -= bytes }
+    room.broadcast()
+    room.unlock()
+  }
+
+  private func commit(_ jobs: [Job]) {
     var failures: [Int: any Error] = [:]
-    var prepared: [Int: [PreparedContent]] = [:]
-    var saved: [String: ContentHash] = [:]
-    for (index, job) in batch.enumerated() {
+    var prepared: [Int: [PreparedSave]] = [:]
+    var batch = ContentKeeper.Batch()
+    for (index, job) in jobs.enumerated() {
       do {
-        prepared[index] = try job.contents.map { content in
-          let result = try prepare(content, after: saved[content.slot])
-          saved[content.slot] = result.hash
-          return result
-        }
+        for content in job.contents { prepared[index, default: []].append(try keeper.prepare(content, in: &batch)) }
       } catch {
         failures[index] = error
       }
     }
     do {
       try StoreError.translating("saving") {
-        try pool.write { database in
-          for (index, job) in batch.enumerated() {
-            guard let contents = prepared[index] else { continue }
-            if let failure = try apply(job, contents, in: database) { failures[index] = failure }
+        try database.write { database in
+          for (index, job) in jobs.enumerated() where failures[index] == nil {
+            if let failure = try apply(job, prepared[index] ?? [], in: database) { failures[index] = failure }
           }
         }
       }
-      newest.withLock { newest in newest.merge(saved) { _, last in last } }
+      keeper.committed(batch)
     } catch {
-      for index in batch.indices where failures[index] == nil { failures[index] = error }
+      for index in jobs.indices where failures[index] == nil { failures[index] = error }
     }
+    for save in prepared.values.joined() { keeper.release(save) }
     // Backwards where it failed, so that what a commit undoes stands as it found it.
-    for index in batch.indices.reversed() { if let failure = failures[index] { batch[index].finish(failure) } }
-    for index in batch.indices where failures[index] == nil { batch[index].finish(nil) }
+    for index in jobs.indices.reversed() { if let failure = failures[index] { jobs[index].finish(failure) } }
+    for index in jobs.indices where failures[index] == nil { jobs[index].finish(nil) }
   }
 
   /// One job in a savepoint of its own: what is wrong with it must not take the others along. Throws what ends them all.
-  private func apply(_ job: Job, _ contents: [PreparedContent], in database: Database) throws -> (any Error)? {
+  private func apply(_ job: Job, _ saves: [PreparedSave], in database: Database) throws -> (any Error)? {
     do {
       try database.inSavepoint {
-        var transaction = StoreTransaction(database, cache: cache)
-        for content in contents { try transaction.contents.keep(content) }
-        try job.apply(
-          &transaction, contents.map { KeptContent(hash: $0.hash, length: $0.plain.count) })
+        var transaction = StoreTransaction(database, memory: self.database.memory)
+        for content in saves.flatMap(\.contents) { try transaction.contents.keep(content) }
+        try job.apply(&transaction, saves.map { KeptContent(hashes: $0.hashes, length: $0.length) })
         try History.thin(transaction)
         return .commit
       }
@@ -168,38 +180,6 @@ final class CommitQueue: Sendable {
     } catch {
       return error
     }
-  }
-
-  /// Hashes and compresses, against the content before it in its slot where that can be read.
-  private func prepare(_ content: SubmittedContent, after previous: ContentHash?) throws -> PreparedContent {
-    let hash = ContentHash(of: content.bytes)
-    let (known, base) = try StoreError.translating("reading the save before") {
-      try pool.read { database -> (Bool, (hash: ContentHash, plain: Data)?) in
-        // A world that hasn't changed since costs no compression.
-        if try ContentTable(database: database, cache: cache).has(hash) { return (true, nil) }
-        return (false, try self.base(for: content.slot, after: previous, in: database))
-      }
-    }
-    if known { return PreparedContent(hash: hash, plain: content.bytes, encoded: nil) }
-    let encoded = try EncodedContent.encoding(content.bytes, as: hash, against: base)
-    cache.insert(content.bytes, as: hash)
-    return PreparedContent(hash: hash, plain: content.bytes, encoded: encoded)
-  }
-
-  private func base(
-    for slot: String, after previous: ContentHash?, in database: Database
-  ) throws -> (hash: ContentHash, plain: Data)? {
-    let transaction = StoreTransaction(database, cache: cache)
-    if let previous {
-      // Of the same batch: not in the database yet, and its depth is looked at when it is kept.
-      return cache.bytes(of: previous).map { (previous, $0) }
-    }
-    if let last = newest.withLock({ $0[slot] }), let base = try transaction.contents.usableBase(last) { return base }
-    for head in try transaction.heads(of: slot) {
-      let hash = try transaction.version(head)?.record.contents.first
-      if let hash, let base = try transaction.contents.usableBase(hash) { return base }
-    }
-    return nil
   }
 }
 

@@ -113,6 +113,7 @@ struct History {
     let unsent = versions.filter { !$0.acknowledged && !$0.offered }
     if !unsent.isEmpty { try forget(Set(unsent.map(\.record.id))) }
     try collect(candidates)
+    try ContentCompaction(transaction: transaction).shorten(candidates, collecting: collect)
   }
 
   /// Takes versions that will not be sent out of the outbox: years offline must not fill it.
@@ -139,7 +140,9 @@ struct History {
           SELECT 1 WHERE EXISTS (SELECT 1 FROM content_use WHERE hash = ?1)
             OR EXISTS (SELECT 1 FROM content WHERE base = ?1)
           """), arguments: [hash.bytes])
-      guard needed == nil, !awaited.contains(hash), let entry = try transaction.contents.entry(hash) else { continue }
+      guard needed == nil, !awaited.contains(hash), !transaction.contents.memory.isHeld(hash),
+        let entry = try transaction.contents.entry(hash)
+      else { continue }
       try transaction.run("DELETE FROM content WHERE hash = ?", [hash.bytes])
       // No delta can be made against it any more, so it no longer matters that the cloud has it.
       try transaction.run("DELETE FROM cloud_content WHERE hash = ?", [hash.bytes])

@@ -1,26 +1,31 @@
 import Crypto
 import Foundation
 
-/// Turns values into the bodies of rows and back: JSON behind a checksum over the row's place and the JSON.
+/// Turns values into the bodies of rows and back: JSON, sealed as the store is, behind a checksum over the row's place and what
+/// follows.
 ///
 /// SQLite doesn't notice a flipped bit inside a value. The checksum does, and since it covers the row's place, it notices too
 /// when a body stands under another name.
 struct RowCodec {
   /// Enough against accidents, which is all that a checksum without a key is good for.
-  private static let checksumLength = 8
+  static let checksumLength = 8
 
+  private let seal: StoreSeal
   private let encoder = JSONEncoder()
   private let decoder = JSONDecoder()
 
-  init() { encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes] }
-
-  func encode(_ value: some Encodable, place: String) throws -> Data {
-    let json = try encoder.encode(value)
-    return Self.checksum(of: json, place: place) + json
+  init(seal: StoreSeal) {
+    self.seal = seal
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
   }
 
-  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String) throws -> Value {
-    let json = try json(in: body, place: place)
+  func encode(_ value: some Encodable, place: String) throws -> Data {
+    try body(of: encoder.encode(value), place: place)
+  }
+
+  /// Throws as `json(in:place:strictly:)`, and `damaged` for what can't be understood.
+  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String, strictly: Bool = false) throws -> Value {
+    let json = try json(in: body, place: place, strictly: strictly)
     do {
       return try decoder.decode(type, from: json)
     } catch {
@@ -28,20 +33,32 @@ struct RowCodec {
     }
   }
 
-  /// What a body holds, not decoded. Throws `damaged` if the checksum is wrong.
-  func json(in body: Data, place: String) throws -> Data {
-    let json = body.dropFirst(Self.checksumLength)
-    guard body.count > Self.checksumLength,
-      body.prefix(Self.checksumLength) == Self.checksum(of: json, place: place)
-    else { throw StoreError(.damaged, "what is kept of \(place) is damaged") }
-    return json
+  // MARK: Without values
+
+  func body(of json: Data, place: String) throws -> Data {
+    let payload = try seal.close(json, place: place)
+    return Self.checksum(of: payload, place: place) + payload
   }
 
-  private static func checksum(of json: Data, place: String) -> Data {
+  /// Throws `damaged` if the checksum is wrong, `tampered` if the seal is; the latter in any case where `strictly`.
+  func json(in body: Data, place: String, strictly: Bool = false) throws -> Data {
+    try seal.open(Self.payload(of: body, place: place), place: place, strictly: strictly)
+  }
+
+  /// What stands behind the checksum, sealed as it may be. Throws `damaged` if the checksum is wrong.
+  @discardableResult static func payload(of body: Data, place: String) throws -> Data {
+    let payload = body.dropFirst(checksumLength)
+    guard body.count > checksumLength, body.prefix(checksumLength) == checksum(of: payload, place: place) else {
+      throw StoreError(.damaged, "what is kept of \(place) is damaged")
+    }
+    return payload
+  }
+
+  static func checksum(of payload: Data, place: String) -> Data {
     var hash = SHA256()
     hash.update(data: Data(place.utf8))
     hash.update(data: Data([0]))
-    hash.update(data: json)
+    hash.update(data: payload)
     return Data(hash.finalize().prefix(checksumLength))
   }
 }

@@ -26,9 +26,22 @@ enum Schema {
     // SQLite makes the file before it writes the first page.
     if header.isEmpty { return }
     guard header.count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
+      // A power cut while the store was made: the file has grown, its first page hasn't come. SQLite takes that back.
+      if try hasJournal(url) { return }
       throw StoreError(.damaged, "the file at \(url.path) is not a database, or its first page is damaged")
     }
     try check(version: header.bigEndian(at: 60), application: header.bigEndian(at: 68), at: url)
+  }
+
+  /// Whether a rollback journal stands beside the database: only while a store is made, later it has a write-ahead log.
+  private static func hasJournal(_ url: URL) throws -> Bool {
+    let journal = url.deletingLastPathComponent().appendingPathComponent(url.lastPathComponent + "-journal")
+    guard FileManager.default.fileExists(atPath: journal.path) else { return false }
+    do {
+      return try (journal.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0) > 0
+    } catch {
+      throw StoreError(.io, "the journal at \(journal.path) can't be looked at", cause: error)
+    }
   }
 
   /// Brings the database to the current format; all steps in one transaction.
@@ -93,16 +106,21 @@ enum Schema {
         -- Ids that are never a head again; kept for ever.
         CREATE TABLE covered (id BLOB PRIMARY KEY, checksum BLOB NOT NULL) WITHOUT ROWID;
 
-        -- base: the content whose plain bytes the frame takes as its prefix; depth: bases down to a full frame.
+        -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (
-          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB,
-          depth INTEGER NOT NULL, bytes BLOB NOT NULL);
+          position INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL, base BLOB, bytes BLOB NOT NULL);
         CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
         CREATE TABLE content_use (hash BLOB NOT NULL, version BLOB NOT NULL, PRIMARY KEY (hash, version)) WITHOUT ROWID;
         CREATE TABLE cloud_content (hash BLOB PRIMARY KEY, depth INTEGER NOT NULL) WITHOUT ROWID;
 
         CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
         CREATE TABLE staged (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
+
+        -- What tells a sealed store from one with rows missing or put back: one row.
+        CREATE TABLE ledger (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+
+        -- What a seal found to be by other hands, as it stood: what it claimed to be, and what became of it.
+        CREATE TABLE quarantine (id INTEGER PRIMARY KEY, place TEXT NOT NULL, outcome TEXT NOT NULL, body BLOB);
         """)
   }
 }

@@ -17,7 +17,7 @@ package final class Store: Sendable {
   package let writer: WriterID
 
   let database: StoreDatabase
-  let cache: PlainCache
+  var memory: ContentMemory { database.memory }
   private let lock: StoreLock
   private let commits: CommitQueue
   private let closed = Mutex(false)
@@ -25,20 +25,22 @@ package final class Store: Sendable {
   /// Opens the store in the folder at `url`, or makes it.
   ///
   /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
-  /// it, `damaged` if nothing of it can be read and there is no backup. Any other damage is repaired first, which `incidents`
-  /// tells: what can be read goes into a new database, and the damaged files are set aside in the folder `damaged`.
-  package static func open(at url: URL) throws -> Store {
+  /// it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`, with nothing
+  /// touched, if its seal is not as asked for. Any other damage is repaired first, which `incidents` tells: what can be read goes
+  /// into a new database, and the damaged files are set aside in the folder `damaged`.
+  package static func open(at url: URL, seal: SealRequest = .none) throws -> Store {
     var random = SystemRandomNumberGenerator()
-    return try open(at: url, writer: WriterID(using: &random))
+    return try open(at: url, seal: seal, writer: WriterID(using: &random))
   }
 
   /// For tests that need to know the writer.
-  package static func open(at url: URL, writer: WriterID) throws -> Store {
+  package static func open(at url: URL, seal request: SealRequest = .none, writer: WriterID) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
-    let cache = PlainCache()
-    let (database, incidents) = try StoreDatabase.open(StoreFiles(folder: url), cache: cache)
-    let store = Store(url: url, writer: writer, database: database, cache: cache, lock: lock)
+    let (database, incidents) = try StoreError.translating("opening the store") {
+      try StoreDatabase.open(StoreFiles(folder: url), seal: request)
+    }
+    let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
       try store.write { transaction in
         var random = SystemRandomNumberGenerator()
@@ -53,13 +55,12 @@ package final class Store: Sendable {
     return store
   }
 
-  private init(url: URL, writer: WriterID, database: StoreDatabase, cache: PlainCache, lock: StoreLock) {
+  private init(url: URL, writer: WriterID, database: StoreDatabase, lock: StoreLock) {
     self.url = url
     self.writer = writer
     self.database = database
-    self.cache = cache
     self.lock = lock
-    commits = CommitQueue(pool: database, cache: cache)
+    commits = CommitQueue(database: database)
   }
 
   /// What the store met by itself since it was opened and what it did about it, oldest first.
@@ -74,7 +75,7 @@ package final class Store: Sendable {
   /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try database.read { database in try body(StoreTransaction(database, cache: cache)) }
+      try database.read { database in try body(StoreTransaction(database, memory: memory)) }
     }
   }
 
@@ -82,9 +83,10 @@ package final class Store: Sendable {
   ///
   /// Blocks for one wait on the disk, and for the writes before it. Not to be called from within another transaction.
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
-    try StoreError.translating("writing") {
+    defer { commits.checkpointIfDue() }
+    return try StoreError.translating("writing") {
       try database.write { database in
-        var transaction = StoreTransaction(database, cache: cache)
+        var transaction = StoreTransaction(database, memory: memory)
         let value = try body(&transaction)
         try History.thin(transaction)
         return value
@@ -126,6 +128,27 @@ package final class Store: Sendable {
           }
         }))
     return pending
+  }
+
+  /// What doesn't verify, as it is found; nothing in a store without a seal.
+  package var sealFindings: SealFindings { memory.seal.findings }
+
+  /// How many rows were changed since the store was made, as its ledger says; nil without a seal. Only ever grows, unless an
+  /// older copy of the store is put back, or the ledger was taken out.
+  package func changeCount() throws -> UInt64? {
+    guard let key = memory.seal.keys.first else { return nil }
+    return try StoreError.translating("reading") {
+      guard let ledger = try database.read({ try SealLedger.read(from: $0, key: key) }) else {
+        throw SealFinding.rollback.error
+      }
+      return ledger.count
+    }
+  }
+
+  /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
+  /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
+  package func reseal() throws {
+    try StoreError.translating("sealing anew") { try SealGate.reseal(database, memory.seal, folder: url) }
   }
 
   /// Waits until everything that was submitted before is durable or has failed.

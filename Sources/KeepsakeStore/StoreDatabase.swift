@@ -24,15 +24,18 @@ final class StoreDatabase: Sendable {
   }
 
   private let files: StoreFiles
-  let cache: PlainCache
+  /// What transactions share. Carries the seal.
+  let memory: ContentMemory
+  private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
   private let users: Users
   let backup: RollingBackup
 
-  private init(_ files: StoreFiles, cache: PlainCache, pool: DatabasePool) {
+  private init(_ files: StoreFiles, pool: DatabasePool, seal: StoreSeal, checkpointer: WALCheckpointer) {
     self.files = files
-    self.cache = cache
+    self.checkpointer = checkpointer
+    memory = ContentMemory(seal: seal)
     state = Mutex(State(pool: pool))
     users = Users()
     backup = RollingBackup(files)
@@ -41,63 +44,135 @@ final class StoreDatabase: Sendable {
   // MARK: Opening
 
   /// Opens the store's database, repairing what has to be.
-  static func open(_ files: StoreFiles, cache: PlainCache) throws -> (StoreDatabase, [StoreIncident]) {
-    let recovery = Recovery(files, cache)
-    try recovery.finishInterrupted()
+  ///
+  /// Throws what the seal's gate throws before anything is touched, however damaged the database is.
+  static func open(_ files: StoreFiles, seal request: SealRequest) throws -> (StoreDatabase, [StoreIncident]) {
+    try Recovery.finishInterrupted(files)
+    let checkpointer = WALCheckpointer()
     var incidents: [StoreIncident] = []
-    var pool: DatabasePool?
+    var gate: SealGate?
+    var opened: (pool: DatabasePool, seal: StoreSeal)
     do {
       if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
-      pool = try openChecked(files, cache, &incidents)
+      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
     } catch let error as StoreError where error.code == .damaged {
+      // Where the database doesn't show its seal, what lies beside it, or in its pages, does.
+      let known = gate.flatMap { $0.found == nil ? nil : $0 }
+      let recovery = try Recovery(files, known ?? SealGate(request, database: nil, folder: files.folder))
       let report = try recovery.run(because: [error.message])
       incidents = [StoreIncident(.recovered, report.message)]
-      pool = try openChecked(files, cache, &incidents)
+      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
     }
-    guard let pool else { throw StoreError(.io, "the store was opened without a database") }
     try StoreFiles.remove(files.suspicion)
-    return (StoreDatabase(files, cache: cache, pool: pool), incidents)
+    return (StoreDatabase(files, pool: opened.pool, seal: opened.seal, checkpointer: checkpointer), incidents)
   }
 
-  /// Opens and audits. Throws `damaged`, with everything closed, where only a recovery helps.
-  private static func openChecked(
-    _ files: StoreFiles, _ cache: PlainCache, _ incidents: inout [StoreIncident]
-  ) throws -> DatabasePool {
-    let pool: DatabasePool
+  /// Opens, audits, and puts on the seal that was asked for. `gate` says what the seal was, also if this throws later.
+  private static func openSealed(
+    _ files: StoreFiles, _ request: SealRequest, _ checkpointer: WALCheckpointer, _ gate: inout SealGate?,
+    _ incidents: inout [StoreIncident]
+  ) throws -> (DatabasePool, StoreSeal) {
+    let pool = try connect(files)
     do {
-      pool = try DatabasePool(path: files.database.path, configuration: configuration())
+      let entered = try translatingDamage { () -> StoreSeal in
+        var opening = try pool.read { try SealGate(request, database: $0, folder: files.folder) }
+        gate = opening
+        try prepare(pool, files, checkpointer)
+        if let incident = try opening.repairHeader(pool) { incidents.append(incident) }
+        try audit(pool, files, opening.seal, &incidents)
+        return try opening.enter(pool)
+      }
+      return (pool, entered)
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+  }
+
+  /// For tools: makes anew what derives from other rows, and leaves the seal as it is.
+  static func rebuild(_ files: StoreFiles, _ request: SealRequest?) throws -> [StoreIncident] {
+    var incidents: [StoreIncident] = []
+    let pool = try connect(files)
+    do {
+      try translatingDamage {
+        let seal = try pool.read { try SealGate.seal(of: $0, request, folder: files.folder) }
+        try audit(pool, files, seal, &incidents)
+        _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      }
+      try pool.close()
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+    return incidents
+  }
+
+  /// Opens again what was open before.
+  private static func reopen(
+    _ files: StoreFiles, _ seal: StoreSeal, _ checkpointer: WALCheckpointer, _ incidents: inout [StoreIncident]
+  ) throws -> DatabasePool {
+    let pool = try connect(files)
+    do {
+      try translatingDamage {
+        try prepare(pool, files, checkpointer)
+        try audit(pool, files, seal, &incidents)
+        try SealGate.keepLedger(of: seal, on: pool)
+      }
+      return pool
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+  }
+
+  private static func connect(_ files: StoreFiles) throws -> DatabasePool {
+    do {
+      return try DatabasePool(path: files.database.path, configuration: configuration())
     } catch let error as DatabaseError where error.isDamage {
       throw StoreError(.damaged, "the database can't be opened: \(error.message ?? "damaged")", cause: error)
     } catch let error as DatabaseError {
       throw StoreError(error, doing: "opening the store")
     }
+  }
+
+  private static func prepare(_ pool: DatabasePool, _ files: StoreFiles, _ checkpointer: WALCheckpointer) throws {
+    try pool.writeWithoutTransaction { database in
+      // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+      try database.execute(sql: "PRAGMA synchronous = FULL")
+      // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
+      try database.execute(sql: "PRAGMA secure_delete = OFF")
+      try Schema.migrate(database, at: files.database)
+      try checkpointer.install(on: database)
+    }
+  }
+
+  /// Throws `damaged` where only a recovery helps; makes anew what derives from other rows.
+  private static func audit(
+    _ pool: DatabasePool, _ files: StoreFiles, _ seal: StoreSeal, _ incidents: inout [StoreIncident]
+  ) throws {
+    let memory = ContentMemory(seal: seal)
+    let whole = StoreFiles.exists(files.suspicion) ? true : nil
+    let findings = try pool.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: whole) }
+    if let first = findings.damage.first { throw StoreError(.damaged, first) }
+    if !findings.isEmpty { incidents.append(try rebuild(findings, pool, memory)) }
+  }
+
+  private static func translatingDamage<Value>(_ body: () throws -> Value) throws -> Value {
     do {
-      try pool.writeWithoutTransaction { database in
-        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
-        try database.execute(sql: "PRAGMA synchronous = FULL")
-        try Schema.migrate(database, at: files.database)
-      }
-      let whole = StoreFiles.exists(files.suspicion) ? true : nil
-      let findings = try pool.read { database in
-        try StoreAudit.run(on: StoreTransaction(database, cache: cache), whole: whole)
-      }
-      if let first = findings.damage.first { throw StoreError(.damaged, first) }
-      if !findings.isEmpty { incidents.append(try rebuild(findings, pool, cache)) }
-      return pool
-    } catch {
-      try? pool.close()  // The reason to give up is the error that is thrown.
-      guard let error = error as? DatabaseError else { throw error }
-      guard error.isDamage else { throw StoreError(error, doing: "opening the store") }
+      return try body()
+    } catch let error as DatabaseError where error.isDamage {
       throw StoreError(.damaged, "the database can't be read: \(error.message ?? "damaged")", cause: error)
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: "opening the store")
     }
   }
 
   /// Makes indexes and derived tables anew, in one transaction; throws `damaged` if that doesn't help.
   private static func rebuild(
-    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ cache: PlainCache
+    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ memory: ContentMemory
   ) throws -> StoreIncident {
     try pool.write { database in
-      let transaction = StoreTransaction(database, cache: cache)
+      let transaction = StoreTransaction(database, memory: memory)
       if !findings.indexes.isEmpty { try database.execute(sql: "REINDEX") }
       if !findings.derived.isEmpty { try ContentUse.rebuild(in: transaction) }
       let rest = try StoreAudit.run(on: transaction)
@@ -151,6 +226,24 @@ final class StoreDatabase: Sendable {
     }
   }
 
+  var isCheckpointDue: Bool { checkpointer.isDue }
+
+  /// Moves the log into the database where that is due.
+  ///
+  /// A failure is no error of any commit: the log stays, and with it all that was committed; the next write looks at the disk first.
+  func checkpointIfDue() {
+    guard checkpointer.isDue, state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
+    users.enter()
+    defer { users.leave() }
+    do {
+      try checkpointer.run(on: pool)
+    } catch let error as DatabaseError {
+      try? note(error)  // Where not even the note can be written, the next write meets the disk as it is.
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+
   /// Closes all connections, after a backup if one is due; that ends early at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
     if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
@@ -195,8 +288,8 @@ final class StoreDatabase: Sendable {
         var incidents: [StoreIncident] = []
         do {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
-          let fresh = try Self.openChecked(files, cache, &incidents)
-          cache.removeAll()
+          let fresh = try Self.reopen(files, memory.seal, checkpointer, &incidents)
+          memory.forgetPlain()
           state.withLock { state in
             state.pool = fresh
             state.trouble = nil

@@ -37,6 +37,12 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     case tooLarge
     /// The time given was not enough; what was begun goes on.
     case timedOut
+    /// What is kept is whole and was written by somebody without the game's secret, or stood elsewhere (`Seal`).
+    case tampered
+    /// The store is sealed with another secret, or for another game, profile or player; nothing was touched.
+    case wrongSecret
+    /// The store isn't sealed as was asked for; nothing was touched.
+    case otherSeal
     /// The call itself is wrong: a closed store, a file that is no store.
     case misuse
   }

@@ -37,6 +37,9 @@ final class StoreLock: Sendable {
   func release() {
     file.withLock { descriptor in
       guard descriptor >= 0 else { return }
+      // A child process that is being started has the descriptor, too, until it runs its own program: closing ours alone
+      // would leave the lock with it. If this fails, closing is what is left.
+      _ = flock(descriptor, LOCK_UN)
       close(descriptor)
       descriptor = -1
     }

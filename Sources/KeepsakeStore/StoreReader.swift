@@ -16,14 +16,23 @@ package final class StoreReader: Sendable {
     package var encodedBytes: Int
   }
 
+  /// What protects the store.
+  package let seal: Seal.Kind
+  /// Whether signatures are checked: a tool without the secret reads what is signed and believes it.
+  package let checksSeal: Bool
+
   private let queue: DatabaseQueue
-  private let cache = PlainCache()
+  private let memory: ContentMemory
 
   /// Opens the store whose folder, or whose database, is at `url`.
   ///
-  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store. SQLite may
-  /// make its own empty files beside a database that nobody has open, so the folder has to be writable if they aren't there.
-  package static func open(at url: URL) throws -> StoreReader {
+  /// Without the secret everything of a signed store can be read, and of a sealed one only what stands in clear: calls that
+  /// need more throw `wrongSecret`.
+  ///
+  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store, `wrongSecret`
+  /// if the secret is another. SQLite may make its own empty files beside a database that nobody has open, so the folder has
+  /// to be writable if they aren't there.
+  package static func open(at url: URL, seal request: SealRequest? = nil) throws -> StoreReader {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
       throw StoreError(.missing, "there is nothing at \(url.path)")
@@ -44,41 +53,60 @@ package final class StoreReader: Sendable {
       guard application == Schema.applicationID else {
         throw StoreError(.misuse, "the database at \(file.path) is not a Keepsake store")
       }
-      return StoreReader(queue: queue)
+      let folder = file.deletingLastPathComponent()
+      let seal = try queue.read { try SealGate.seal(of: $0, request, folder: folder) }
+      return StoreReader(queue: queue, seal: seal)
     }
   }
 
-  private init(queue: DatabaseQueue) { self.queue = queue }
+  private init(queue: DatabaseQueue, seal: StoreSeal) {
+    self.queue = queue
+    memory = ContentMemory(seal: seal)
+    self.seal = seal.kind
+    checksSeal = !seal.keys.isEmpty
+  }
 
   /// What is wrong with the database: its structure, its schema, the checksum of every row, what derives from what; empty if
   /// nothing is. Reads all of it, but doesn't decode contents.
   package func problems() throws -> [String] {
     try StoreError.translating("checking the database") {
-      try queue.read { try StoreAudit.run(on: StoreTransaction($0, cache: cache), whole: true).all }
+      try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: true).all }
     }
   }
 
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try queue.read { database in try body(StoreTransaction(database, cache: cache)) }
+      try queue.read { database in try body(StoreTransaction(database, memory: memory)) }
     }
   }
 }
 
 extension StoreTransaction {
+  /// How many rows that did not verify are kept.
+  package func quarantinedCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM quarantine")) ?? 0 }
+
   /// What is kept of every content, sorted by hash.
   package func contentSummaries() throws -> [StoreReader.ContentSummary] {
     let rows = try Row.fetchAll(
-      statement("SELECT hash, length, base, depth, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))
-    return try rows.map { row in
+      statement("SELECT hash, length, base, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))
+    var summaries = try rows.map { row in
       let base: Data? = try row.checkedOptional("base")
       guard let hash = ContentHash(bytes: try row.checked("hash")) else {
         throw StoreError(.damaged, "a content of the store has no proper name")
       }
       return StoreReader.ContentSummary(
-        hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) },
-        depth: try row.checked("depth"), encodedBytes: try row.checked("encoded"))
+        hash: hash, length: try row.checked("length"), base: base.flatMap { ContentHash(bytes: $0) }, depth: 0,
+        encodedBytes: try row.checked("encoded"))
     }
+    let bases = Dictionary(summaries.map { ($0.hash, $0.base) }) { first, _ in first }
+    for index in summaries.indices {
+      var next = summaries[index].base
+      while let base = next, summaries[index].depth <= DecodingCost.maximumDepth {
+        summaries[index].depth += 1
+        next = bases[base] ?? nil
+      }
+    }
+    return summaries
   }
 }

@@ -8,20 +8,19 @@ package import KeepsakeReplication
 package struct StoreTransaction: DeviceStorage {
   let database: Database
   let contents: ContentTable
-  let codec = RowCodec()
+  let codec: RowCodec
   /// Slots whose versions changed: their history is thinned before the transaction commits.
   private(set) var touchedSlots: Set<String> = []
 
-  init(_ database: Database, cache: PlainCache) {
+  init(_ database: Database, memory: ContentMemory) {
     self.database = database
-    contents = ContentTable(database: database, cache: cache)
+    contents = ContentTable(database: database, memory: memory)
+    codec = RowCodec(seal: memory.seal)
   }
 
   // MARK: Facts and wallet
 
   static let walletName = "wallet"
-
-  static func place(ofFact name: String) -> String { "fact \(name)" }
 
   package func facts() throws -> DeviceFacts { try fact("facts") ?? DeviceFacts() }
 
@@ -34,22 +33,20 @@ package struct StoreTransaction: DeviceStorage {
   /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {
     let body = try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [name])
-    return try body.map { try codec.decode(Value.self, from: $0, place: Self.place(ofFact: name)) }
+    return try body.map { try codec.decode(Value.self, from: $0, place: RowPlace.fact(name)) }
   }
 
   package mutating func setFact(_ name: String, _ value: some Encodable) throws {
-    let body = try codec.encode(value, place: Self.place(ofFact: name))
+    let body = try codec.encode(value, place: RowPlace.fact(name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [name, body])
   }
 
   // MARK: Cells
 
-  static func place(of key: CellKey) -> String { "cell \(key)" }
-
   package func cell(_ key: CellKey) throws -> CellState? {
     let statement = try statement("SELECT body FROM cell WHERE collection = ? AND key = ?")
     let body = try Data.fetchOne(statement, arguments: [key.collection, key.key])
-    return try body.map { try codec.decode(CellState.self, from: $0, place: Self.place(of: key)) }
+    return try body.map { try codec.decode(CellState.self, from: $0, place: RowPlace.cell(key)) }
   }
 
   package func cells(in collection: String?) throws -> [CellUpdate] {
@@ -59,14 +56,14 @@ package struct StoreTransaction: DeviceStorage {
     let cells = try rows.map { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
       return CellUpdate(
-        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: Self.place(of: key)))
+        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: RowPlace.cell(key)))
     }
     // SQLite sorts by bytes, Swift by canonical equivalence.
     return cells.sorted { $0.key < $1.key }
   }
 
   package mutating func setCell(_ update: CellUpdate) throws {
-    let body = try codec.encode(update.state, place: Self.place(of: update.key))
+    let body = try codec.encode(update.state, place: RowPlace.cell(update.key))
     try run(
       "INSERT OR REPLACE INTO cell (collection, key, body) VALUES (?, ?, ?)",
       [update.key.collection, update.key.key, body])
@@ -89,8 +86,8 @@ package struct StoreTransaction: DeviceStorage {
   mutating func putVersion(_ version: StoredVersion, thinned: Bool) throws {
     let record = version.record
     touchedSlots.insert(record.slot)
-    let place = VersionRow.place(
-      of: record.id, slot: record.slot, acknowledged: version.acknowledged, offered: version.offered, thinned: thinned)
+    let place = RowPlace.version(
+      record.id, slot: record.slot, acknowledged: version.acknowledged, offered: version.offered, thinned: thinned)
     try run(
       """
       INSERT INTO version (id, slot, acknowledged, offered, thinned, body) VALUES (?, ?, ?, ?, ?, ?)
@@ -185,9 +182,30 @@ package struct StoreTransaction: DeviceStorage {
   /// Compresses within the transaction; `Store.submit` does it before.
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
-    let usable = try base.flatMap { try contents.usableBase($0) }
-    try contents.keep(PreparedContent(hash: hash, plain: plain, encoded: .encoding(plain, as: hash, against: usable)))
+    let limit = DecodingCost.limit(plain: plain.count, of: plain.count)
+    let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, limit: limit) }
+    try contents.keep(PreparedContent(encoding: plain, as: hash, against: usable))
     return hash
+  }
+
+  /// The plain bytes of all of a version, in one run. Throws `missing`, `damaged`, or `tooLarge` for more than a save may be.
+  ///
+  /// Takes memory for them once, and for one content beside them.
+  package func plainBytes(of record: VersionRecord) throws -> Data {
+    if record.contents.count == 1 { return try plainContent(record.contents[0]) }
+    guard (0...EncodedContent.maximumContentBytes).contains(record.length) else {
+      throw StoreError(.tooLarge, "the version \(record.id) is larger than a save may be")
+    }
+    var bytes = Data(capacity: record.length)
+    for hash in record.contents {
+      let plain = try plainContent(hash)
+      guard bytes.count + plain.count <= record.length else { break }
+      bytes.append(plain)
+    }
+    guard bytes.count == record.length else {
+      throw StoreError(.damaged, "the parts of the version \(record.id) are not as long as all of it")
+    }
+    return bytes
   }
 
   // MARK: Outbox
@@ -210,7 +228,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func updateOutbox(_ group: OutboxGroup) throws {
     try run(
-      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: "outbox \(group.id)"), group.id])
+      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowPlace.outbox(group.id)), group.id])
   }
 
   package mutating func removeFromOutbox(_ id: Int64) throws { try run("DELETE FROM outbox WHERE id = ?", [id]) }
@@ -220,13 +238,13 @@ package struct StoreTransaction: DeviceStorage {
   package func staged() throws -> [CloudChange] {
     let rows = try Row.fetchAll(statement("SELECT position, body FROM staged ORDER BY position"))
     return try rows.map { row in
-      try codec.decode(CloudChange.self, from: try row.checked("body"), place: "staged")
+      try codec.decode(CloudChange.self, from: try row.checked("body"), place: RowPlace.staged)
     }
   }
 
   package mutating func stage(_ changes: [CloudChange]) throws {
     for change in changes {
-      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: "staged")])
+      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: RowPlace.staged)])
     }
   }
 
@@ -258,7 +276,7 @@ package struct StoreTransaction: DeviceStorage {
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {
     let id: Int64 = try row.checked("id")
-    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: "outbox \(id)")
+    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: RowPlace.outbox(id))
     group.id = id
     return group
   }

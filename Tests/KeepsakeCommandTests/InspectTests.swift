@@ -23,7 +23,7 @@ import Darwin
     try world.settle()
     let before = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
     let reader = try StoreReader.open(at: world.state)
-    let report = try reader.read { try StoreReport($0, path: world.state.path) }
+    let report = try reader.read { try StoreReport($0, of: reader, path: world.state.path) }
     #expect(report.slots.map(\.slot) == ["file:a"])
     let version = try #require(report.slots.first?.versions.first)
     #expect(version.head && version.here && version.bytes == 7)

@@ -1,7 +1,8 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeStore
 import Testing
+
+@testable import KeepsakeStore
 
 #if canImport(Glibc)
 import Glibc
@@ -9,41 +10,59 @@ import Glibc
 import Darwin
 #endif
 
-/// A child process saves as fast as it can and writes down what it was told is durable; a thread of its own kills it.
-@Suite(.serialized) struct CrashTests {
-  @Test("no save that was acknowledged is lost when the game is killed, thirty times over")
+/// A child process saves without pause and writes down what it was told is durable; a thread of its own kills it.
+@Suite(.serialized, .timeLimit(.minutes(30))) struct CrashTests {
+  /// `make kills` sets a thousand.
+  static let kills = ProcessInfo.processInfo.environment["KEEPSAKE_STORE_KILLS"].flatMap(Int.init) ?? 80
+  /// Kills of one store; then a new one is made, which is killed while it is made, too.
+  static let killsPerStore = 40
+  /// A life ends a moment after its last acknowledgement, by its number: so it is as long in commits on a busy machine.
+  static let maximumCommits = 16
+  static let maximumMomentMicroseconds: UInt64 = 6_000
+  /// Handed in and not waited for.
+  static let maximumPending = 8
+
+  @Test("no save that was acknowledged is lost when the game is killed, and none is there by half")
   func survivesKills() async throws {
-    let folder = try TemporaryFolder()
-    let path = folder.url.path
-    var furthest: UInt64 = 0
-    for round in 0..<30 {
-      await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, round = round as Int] in
-        try CrashTests.saveUntilKilled(path: path, round: round)
+    var commits: UInt64 = 0
+    var acknowledgements: UInt64 = 0
+    var round = 0
+    while round < Self.kills {
+      let folder = try QuickFolder()
+      let path = folder.url.path
+      var last: UInt64 = 0
+      for _ in 0..<min(Self.killsPerStore, Self.kills - round) {
+        await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") { [path = path as String, round = round as Int] in
+          try CrashTests.saveUntilKilled(path: path, seed: UInt64(round))
+        }
+        let acknowledged = try Self.acknowledged(path)
+        // On a copy: the next process has to find the store as the killed one left it.
+        let found = try await onThread { try Self.find(path) }
+        #expect(found.last >= acknowledged, "kill \(round): \(acknowledged) was acknowledged, \(found.last) is there")
+        #expect(found.problems.isEmpty, "kill \(round)")
+        last = found.last
+        round += 1
       }
-      let acknowledged = try Self.acknowledged(path)
-      let store = try Store.open(at: folder.store)
-      let (newest, bytes) = try store.read { transaction -> (UInt64, Data) in
-        let heads = try transaction.heads(of: "main")
-        #expect(heads.count <= 1)
-        guard let head = heads.first, let version = try transaction.version(head) else { return (0, Data()) }
-        return (head.low, try transaction.plainContent(version.record.contents[0]))
-      }
-      try store.close()
-      #expect(newest >= acknowledged, "round \(round): acknowledged \(acknowledged), found \(newest)")
-      if newest > 0 { #expect(bytes == Self.save(newest), "round \(round)") }
-      furthest = max(furthest, newest)
+      commits += last
+      acknowledgements += try Self.acknowledged(path)
     }
-    // Six times 0, 1, 2, 3 and 4 at least.
-    #expect(furthest >= 60)
-    print("killed 30 times, \(furthest) saves")
+    #expect(commits >= UInt64(Self.kills) * 5)
+    print("killed \(round) times, \(commits) commits, \(acknowledgements) acknowledged")
   }
 
-  static func save(_ number: UInt64) -> Data {
-    var random = SeededRandom(seed: 9)
-    return random.bytes(2_000) + Data("save \(number)".utf8)
+  /// The last commit of the store that a kill left, and what is wrong with it.
+  private static func find(_ path: String) throws -> (last: UInt64, problems: [String]) {
+    let copy = try QuickFolder()
+    let original = URL(fileURLWithPath: path).appendingPathComponent("store")
+    let url = copy.url.appendingPathComponent("store")
+    if FileManager.default.fileExists(atPath: original.path) { try FileManager.default.copyItem(at: original, to: url) }
+    let store = try Store.open(at: url)
+    let found = try store.read { (try KillWorld.last(in: $0), try KillWorld.problems(in: $0)) }
+    try store.close()
+    return found
   }
 
-  static func acknowledged(_ path: String) throws -> UInt64 {
+  private static func acknowledged(_ path: String) throws -> UInt64 {
     let file = URL(fileURLWithPath: path).appendingPathComponent("acknowledged")
     guard FileManager.default.fileExists(atPath: file.path) else { return 0 }
     let bytes = try Data(contentsOf: file)
@@ -52,24 +71,38 @@ import Darwin
     return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: (whole - 1) * 8, as: UInt64.self) }
   }
 
-  static func saveUntilKilled(path: String, round: Int) throws {
+  /// The child: opens the store and saves until it dies.
+  private static func saveUntilKilled(path: String, seed: UInt64) throws {
     let folder = URL(fileURLWithPath: path)
-    let store = try Store.open(at: folder.appendingPathComponent("store"))
-    var number = try store.read { try $0.heads(of: "main").first?.low ?? 0 }
-    let file = open(folder.appendingPathComponent("acknowledged").path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-    let saved = Shared(0)
+    var random = SeededRandom(seed: seed)
+    let acknowledgements = Shared(0)
+    // One life in four ends by the clock alone, while the store is still being opened or soon after.
+    let isShort = Int.random(in: 0..<4, using: &random) == 0
+    let commits = isShort ? 0 : Int.random(in: 1...maximumCommits, using: &random)
+    let moment = UInt64.random(in: 0..<(isShort ? 5 * maximumMomentMicroseconds : maximumMomentMicroseconds), using: &random)
+    _ = KillWorld.world("main", at: 0)  // Made here, which takes a while in a debug build.
     let killer = Thread {
-      // Some rounds die while the first save is under way, others a few saves later, at some point of the next.
-      while saved.value < round % 5 { usleep(100) }
-      usleep(UInt32(round) * 97 % 2_000)
+      while acknowledgements.value < commits { usleep(50) }
+      usleep(UInt32(moment))
       kill(getpid(), SIGKILL)
     }
     killer.start()
+    let store = try Store.open(at: folder.appendingPathComponent("store"))
+    var number = try store.read { try KillWorld.last(in: $0) }
+    // Else the next commits would hide that some are gone.
+    guard number >= (try acknowledged(path)) else { throw StoreError(.missing, "an acknowledged commit is gone") }
+    let file = open(folder.appendingPathComponent("acknowledged").path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    var pending: [PendingCommit<Void>] = []
     while true {
       number += 1
-      try store.save(save(number), as: number)
-      withUnsafeBytes(of: number) { _ = write(file, $0.baseAddress, $0.count) }
-      saved.value += 1
+      let commit = try KillWorld.submit(number, to: store)
+      commit.observe { [number] result in
+        guard case .success = result else { exit(EXIT_FAILURE) }
+        withUnsafeBytes(of: number) { _ = write(file, $0.baseAddress, $0.count) }
+        acknowledgements.value += 1
+      }
+      pending.append(commit)
+      if pending.count == maximumPending { try pending.removeFirst().wait() }
     }
   }
 }

@@ -18,7 +18,7 @@ import Testing
     try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (181...200).reversed())
       let contents = try Int.fetchOne(transaction.database, sql: "SELECT COUNT(*) FROM content") ?? 0
-      #expect(contents <= History.newestKept + ContentTable.maximumDepth)
+      #expect(contents <= History.newestKept + ContentCompaction.longestRow + 1)
       #expect(try transaction.isCovered(id(1)))
       #expect(try transaction.heads(of: "main") == [id(200)])
     }
@@ -30,7 +30,7 @@ import Testing
     defer { try? store.close() }
     func content(_ text: String) throws -> [KeptContent] {
       let bytes = Data(text.utf8)
-      return [KeptContent(hash: try store.write { try $0.keepContent(bytes) }, length: bytes.count)]
+      return [KeptContent(hashes: [try store.write { try $0.keepContent(bytes) }], length: bytes.count)]
     }
     let common = try content("common")
     let left = try content("left")
@@ -47,14 +47,14 @@ import Testing
       #expect(kept.isSuperset(of: [1, 2, 1100, 1099]))
       #expect(kept.count <= History.newestKept + 3)
       #expect(try transaction.heads(of: "main") == [id(2), id(1100)])
-      #expect(try transaction.plainContent(common[0].hash) == Data("common".utf8))
+      #expect(try transaction.plainContent(common[0].hashes[0]) == Data("common".utf8))
     }
     // Once the other side is covered, nothing pins the ancestor any longer.
     try store.write { transaction in try transaction.put(1101, covers: [2, 1100]) }
     for number in UInt64(1102)...1130 {
       try store.write { transaction in try transaction.put(number, covers: [number - 1]) }
     }
-    #expect(try store.read { try !$0.hasContent(common[0].hash) && !$0.hasContent(left[0].hash) })
+    #expect(try store.read { try !$0.hasContent(common[0].hashes[0]) && !$0.hasContent(left[0].hashes[0]) })
   }
 
   @Test("a save that another device brings after a hundred of ours still finds what both came from")
@@ -151,7 +151,7 @@ import Testing
     let shared = try store.write { try $0.keepContent(Data("shared".utf8)) }
     let orphan = try store.write { try $0.keepContent(Data("orphan".utf8)) }
     try store.write { transaction throws in
-      try transaction.put(1, [KeptContent(hash: shared, length: 6)])
+      try transaction.put(1, [KeptContent(hashes: [shared], length: 6)])
       try transaction.stage([CloudChange(seq: 1, item: .version(record(500, contents: [shared])))])
     }
     for number in UInt64(2)...40 {

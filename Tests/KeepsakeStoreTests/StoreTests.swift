@@ -5,6 +5,10 @@ import Testing
 
 @testable import KeepsakeStore
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 @Suite struct StoreTests {
   let folder: TemporaryFolder
 
@@ -88,6 +92,22 @@ import Testing
     }
   }
 
+  #if os(Linux)
+  @Test("a game that starts another program while it closes its store can open it again at once")
+  func releasesLockOfChildren() throws {
+    let store = try Store.open(at: folder.store)
+    // What a child process holds until it runs its own program.
+    let lock = folder.store.appendingPathComponent("lock").resolvingSymlinksInPath().path
+    let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init).filter {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == lock
+    }.map { dup($0) }
+    defer { for copy in copies { close(copy) } }
+    #expect(copies.count == 1)
+    try store.close()
+    try Store.open(at: folder.store).close()
+  }
+  #endif
+
   @Test("a write that throws leaves nothing behind")
   func rollsBack() throws {
     struct Stop: Error {}
@@ -95,7 +115,7 @@ import Testing
     defer { try? store.close() }
     #expect(throws: Stop.self) {
       try store.write { transaction throws in
-        try transaction.put(1, [KeptContent(hash: transaction.keepContent(Data([1, 2, 3])), length: 3)])
+        try transaction.put(1, [KeptContent(hashes: [transaction.keepContent(Data([1, 2, 3]))], length: 3)])
         throw Stop()
       }
     }
@@ -135,7 +155,7 @@ import Testing
     defer { try? store.close() }
     let commit = try store.submit([SubmittedContent(slot: "main", bytes: Data("x".utf8))]) { transaction, kept in
       try transaction.put(1, kept)
-      return kept[0].hash
+      return kept[0].hashes[0]
     }
     let hash = try await commit.value
     #expect(try store.read { try $0.plainContent(hash) } == Data("x".utf8))

@@ -55,7 +55,8 @@ final class DamagedStores {
     if !isRunning { try game.close() }
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: url.path)
-    where ["store.sqlite", "store.sqlite-wal"].contains(name) || keepsBackups && name.hasPrefix("backup") {
+    // The index beside the log outlives the process, though not a power cut.
+    where ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"].contains(name) || keepsBackups && name.hasPrefix("backup") {
       files[name] = try Data(contentsOf: url.appendingPathComponent(name))
     }
     self.files = files

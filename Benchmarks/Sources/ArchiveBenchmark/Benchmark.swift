@@ -1,3 +1,4 @@
+import BenchmarkKit
 import Foundation
 import GameWorlds
 
@@ -42,8 +43,10 @@ struct Benchmark {
       FileHandle.standardOutput.write(Data(Report(figures: figures).text.utf8))
     }
     if let root = options.root {
-      try Documents(root: root).write(figures)
-      Progress.tell("wrote \((Documents.files + Documents.pictures).joined(separator: ", "))")
+      let documents = Documents(root: root)
+      try documents.write(
+        Report(figures: figures).sections, to: ["docs/BENCHMARKS.md", "README.md", "Sources/Keepsake/Documentation.docc/Speed.md"])
+      try documents.draw(Plot(figures).svg, to: ["docs/archive-speed.svg", "Sources/Keepsake/Documentation.docc/archive-speed.svg"])
     }
     return figures.goals.allSatisfy(\.meetsMust)
   }

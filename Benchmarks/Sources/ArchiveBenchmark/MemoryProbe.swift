@@ -1,4 +1,4 @@
-import CPeers
+import BenchmarkKit
 import Foundation
 import GameWorlds
 import Keepsake
@@ -90,22 +90,7 @@ enum MemoryProbe: String, CaseIterable {
   private func measure<Output>(
     value: Int?, _ body: () throws -> Output, bytes: (Output) -> Int
   ) throws -> MemoryFigure {
-    // What building the value freed would count as there already, and hide what the call takes.
-    return_unused_memory()
-    // Sets the peak back to what is held now.
-    try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
-    let before = try status("VmRSS")
-    let output = try body()
-    let after = try status("VmHWM")
-    return MemoryFigure(name: title, valueBytes: value, archiveBytes: bytes(output), extraBytes: after - before)
-  }
-
-  /// A line of the kernel's own account of this process, in bytes.
-  private func status(_ key: String) throws -> Int {
-    let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-    guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(key + ":") }),
-      let kibibytes = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) })
-    else { throw BenchmarkError(message: "The system doesn't tell \(key)") }
-    return kibibytes << 10
+    let (output, extra) = try PeakMemory.measure(body)
+    return MemoryFigure(name: title, valueBytes: value, archiveBytes: bytes(output), extraBytes: extra)
   }
 }

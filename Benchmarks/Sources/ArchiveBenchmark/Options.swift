@@ -1,3 +1,4 @@
+import BenchmarkKit
 import Foundation
 
 /// What was asked for on the command line.
@@ -56,8 +57,4 @@ struct Options {
     }
     if root != nil, !filter.isEmpty { throw UsageError(message: "--write needs all figures, so it doesn't go with --filter") }
   }
-}
-
-struct UsageError: Error {
-  let message: String
 }

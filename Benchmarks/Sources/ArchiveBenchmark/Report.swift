@@ -1,3 +1,4 @@
+import BenchmarkKit
 import GameWorlds
 
 /// The figures as text: the same sections on the terminal and in the documents.
@@ -43,7 +44,7 @@ struct Report {
     return Format.number(theirs.bestMicroseconds / ours.bestMicroseconds) + "x"
   }
 
-  var goals: String { ([goalTable] + warmTiles).joined(separator: "\n\n") }
+  var goals: String { ([figures.goals.table] + warmTiles).joined(separator: "\n\n") }
 
   /// Fresh memory makes memcpy look slow, so the other figure stands beside the goal.
   private var warmTiles: [String] {
@@ -57,15 +58,6 @@ struct Report {
       takes \(Format.number(least)) to \(Format.number(most)) times as long as memcpy.
       """
     ]
-  }
-
-  private var goalTable: String {
-    Format.table(
-      ["", "must", "aim", "reached", "met"],
-      figures.goals.map { goal in
-        let sign = goal.direction == .atLeast ? "≥" : "≤"
-        return [goal.what, "\(sign) \(goal.text(goal.must))", "\(sign) \(goal.text(goal.aim))", goal.text(goal.reached), goal.verdict]
-      }, left: [4])
   }
 
   /// Every figure, group by group.
@@ -109,11 +101,7 @@ struct Report {
     if figures.measurement(DungeonGroup.name, "Keepsake", "encode") != nil { parts.append(ratios) }
     if figures.measurement(HeroGroup.name, "Keepsake", "encode") != nil { parts.append(small) }
     if !figures.goals.isEmpty { parts.append(goals) }
-    let unmet = figures.goals.filter { !$0.meetsMust }
-    if !unmet.isEmpty {
-      parts.append(
-        unmet.map { "NOT MET: \($0.what): must \($0.text($0.must)), reached \($0.text($0.reached))" }.joined(separator: "\n"))
-    }
+    if let unmet = figures.goals.unmet { parts.append(unmet) }
     return parts.joined(separator: "\n\n") + "\n"
   }
 }

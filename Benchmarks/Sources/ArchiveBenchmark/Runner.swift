@@ -1,3 +1,4 @@
+import BenchmarkKit
 import CPeers
 import CZstandard
 import Foundation
@@ -54,11 +55,6 @@ struct Runner {
           zstdBytes: try task.bytes.map(Zstandard.size(of:))))
     }
   }
-}
-
-enum Progress {
-  /// Tells on standard error what is going on, so that standard output has only results.
-  static func tell(_ line: String) { FileHandle.standardError.write(Data("  \(line)\n".utf8)) }
 }
 
 enum Zstandard {

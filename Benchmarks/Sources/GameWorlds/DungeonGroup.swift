@@ -1,3 +1,4 @@
+import BenchmarkKit
 import CPeers
 import Foundation
 import Keepsake

@@ -149,7 +149,7 @@ final class GameCore: Sendable {
       switch save.payload {
       case .bytes:
         guard let content = kept.popFirst() else { throw StoreError(.io, "a commit lost its bytes") }
-        (contents, length) = ([content.hash], content.length)
+        (contents, length) = (content.hashes, content.length)
       case .contents(let hashes, let bytes): (contents, length) = (hashes, bytes)
       case .tombstone: (contents, length) = ([], 0)
       }

@@ -58,15 +58,7 @@ struct SlotReading: Sendable {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't here")
     }
-    var bytes = Data()
-    for hash in record.contents {
-      let plain = try transaction.plainContent(hash)
-      guard bytes.count + plain.count <= EncodedContent.maximumContentBytes else {
-        throw StoreError(.tooLarge, "the version \(record.id) is larger than a save may be")
-      }
-      if bytes.isEmpty { bytes = plain } else { bytes.append(plain) }
-    }
-    return Side(version: version, bytes: bytes)
+    return Side(version: version, bytes: try transaction.plainBytes(of: record))
   }
 
   /// The newest version before the heads that can be read.

@@ -11,11 +11,14 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       Checks the database, every row and every saved game. Changes nothing and says what a repair would do, unless --repair is \
       given. A repair never deletes: damaged files go into the folder "damaged" in the store. The game must not have the \
-      store open. Exit status: 0 if the store is sound, or was repaired; 1 if it is not.
+      store open. A sealed store can't be looked into, and neither a sealed nor a signed one be recovered, without the \
+      game's secret (--secret-file). Exit status: 0 if the store is sound, or was repaired; 1 if it is not.
       """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
+
+  @OptionGroup var seal: SealOptions
 
   @Flag(name: .long, help: "Repair what is found.")
   var repair = false
@@ -26,7 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: false)
-      let doctor = try StoreDoctor(at: try Self.folder(of: store))
+      let doctor = try StoreDoctor(at: try Self.folder(of: store), seal: seal.request())
       defer { doctor.release() }
       let diagnosis = try doctor.examine { progress.update($0) }
       progress.clear()
@@ -66,6 +69,8 @@ struct DoctorCommand: AsyncParsableCommand {
     var unreadable: [StoreDoctor.UnreadableSave]
     /// What a repair does.
     var plan: StoreDoctor.Plan
+    /// What takes the game's secret to be told or repaired.
+    var needsSecret: String?
     /// What a recovery finds, where one is planned.
     var recovery: Recovery.Report?
     /// What a repair did.
@@ -78,15 +83,20 @@ struct DoctorCommand: AsyncParsableCommand {
       unreadable = diagnosis.unreadable
       plan = diagnosis.plan
       recovery = diagnosis.recovery
+      needsSecret = diagnosis.needsSecret
     }
 
     var lines: [String] {
-      if state == .sound { return ["sound: the database, every row and every saved game"] }
+      let secret = needsSecret.map { ["not told: " + Printable.text($0) + " (--secret-file)"] } ?? []
+      if state == .sound {
+        return [secret.isEmpty ? "sound: the database, every row and every saved game" : "sound: the database"] + secret
+      }
       var lines = findings.map { "damaged: " + Printable.text($0) }
       for save in unreadable {
         let which = save.isHead ? "what stands in" : "an older save of"
         lines.append("unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
       }
+      lines += secret
       if state == .repaired { return lines + done.map { "repaired: " + Printable.text($0) } }
       switch plan {
       case .nothing: break

@@ -16,13 +16,15 @@ struct HistoryCommand: AsyncParsableCommand {
   @Argument(help: "The slot; a synced file's is file:<path>. All slots without it.")
   var slot: String?
 
+  @OptionGroup var seal: SealOptions
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
-      let reports = try StoreReader.open(at: url).read { transaction in
+      let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
           guard try !transaction.history(of: slot).isEmpty else { throw StoreInput.noSlot(slot, among: slots) }

@@ -23,13 +23,16 @@ struct RestoreCommand: AsyncParsableCommand {
   @Argument(help: "The version's id, as keepsake history shows it; enough of its beginning will do.")
   var version: String
 
+  @OptionGroup var seal: SealOptions
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
-      let opened = try Store.open(at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url)
+      let opened = try Store.open(
+        at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal.request() ?? .none)
       let answer = try Self.restore(version, of: slot, in: opened)
       try opened.close()
       if json {

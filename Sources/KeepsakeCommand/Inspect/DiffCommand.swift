@@ -31,6 +31,8 @@ struct DiffCommand: AsyncParsableCommand {
   @Option(help: "This version of the slot in the newer store, instead of the one that stands there.")
   var to: String?
 
+  @OptionGroup var seal: SealOptions
+
   @Flag(name: .long, help: "List every change, however many.")
   var all = false
 
@@ -50,9 +52,11 @@ struct DiffCommand: AsyncParsableCommand {
   }
 
   /// One side. A failure says which: both may be called the same but for the folder.
-  static func archive(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
+  static func archive(
+    at path: String, slot: String?, version: String?, seal: SealRequest? = nil
+  ) throws -> ArchiveInspection {
     do {
-      return try inspection(at: path, slot: slot, version: version)
+      return try inspection(at: path, slot: slot, version: version, seal: seal)
     } catch let error as ArchiveError {
       var failure = CommandFailure(error)
       failure.message = "\(path): \(failure.message)"
@@ -60,7 +64,9 @@ struct DiffCommand: AsyncParsableCommand {
     }
   }
 
-  private static func inspection(at path: String, slot: String?, version: String?) throws -> ArchiveInspection {
+  private static func inspection(
+    at path: String, slot: String?, version: String?, seal: SealRequest?
+  ) throws -> ArchiveInspection {
     switch try InputKind(of: path) {
     case .archive(let data):
       guard version == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no versions", next: "leave out the version") }
@@ -69,13 +75,14 @@ struct DiffCommand: AsyncParsableCommand {
       guard let slot else {
         throw CommandFailure(.data, "\(path) is a store", next: "--slot says which saved game; keepsake history lists them")
       }
-      return try InspectCommand.save(in: StoreReader.open(at: url), at: path, slot: slot, version: version)
+      return try InspectCommand.save(in: StoreReader.open(at: url, seal: seal), at: path, slot: slot, version: version)
     }
   }
 
   func difference() throws -> ArchiveDifference {
-    let old = try Self.archive(at: first, slot: slot, version: from)
-    let new = try Self.archive(at: second ?? first, slot: slot, version: to)
+    let request = try seal.request()
+    let old = try Self.archive(at: first, slot: slot, version: from, seal: request)
+    let new = try Self.archive(at: second ?? first, slot: slot, version: to, seal: request)
     return all
       ? ArchiveDifference(from: old, to: new, changesPerPattern: .max, maximumChanges: .max) : ArchiveDifference(from: old, to: new)
   }

@@ -34,6 +34,8 @@ struct InspectCommand: AsyncParsableCommand {
   @Option(help: "With --slot: this version instead of the one that stands there; keepsake history lists them.")
   var version: String?
 
+  @OptionGroup var seal: SealOptions
+
   @Flag(name: .long, help: "Show long lists, long texts and all objects whole.")
   var all = false
 
@@ -50,11 +52,13 @@ struct InspectCommand: AsyncParsableCommand {
     case archive(ArchiveInspection)
   }
 
-  static func look(at path: String, slot: String? = nil, version: String? = nil) throws -> Finding {
+  static func look(
+    at path: String, slot: String? = nil, version: String? = nil, seal: SealRequest? = nil
+  ) throws -> Finding {
     switch try InputKind(of: path) {
     case .store(let url):
-      let store = try StoreReader.open(at: url)
-      guard let slot else { return .store(try store.read { try StoreReport($0, path: url.path) }) }
+      let store = try StoreReader.open(at: url, seal: seal)
+      guard let slot else { return .store(try store.read { try StoreReport($0, of: store, path: url.path) }) }
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
       guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }
@@ -76,7 +80,7 @@ struct InspectCommand: AsyncParsableCommand {
     let id: VersionID?
     if let version { id = VersionID(version) } else { id = try Resolution.view(of: slot, in: store).winner?.id }
     guard let id, let record = try store.version(id)?.record, record.slot == slot, !record.tombstone else { return nil }
-    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
+    return try store.plainBytes(of: record)
   }
 
   /// An archive, with or without a zstd frame around it.
@@ -98,7 +102,7 @@ struct InspectCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      switch try Self.look(at: file, slot: slot, version: version) {
+      switch try Self.look(at: file, slot: slot, version: version, seal: seal.request()) {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):

@@ -30,6 +30,10 @@ extension StoreReport {
   /// The report for people.
   var text: String {
     var lines = ["store \(Printable.text(path))"]
+    if let seal {
+      let aside = seal.quarantined == 0 ? "" : ", \(seal.quarantined) rows in quarantine"
+      lines.append("seal: \(seal.kind)\(seal.checked ? ", verified" : ", signatures not checked (--secret-file)")\(aside)")
+    }
     if let container = cloud.container {
       lines.append(
         "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last heard \(cloud.lastHeard ?? "never")"

@@ -78,6 +78,14 @@ struct StoreReport: Codable {
     var lastHeard: String?
     var serverOffsetMilliseconds: Int64
   }
+  struct Protection: Codable, Equatable {
+    /// `signed` or `sealed`.
+    var kind: String
+    /// False where the secret wasn't given: signatures are believed then.
+    var checked: Bool
+    /// Rows that did not verify when the game opened the store, and are kept.
+    var quarantined: Int
+  }
   struct Cell: Codable {
     var collection: String
     var key: String
@@ -114,6 +122,8 @@ struct StoreReport: Codable {
 
   var kind = "store"
   var path: String
+  /// Nil where there is none.
+  var seal: Protection?
   var cloud: Cloud
   var slots: [SlotReport]
   var cells: [Cell]
@@ -125,8 +135,11 @@ struct StoreReport: Codable {
   var encodedBytes: Int64
   var wallet: [Money]
 
-  init(_ transaction: StoreTransaction, path: String) throws {
+  init(_ transaction: StoreTransaction, of store: StoreReader, path: String) throws {
     self.path = path
+    if store.seal != .none {
+      seal = Protection(kind: store.seal.rawValue, checked: store.checksSeal, quarantined: try transaction.quarantinedCount())
+    }
     let facts = try transaction.facts()
     cloud = Cloud(
       container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq, caughtUp: facts.caughtUp,

@@ -73,7 +73,9 @@ struct Verification: Codable {
     var isNamed: Bool
   }
 
-  static func run(on paths: [String], progress: (String) -> Void, each: (Verdict) -> Void) -> Verification {
+  static func run(
+    on paths: [String], seal: SealRequest? = nil, progress: (String) -> Void, each: (Verdict) -> Void
+  ) -> Verification {
     var report = Verification()
     func add(_ verdict: Verdict) {
       report.files.append(verdict)
@@ -91,7 +93,7 @@ struct Verification: Codable {
     var bytes: Int64 = 0
     for (index, entry) in entries.enumerated() {
       progress("\(index) of \(entries.count) checked, \(Printable.size(bytes))")
-      guard let verdict = verdict(on: entry, progress) else {
+      guard let verdict = verdict(on: entry, seal, progress) else {
         report.passedOver += 1
         continue
       }
@@ -142,13 +144,13 @@ struct Verification: Codable {
   // MARK: Checking
 
   /// Nil for what was only found in a folder and is nothing of ours.
-  private static func verdict(on entry: Entry, _ progress: (String) -> Void) -> Verdict? {
+  private static func verdict(on entry: Entry, _ seal: SealRequest?, _ progress: (String) -> Void) -> Verdict? {
     var kind = Verdict.Kind.unknown
     var bytes: Int64 = 0
     do {
       if isStore(entry.path) {
         kind = .store
-        return try store(at: URL(fileURLWithPath: entry.path, isDirectory: true), entry.path, progress)
+        return try store(at: URL(fileURLWithPath: entry.path, isDirectory: true), entry.path, seal, progress)
       }
       let beginning = try InputKind.beginning(of: entry.path)
       let isDatabase = beginning == InputKind.databaseMagic
@@ -158,7 +160,7 @@ struct Verification: Codable {
       switch try InputKind(of: entry.path) {
       case .store(let url):
         kind = .store
-        return try store(at: url, entry.path, progress)
+        return try store(at: url, entry.path, seal, progress)
       case .archive(let data):
         bytes = Int64(data.count)
         let archive = try ArchiveFrame.opened(data)
@@ -177,12 +179,14 @@ struct Verification: Codable {
   }
 
   /// The database itself, every row, every content against its hash, and every saved game that is an archive.
-  private static func store(at url: URL, _ path: String, _ progress: (String) -> Void) throws -> Verdict {
-    let store = try StoreReader.open(at: url)
+  private static func store(
+    at url: URL, _ path: String, _ seal: SealRequest?, _ progress: (String) -> Void
+  ) throws -> Verdict {
+    let store = try StoreReader.open(at: url, seal: seal)
     if let problem = try store.problems().first {
       throw CommandFailure(.data, "the database is damaged: \(problem)", next: "keepsake inspect shows what can still be read")
     }
-    let report = try store.read { try StoreReport($0, path: path) }
+    let report = try store.read { try StoreReport($0, of: store, path: path) }
     var checked: Set<ContentHash> = []
     var bytes: Int64 = 0
     var archives = 0
@@ -212,9 +216,10 @@ struct Verification: Codable {
       bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
     }
     let others = unknown == 0 ? "" : ", \(unknown) files of others"
+    let unchecked = report.seal == nil || store.checksSeal ? "" : ", signatures not checked (--secret-file)"
     return Verdict(
       path, .store, bytes: bytes,
-      message: "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)")
+      message: "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(unchecked)")
   }
 
   /// The bytes of a version, nil if they aren't here or have been checked before.
@@ -227,7 +232,7 @@ struct Verification: Codable {
       if checked.insert(hash).inserted { isNew = true }
     }
     guard isNew else { return nil }
-    return try record.contents.reduce(into: Data()) { bytes, hash in bytes.append(try store.plainContent(hash)) }
+    return try store.plainBytes(of: record)
   }
 }
 #endif

@@ -15,6 +15,8 @@ struct VerifyCommand: AsyncParsableCommand {
   @Argument(help: "Archives, stores, or folders.", completion: .file())
   var paths: [String]
 
+  @OptionGroup var seal: SealOptions
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
@@ -23,8 +25,8 @@ struct VerifyCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: false)
-      let report = Verification.run(
-        on: paths,
+      let report = try Verification.run(
+        on: paths, seal: seal.request(),
         progress: { progress.update($0) },
         each: { verdict in
           guard !json else { return }

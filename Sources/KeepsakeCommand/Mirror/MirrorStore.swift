@@ -81,8 +81,7 @@ struct MirrorStore {
   /// The plain bytes of a version, checked against their hashes.
   func bytes(of record: VersionRecord) throws -> Data {
     try store.read { transaction in
-      if record.contents.count == 1 { return try transaction.plainContent(record.contents[0]) }
-      return try record.contents.reduce(into: Data()) { $0.append(try transaction.plainContent($1)) }
+      return try transaction.plainBytes(of: record)
     }
   }
 

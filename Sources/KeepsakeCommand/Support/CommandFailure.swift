@@ -73,6 +73,9 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .inUse: self.init(.temporary, error.message, next: "stop the game or the keepsake sync that has it open, then try again")
     case .missing: self.init(.noInput, error.message)
     case .misuse: self.init(.data, error.message)
+    case .tampered: self.init(.data, error.message, next: "the game itself sets such rows aside when it opens the store")
+    case .wrongSecret, .otherSeal:
+      self.init(.permission, error.message, next: "--secret-file names a file with the game's secret, --player the player")
     }
   }
 

@@ -118,6 +118,8 @@ extension DeviceEngine {
     var left = options.inlineBytes
     var planned: Set<ContentHash> = []
     for record in records where !covered.contains(record.id) {
+      // By the older version.
+      var alignments: [VersionID: [ContentHash?]] = [:]
       for (index, hash) in record.contents.enumerated() where planned.insert(hash).inserted {
         guard try storage.cloudDepth(of: hash) == nil else { continue }
         guard try storage.hasContent(hash) else {
@@ -125,7 +127,7 @@ extension DeviceEngine {
           if try storage.isCovered(record.id) { continue }
           return .lost(record.id, hash)
         }
-        let base = sendFull.contains(hash) ? nil : try base(for: hash, at: index, of: record, in: storage)
+        let base = sendFull.contains(hash) ? nil : try base(for: hash, at: index, of: record, &alignments, in: storage)
         let content = try storage.encoded(hash, against: base?.hash)
         guard content.bytes.count <= left else {
           return .upload(content, depth: content.base == nil ? 0 : (base?.depth ?? 0) + 1)
@@ -156,7 +158,8 @@ extension DeviceEngine {
 
   /// The nearest content of the version's lineage that the cloud has and can decode quickly.
   private func base(
-    for hash: ContentHash, at index: Int, of record: VersionRecord, in storage: some DeviceStorage
+    for hash: ContentHash, at index: Int, of record: VersionRecord, _ alignments: inout [VersionID: [ContentHash?]],
+    in storage: some DeviceStorage
   ) throws -> (hash: ContentHash, depth: Int)? {
     var seen: Set<VersionID> = [record.id]
     var next = record.covers
@@ -167,7 +170,9 @@ extension DeviceEngine {
         looked += 1
         guard looked <= Self.maximumLookBack else { return nil }
         guard let older = try storage.version(id)?.record else { continue }
-        let candidate = older.contents.indices.contains(index) ? older.contents[index] : older.contents.first
+        let alignment = alignments[id] ?? ContentAlignment.bases(of: record.contents, in: older.contents)
+        alignments[id] = alignment
+        let candidate = alignment[index]
         if let candidate, candidate != hash, let depth = try storage.cloudDepth(of: candidate), depth < options.maximumDepth,
           try storage.hasContent(candidate)
         {

@@ -5,21 +5,20 @@ import KeepsakeReplication
 /// The contents of a store, within one transaction: bytes under the hash of their plain form, each a full zstd frame or a
 /// delta against another content.
 struct ContentTable {
-  /// The most deltas between a content and its full frame: bounds what loading the newest save costs. A chain of twenty
-  /// deltas of a 2 MB save decodes in about 50 ms; a full frame costs the bytes of some thirty deltas.
-  static let maximumDepth = 16
-  /// No chain that this release writes comes near; a longer one in the database is damage, or a circle.
-  private static let maximumWalk = 64
-
   /// What is known of a content without its bytes.
   struct Entry {
+    /// Of the plain bytes.
     var length: Int
+    /// The content that its frame leans on.
     var base: ContentHash?
-    var depth: Int
+    /// Of the frame.
+    var encodedLength: Int
+
+    var cost: Int { DecodingCost.frame(plain: length, encoded: encodedLength) }
   }
 
   let database: Database
-  let cache: PlainCache
+  let memory: ContentMemory
 
   func has(_ hash: ContentHash) throws -> Bool {
     let statement = try database.cachedStatement(sql: "SELECT 1 FROM content WHERE hash = ?")
@@ -27,17 +26,18 @@ struct ContentTable {
   }
 
   func entry(_ hash: ContentHash) throws -> Entry? {
-    let statement = try database.cachedStatement(sql: "SELECT length, base, depth FROM content WHERE hash = ?")
-    guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
-    return try Entry(length: row.length(of: hash), base: row.base(of: hash), depth: row.checked("depth"))
+    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) AS encoded FROM content WHERE hash = ?")
+    return try Row.fetchOne(statement, arguments: [hash.bytes])?.entry(of: hash)
   }
+
+  // MARK: Reading
 
   /// The plain bytes, checked against their hash. Throws `missing` or `damaged`.
   func plain(_ hash: ContentHash) throws -> Data {
     // The cache may remember what was rolled back or collected.
-    if let bytes = cache.bytes(of: hash), try has(hash) { return bytes }
+    if let bytes = memory.cache.bytes(of: hash), try has(hash) { return bytes }
     let plain = try decode(hash, usingCache: true)
-    cache.insert(plain, as: hash)
+    memory.cache.insert(plain, as: hash)
     return plain
   }
 
@@ -47,21 +47,20 @@ struct ContentTable {
     var frames: [(frame: Data, length: Int)] = []
     var next: ContentHash? = hash
     var plain: Data?
-    let statement = try database.cachedStatement(sql: "SELECT length, base, bytes FROM content WHERE hash = ?")
     while let current = next {
-      if usingCache, current != hash, let bytes = cache.bytes(of: current) {
+      if usingCache, current != hash, let bytes = memory.cache.bytes(of: current) {
         plain = bytes
         break
       }
-      guard let row = try Row.fetchOne(statement, arguments: [current.bytes]) else {
+      guard let (entry, frame) = try stored(current) else {
         if current == hash { throw StoreError(.missing, "the content \(hash) isn't here") }
         throw StoreError(.damaged, "the content \(hash) can't be read: its base \(current) is gone")
       }
-      guard frames.count < Self.maximumWalk else {
+      guard frames.count <= DecodingCost.maximumDepth else {
         throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases doesn't end")
       }
-      frames.append((try row.checked("bytes"), try row.length(of: current)))
-      next = try row.base(of: current)
+      frames.append((frame, entry.length))
+      next = entry.base
     }
     while let (frame, length) = frames.popLast() {
       plain = try Zstd.decompress(frame, prefix: plain, length: length)
@@ -69,54 +68,83 @@ struct ContentTable {
     guard let plain, ContentHash(of: plain) == hash else {
       throw StoreError(.damaged, "the content \(hash) is damaged: its bytes have another hash")
     }
+    memory.setProven(hash)
     return plain
   }
 
-  /// The base against which a successor of `hash` may be encoded, with its plain bytes; nil where the chain is long enough,
-  /// or where the base can't be read: what is damaged must not damage what comes after it.
-  func usableBase(_ hash: ContentHash) throws -> (hash: ContentHash, plain: Data)? {
-    guard let entry = try entry(hash), entry.depth < Self.maximumDepth else { return nil }
+  /// Whether what is in the database can be read, whatever memory still holds.
+  private func isReadable(_ hash: ContentHash) throws -> Bool {
     do {
-      return (hash, try plain(hash))
+      _ = try decode(hash, usingCache: false)
+      return true
+    } catch let error as StoreError where error.code == .damaged {
+      memory.setProven(hash, false)
+      return false
+    }
+  }
+
+  /// From a content down to the full frame that it leans on in the end; empty if one of them is missing or can't be understood.
+  ///
+  /// `pending` are contents that are not in the database yet. Costs a look-up for each, without their bytes.
+  func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(hash: ContentHash, entry: Entry)] {
+    var chain: [(hash: ContentHash, entry: Entry)] = []
+    var next: ContentHash? = hash
+    while let current = next {
+      guard chain.count <= DecodingCost.maximumDepth, let entry = try pending[current]?.entry ?? entry(current) else { return [] }
+      chain.append((current, entry))
+      next = entry.base
+    }
+    return chain
+  }
+
+  /// A base for a content of `length` bytes that came from `hash`: that, or where its chain is as long as it may get, the one half-way down
+  /// it. Nil where there is none, or where it can't be read: what is damaged must not damage what comes after it.
+  func base(
+    from hash: ContentHash, for length: Int, limit: Int, pending: [ContentHash: PreparedContent] = [:]
+  ) throws -> ContentBase? {
+    do {
+      let chain = try chain(from: hash, pending: pending)
+      var cost = chain.reduce(0) { $0 + $1.entry.cost }
+      let fits = cost + DecodingCost.frame(plain: length, encoded: 0) <= limit && chain.count < DecodingCost.maximumDepth
+      for (index, link) in chain.enumerated() {
+        if fits || cost <= limit / 2 && chain.count - index <= DecodingCost.maximumDepth / 2 {
+          let plain = try pending[link.hash]?.plain ?? plain(link.hash)
+          return ContentBase(hash: link.hash, plain: plain, isNearest: index == 0)
+        }
+        cost -= link.entry.cost
+      }
+      return nil
     } catch let error as StoreError where error.code == .damaged {
       return nil
     }
   }
+
+  // MARK: Keeping
 
   /// Keeps a content; if it is here already, the one that is here stays unless it can't be read.
   func keep(_ prepared: PreparedContent) throws {
     let hash = prepared.hash
     if try has(hash) {
       // Written anew and in full where it is damaged: deltas that lean on it become readable again.
-      if try !isReadable(hash) { try insertFull(prepared.plain, as: hash) }
+      if try !memory.isProven(hash) && !isReadable(hash) { try insertFull(prepared.plain, as: hash) }
       return
     }
-    if let encoded = prepared.encoded, let base = encoded.base {
-      if let entry = try entry(base), entry.depth < Self.maximumDepth {
-        try insert(encoded, depth: entry.depth + 1)
-      } else {
-        try insertFull(prepared.plain, as: hash)
-      }
-    } else if let encoded = prepared.encoded {
-      try insert(encoded, depth: 0)
+    // It may have been here when it was prepared and have been collected since, or its base.
+    if let encoded = prepared.encoded, try encoded.base.map(has) ?? true {
+      try insert(encoded)
     } else {
-      // It was here when it was prepared and has been collected since.
       try insertFull(prepared.plain, as: hash)
     }
-    cache.insert(prepared.plain, as: hash)
   }
 
   /// The content for the wire: as it stands where that fits, else encoded anew.
   func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
-    guard let entry = try entry(hash) else { throw StoreError(.missing, "the content \(hash) isn't here") }
-    if entry.base == base {
-      // What leaves this store has to be good, so that damage here doesn't travel.
-      _ = try plain(hash)
-      return EncodedContent(hash: hash, length: entry.length, base: base, bytes: try frame(hash))
-    }
+    guard let (entry, frame) = try stored(hash) else { throw StoreError(.missing, "the content \(hash) isn't here") }
+    // What leaves this store has to be good, so that damage here doesn't travel.
     let plain = try plain(hash)
+    if entry.base == base { return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame) }
     guard let base, try has(base) else { return try .encoding(plain, as: hash, against: nil) }
-    return try .encoding(plain, as: hash, against: (base, self.plain(base)))
+    return try .encoding(plain, as: hash, against: ContentBase(hash: base, plain: self.plain(base)))
   }
 
   /// Takes a content from the wire after its plain bytes proved to have its hash.
@@ -126,11 +154,9 @@ struct ContentTable {
     }
     let replaces = try has(content.hash)
     if replaces, try isReadable(content.hash) { return .stored }
-    var depth = 0
     var prefix: Data?
     if let base = content.base {
-      guard let entry = try entry(base) else { return .needsBase(base) }
-      depth = entry.depth + 1
+      guard try has(base) else { return .needsBase(base) }
       do {
         prefix = try plain(base)
       } catch let error as StoreError where error.code == .damaged {
@@ -146,58 +172,57 @@ struct ContentTable {
     }
     guard ContentHash(of: plain) == content.hash else { return .damaged }
     // What replaces a damaged content stands alone: the base that it came with may lean on the one replaced.
-    if replaces || depth > Self.maximumDepth {
-      try insertFull(plain, as: content.hash)
-    } else {
-      try insert(content, depth: depth)
-    }
-    cache.insert(plain, as: content.hash)
+    if try replaces || isTooFar(content) { try insertFull(plain, as: content.hash) } else { try insert(content) }
+    memory.cache.insert(plain, as: content.hash)
     return .stored
   }
 
-  /// Whether what is in the database can be read, whatever memory still holds.
-  private func isReadable(_ hash: ContentHash) throws -> Bool {
-    do {
-      _ = try decode(hash, usingCache: false)
-      return true
-    } catch let error as StoreError where error.code == .damaged {
-      return false
-    }
+  /// Whether decoding it would cost more than may be: another device may have been less careful.
+  private func isTooFar(_ content: EncodedContent) throws -> Bool {
+    guard let base = content.base else { return false }
+    let chain = try chain(from: base)
+    let own = DecodingCost.frame(plain: content.length, encoded: content.bytes.count)
+    return chain.isEmpty || chain.count >= DecodingCost.maximumDepth
+      || chain.reduce(own) { $0 + $1.entry.cost } > DecodingCost.limit(plain: content.length, of: content.length)
   }
 
-  private func frame(_ hash: ContentHash) throws -> Data {
-    let statement = try database.cachedStatement(sql: "SELECT bytes FROM content WHERE hash = ?")
-    guard let frame = try Data.fetchOne(statement, arguments: [hash.bytes]) else {
-      throw StoreError(.missing, "the content \(hash) isn't here")
-    }
-    return frame
+  // MARK: Rows
+
+  private func stored(_ hash: ContentHash) throws -> (Entry, frame: Data)? {
+    let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes) AS encoded, bytes FROM content WHERE hash = ?")
+    guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
+    let entry = try row.entry(of: hash)
+    return (entry, try memory.seal.open(frame: row.checked("bytes"), of: hash, length: entry.length, base: entry.base))
   }
 
   private func insertFull(_ plain: Data, as hash: ContentHash) throws {
-    try insert(.encoding(plain, as: hash, against: nil), depth: 0)
+    try insert(.encoding(plain, as: hash, against: nil))
   }
 
-  private func insert(_ content: EncodedContent, depth: Int) throws {
+  /// Writes the content, in place of one with the same hash.
+  func insert(_ content: EncodedContent) throws {
+    let frame = try memory.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
-      sql: "INSERT OR REPLACE INTO content (hash, length, base, depth, bytes) VALUES (?, ?, ?, ?, ?)"
-    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, depth, content.bytes])
+      sql: "INSERT OR REPLACE INTO content (hash, length, base, bytes) VALUES (?, ?, ?, ?)"
+    ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, frame])
+    memory.setProven(content.hash)
+  }
+}
+
+extension PreparedContent {
+  fileprivate var entry: ContentTable.Entry? {
+    encoded.map { ContentTable.Entry(length: plain.count, base: $0.base, encodedLength: $0.bytes.count) }
   }
 }
 
 extension Row {
-  fileprivate func length(of hash: ContentHash) throws -> Int {
+  fileprivate func entry(of hash: ContentHash) throws -> ContentTable.Entry {
+    func damaged(_ what: String) -> StoreError { StoreError(.damaged, "the content \(hash) is damaged: \(what)") }
     let length: Int = try checked("length")
-    guard length >= 0, length <= EncodedContent.maximumContentBytes else {
-      throw StoreError(.damaged, "the content \(hash) is damaged: it has an impossible length")
-    }
-    return length
-  }
-
-  fileprivate func base(of hash: ContentHash) throws -> ContentHash? {
-    guard let bytes: Data = try checkedOptional("base") else { return nil }
-    guard let base = ContentHash(bytes: bytes) else {
-      throw StoreError(.damaged, "the content \(hash) is damaged: its base has no proper name")
-    }
-    return base
+    guard (0...EncodedContent.maximumContentBytes).contains(length) else { throw damaged("it has an impossible length") }
+    let base: Data? = try checkedOptional("base")
+    let name = base.flatMap { ContentHash(bytes: $0) }
+    guard (base == nil) == (name == nil) else { throw damaged("its base has no proper name") }
+    return ContentTable.Entry(length: length, base: name, encodedLength: try checked("encoded"))
   }
 }

@@ -35,8 +35,5 @@ final class PlainCache: Sendable {
     }
   }
 
-  /// An empty one for another database of the same store.
-  func emptied() -> PlainCache { PlainCache() }
-
   func removeAll() { entries.withLock { $0.removeAll() } }
 }

@@ -1,10 +1,11 @@
 import CZstd
 package import Foundation
+import Synchronization
 
 /// Compresses and decompresses single zstd frames, alone or with other bytes as their prefix.
 ///
 /// A frame made with a prefix finds what it shares with the prefix as if both were one run of bytes: that is all that a delta
-/// is. Each call makes its own contexts; nothing is shared between threads.
+/// is. No two calls share a context; calls from several threads run side by side.
 package enum Zstd {
   /// Game saves are written often and read seldom; measured, higher levels cost more time than they save bytes.
   package static let level: Int32 = 3
@@ -14,8 +15,8 @@ package enum Zstd {
 
   /// One frame that holds `plain` and says how long it is.
   package static func compress(_ plain: Data, prefix: Data? = nil, level: Int32 = level) throws -> Data {
-    guard let context = ZSTD_createCCtx() else { throw StoreError(.io, "no memory is left to compress with") }
-    defer { ZSTD_freeCCtx(context) }
+    let context = try takeContext()
+    defer { giveBack(context) }
     try check(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level), "setting the level")
     try check(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1), "setting the content size")
     let reach = plain.count + (prefix?.count ?? 0)
@@ -74,6 +75,36 @@ package enum Zstd {
 
   /// Content and prefix are at most 256 MiB each, so a window of 512 MiB reaches over both.
   static let maximumWindowLog: Int32 = 29
+
+  /// A context for compressing that is used again: to make one, and to touch its tables for the first time, takes as long as a small save.
+  private static let idle = Mutex<IdleContext>(IdleContext())
+  private struct IdleContext: @unchecked Sendable {
+    // Unchecked: used by whoever took it out from behind the lock.
+    var context: OpaquePointer?
+  }
+  /// Those of large contents are let go.
+  private static let idleBytes = 8 << 20
+
+  private static func takeContext() throws -> OpaquePointer {
+    let taken = idle.withLock { idle in
+      defer { idle.context = nil }
+      return IdleContext(context: idle.context)
+    }
+    guard let context = taken.context ?? ZSTD_createCCtx() else { throw StoreError(.io, "no memory is left to compress with") }
+    return context
+  }
+
+  private static func giveBack(_ context: OpaquePointer) {
+    ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters)
+    let isSmall = ZSTD_sizeof_CCtx(context) <= idleBytes
+    let given = IdleContext(context: context)
+    let isTaken = idle.withLock { idle in
+      guard isSmall, idle.context == nil else { return false }
+      idle = given
+      return true
+    }
+    if !isTaken { ZSTD_freeCCtx(given.context) }
+  }
 
   private static func windowLog(covering count: Int) -> Int32 {
     let bits = Int32(Int.bitWidth - max(count, 1).leadingZeroBitCount)

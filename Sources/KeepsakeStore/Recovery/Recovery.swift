@@ -38,21 +38,24 @@ package struct Recovery {
   }
   private static let maximumIntentBytes = 4_096
 
-  let files: StoreFiles
-  /// Of the store, so that what is read is read as the store does.
-  let cache: PlainCache
-  private var recovered: URL { files.workshop.appendingPathComponent("recovered.sqlite") }
+  private let files: StoreFiles
+  /// How the rows stand. The new ones are sealed alike: what the game asks for now is the gate's affair, later.
+  private let seal: StoreSeal
+  private let header: SealHeader?
+  private var recovered: URL { Self.recovered(files) }
 
-  init(_ files: StoreFiles, _ cache: PlainCache) {
+  init(_ files: StoreFiles, _ gate: SealGate) {
     self.files = files
-    self.cache = cache
+    (seal, header) = (gate.seal, gate.found)
   }
+
+  private static func recovered(_ files: StoreFiles) -> URL { files.workshop.appendingPathComponent("recovered.sqlite") }
 
   // MARK: Steps
 
   /// Finishes a recovery that was interrupted after its new database was whole; clears away one that was not.
-  func finishInterrupted() throws {
-    if let data = try AtomicFile.read(files.intent, maximumBytes: Self.maximumIntentBytes) {
+  static func finishInterrupted(_ files: StoreFiles) throws {
+    if let data = try AtomicFile.read(files.intent, maximumBytes: maximumIntentBytes) {
       let intent: Intent
       do {
         intent = try JSONDecoder().decode(Intent.self, from: data)
@@ -63,7 +66,7 @@ package struct Recovery {
       guard !intent.name.isEmpty, !intent.name.contains("/"), !intent.name.hasPrefix(".") else {
         throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) is damaged: remove it to recover anew")
       }
-      try swap(files.damaged.appendingPathComponent(intent.name))
+      try swap(files, aside: files.damaged.appendingPathComponent(intent.name))
     } else {
       try StoreFiles.remove(files.workshop)
     }
@@ -82,7 +85,7 @@ package struct Recovery {
       throw StoreError(.io, "the note of a recovery can't be written", cause: error)
     }
     try AtomicFile.write(intent, to: files.intent)
-    try swap(damaged)
+    try Self.swap(files, aside: damaged)
     return report
   }
 
@@ -94,7 +97,8 @@ package struct Recovery {
   }
 
   /// May be interrupted anywhere and run again.
-  private func swap(_ damaged: URL) throws {
+  private static func swap(_ files: StoreFiles, aside damaged: URL) throws {
+    let recovered = recovered(files)
     if StoreFiles.exists(recovered) {
       try StoreFiles.makeFolder(files.damaged)
       try StoreFiles.makeFolder(damaged)
@@ -142,23 +146,23 @@ package struct Recovery {
     try queue.inDatabase { database in
       try database.inTransaction {
         try Schema.create(in: database)
-        var salvage = Salvage(into: database, cache: cache)
+        var salvage = Salvage(into: database, seal: seal)
         let scanner = PageScanner(database: raw, log: log, shapes: shapes)
         // What comes first counts where rows can't be joined. SQLite knows best what is newest, unless it would pass over the end
         // of a damaged log.
         if log.state == .damaged {
           try scanner.scan { try salvage.add($0) }
           try salvage.proveContents()
-          try Self.read(copy, shapes, into: &salvage)
+          try Self.read(copy, shapes, isStore: true, into: &salvage)
         } else {
-          try Self.read(copy, shapes, into: &salvage)
+          try Self.read(copy, shapes, isStore: true, into: &salvage)
           try scanner.scan { try salvage.add($0) }
           try salvage.proveContents()
         }
         for backup in files.presentBackups {
           let copied = files.workshop.appendingPathComponent("backup.sqlite")
           try StoreFiles.copyReadable(backup, to: copied)
-          try Self.read(copied, shapes, into: &salvage)
+          try Self.read(copied, shapes, isStore: false, into: &salvage)
           try StoreFiles.remove(copied)
         }
         guard !salvage.isEmpty else {
@@ -170,6 +174,7 @@ package struct Recovery {
             """)
         }
         try salvage.write()
+        if let header { try salvage.writeSeal(header) }
         let findings = try StoreAudit.run(on: salvage.transaction)
         guard findings.isEmpty else {
           throw StoreError(.damaged, "the store could not be recovered: \(findings.all.first ?? "")")
@@ -186,13 +191,17 @@ package struct Recovery {
   }
 
   /// Takes all rows that SQLite gives of a database; a damaged one gives some, or none.
-  private static func read(_ url: URL, _ shapes: [TableShape], into salvage: inout Salvage) throws {
+  ///
+  /// - Parameter isStore: Whether it is the store itself, so that a row that doesn't verify is judged later, and not an older copy, in which
+  ///   it may be from before the store had its seal.
+  private static func read(_ url: URL, _ shapes: [TableShape], isStore: Bool, into salvage: inout Salvage) throws {
     guard StoreFiles.exists(url) else { return }
     do {
       var configuration = Configuration()
       configuration.label = "keepsake.recovery"
       let queue = try DatabaseQueue(path: url.path, configuration: configuration)
-      for table in shapes { try read(table, of: queue, into: &salvage) }
+      for table in shapes { try read(table, of: queue, isStore: isStore, into: &salvage) }
+      try read(.quarantine, of: queue, isStore: isStore, into: &salvage)
       try queue.close()
     } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR || error.resultCode == .SQLITE_CANTOPEN {
       // That is why there are other sources.
@@ -200,7 +209,7 @@ package struct Recovery {
     try salvage.proveContents()
   }
 
-  private static func read(_ table: TableShape, of queue: DatabaseQueue, into salvage: inout Salvage) throws {
+  private static func read(_ table: TableShape, of queue: DatabaseQueue, isStore: Bool, into salvage: inout Salvage) throws {
     do {
       try queue.read { database in
         // By their names: in a damaged schema they may have others.
@@ -212,7 +221,7 @@ package struct Recovery {
           for (name, value) in zip(columns, row.databaseValues) { values[name] = value }
           // Errors of the new database must not be taken for damage of the old one.
           do {
-            try salvage.add(SalvagedRow(table: table.name, values: values))
+            try salvage.add(SalvagedRow(table: table.name, values: values), isStore: isStore)
           } catch let error as DatabaseError {
             throw StoreError(error, doing: "recovering the store")
           }

@@ -7,6 +7,9 @@ import KeepsakeReplication
 /// All that a store keeps but its wallet and its facts is a state that only grows: values join, versions add up, covered ids
 /// are a union, contents are named by their hash. So rows may come twice, stale and in any order. Of the same version's marks,
 /// and of facts, the first that comes counts: sources are given newest first.
+///
+/// A row whose checksum is right and whose seal isn't is nobody's damage. It is taken as it stands, neither joined nor sealed anew, where
+/// nothing better has its place: the seal's own audit judges it afterwards.
 struct Salvage {
   private struct FoundVersion {
     var stored: StoredVersion
@@ -23,6 +26,12 @@ struct Salvage {
   /// Bodies of facts, proven.
   private var facts: [String: Data] = [:]
   private var wallet: WalletState?
+  /// Rows of the store itself that are undamaged and don't verify, by their places.
+  private var strange: [String: SalvagedRow] = [:]
+  private var quarantined: [SalvagedRow] = []
+  /// Of the ledgers that were found, the one that counted furthest.
+  private var changeCount: UInt64 = 0
+  private let seal: StoreSeal
   /// Contents of the new database whose bytes were decoded and have their hash.
   private var proven: Set<Data> = []
   /// What no source gave whole: versions whose bytes are gone, for the report.
@@ -30,12 +39,15 @@ struct Salvage {
   /// Slots whose newest save was lost, so that the one before stands again.
   private(set) var steppedBack: [String] = []
 
-  init(into database: Database, cache: PlainCache) {
-    transaction = StoreTransaction(database, cache: cache.emptied())
+  init(into database: Database, seal: StoreSeal) {
+    self.seal = seal
+    transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
   }
 
   /// Whether nothing was found that a store of ours holds.
-  var isEmpty: Bool { versions.isEmpty && cells.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty }
+  var isEmpty: Bool {
+    versions.isEmpty && cells.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+  }
 
   var versionCount: Int { versions.count }
   var cellCount: Int { cells.count }
@@ -44,7 +56,10 @@ struct Salvage {
   // MARK: Gathering
 
   /// Takes a row that proves itself, and leaves any other. Throws only for what is wrong with the new database.
-  mutating func add(_ row: SalvagedRow) throws {
+  ///
+  /// - Parameter isStore: Whether it stands in the store itself, and not only in its pages or in a copy.
+  mutating func add(_ row: SalvagedRow, isStore: Bool = false) throws {
+    if isStore, let place = Self.place(of: row), isStrange(row, place) { strange[place] = row }
     switch row.table {
     case "content": try addContent(row)
     case "covered":
@@ -56,21 +71,25 @@ struct Salvage {
     case "cell":
       guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else { return }
       let key = CellKey(collection: collection, key: name)
-      guard let state: CellState = proof(of: body, place: StoreTransaction.place(of: key)) else { return }
+      guard let state: CellState = proof(of: body, place: RowPlace.cell(key)) else { return }
       cells[key] = cells[key]?.joined(with: state) ?? state
     case "fact": addFact(row)
+    case "quarantine":
+      if !quarantined.contains(where: { $0.values == row.values }) { quarantined.append(row) }
+    case "ledger":
+      let counts = seal.keys.compactMap { key in row.data("body").flatMap { SealLedger($0, key: key)?.count } }
+      changeCount = counts.reduce(changeCount, max)
     default: return
     }
   }
 
   private mutating func addVersion(_ row: SalvagedRow) {
-    guard let bytes = row.data("id"), let id = VersionID(bytes: bytes), let slot = row.text("slot"),
+    guard let bytes = row.data("id"), let id = VersionID(bytes: bytes),
       let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
       let thinned = row.integer("thinned"), let body = row.data("body"), let position = row.integer("position")
     else { return }
-    let place = VersionRow.place(
-      of: id, slot: slot, acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0)
-    guard versions[id] == nil, let record: VersionRecord = proof(of: body, place: place), record.id == id else { return }
+    guard versions[id] == nil, let place = Self.place(of: row), let record: VersionRecord = proof(of: body, place: place), record.id == id
+    else { return }
     versions[id] = FoundVersion(
       stored: StoredVersion(record: record, acknowledged: acknowledged != 0, offered: offered != 0),
       thinned: thinned != 0, position: position, order: versions.count)
@@ -78,11 +97,12 @@ struct Salvage {
   }
 
   private mutating func addFact(_ row: SalvagedRow) {
-    guard let name = row.text("name"), let body = row.data("body") else { return }
+    // The seal's header stands in clear, and is written anew.
+    guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == StoreTransaction.walletName {
-      guard let found: WalletState = proof(of: body, place: StoreTransaction.place(ofFact: name)) else { return }
+      guard let found: WalletState = proof(of: body, place: RowPlace.fact(name)) else { return }
       wallet = wallet.map { Self.further($0, found) } ?? found
-    } else if facts[name] == nil, transaction.codec.isSound(body, place: StoreTransaction.place(ofFact: name)) {
+    } else if facts[name] == nil, isProven(body, place: RowPlace.fact(name)) {
       facts[name] = body
     }
   }
@@ -97,22 +117,79 @@ struct Salvage {
 
   private func proof<Value: Decodable>(of body: Data, place: String) -> Value? {
     do {
-      return try transaction.codec.decode(Value.self, from: body, place: place)
+      return try transaction.codec.decode(Value.self, from: body, place: place, strictly: true)
     } catch {
       return nil  // Altered, stale beyond understanding, or no row at all: other sources may have it.
     }
+  }
+
+  private func isProven(_ body: Data, place: String) -> Bool {
+    do {
+      _ = try transaction.codec.json(in: body, place: place, strictly: true)
+      return true
+    } catch {
+      return false  // As above.
+    }
+  }
+
+  // MARK: Rows that don't verify
+
+  private static func place(of row: SalvagedRow) -> String? {
+    switch row.table {
+    case "fact": return row.text("name").map(RowPlace.fact)
+    case "cell":
+      guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
+      return RowPlace.cell(CellKey(collection: collection, key: key))
+    case "version":
+      guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
+        let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"), let thinned = row.integer("thinned")
+      else { return nil }
+      return RowPlace.version(
+        id, slot: slot, acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0)
+    default: return nil
+    }
+  }
+
+  private func isStrange(_ row: SalvagedRow, _ place: String) -> Bool {
+    guard seal.kind != .none, place != RowPlace.fact(SealHeader.factName), let body = row.data("body") else { return false }
+    do {
+      _ = try seal.open(RowCodec.payload(of: body, place: place), place: place, strictly: true)
+      return false
+    } catch let error as StoreError {
+      return error.code == .tampered
+    } catch {
+      return false
+    }
+  }
+
+  /// Writes what says how the store is sealed, and what the seal keeps beside the rows. Last of all: the ledger sums up the others.
+  func writeSeal(_ header: SealHeader) throws {
+    for (_, row) in strange.sorted(by: { $0.key < $1.key }) {
+      // A better one may have its place already.
+      let columns = row.values.keys.filter { $0 != "position" }.sorted()
+      try insert(row, columns, or: "IGNORE")
+    }
+    for row in quarantined { try insert(row, ["place", "outcome", "body"], or: "ABORT") }
+    try header.write(to: transaction.database)
+    guard let key = seal.keys.first(where: { $0.id == header.key }) else { return }
+    // A sum over what was found, in the step that puts it in place: what is missing was lost and not taken out.
+    try SealLedger.counted(in: transaction.database, key: key)
+      .write(to: transaction.database, key: key, count: changeCount &+ 1)
+  }
+
+  private func insert(_ row: SalvagedRow, _ columns: [String], or otherwise: String) throws {
+    let marks = columns.map { _ in "?" }.joined(separator: ", ")
+    try transaction.run(
+      "INSERT OR \(otherwise) INTO \(row.table) (\(columns.joined(separator: ", "))) VALUES (\(marks))",
+      StatementArguments(columns.map { row.values[$0] ?? .null }))
   }
 
   // MARK: Contents
 
   private mutating func addContent(_ row: SalvagedRow) throws {
     guard let hash = row.data("hash"), ContentHash(bytes: hash) != nil else { return }
-    let columns = row.values.keys.filter { $0 != "position" }.sorted()
-    let marks = columns.map { _ in "?" }.joined(separator: ", ")
     do {
-      try transaction.run(
-        "INSERT OR IGNORE INTO content (\(columns.joined(separator: ", "))) VALUES (\(marks))",
-        StatementArguments(columns.map { row.values[$0] ?? .null }))
+      try insert(row, row.values.keys.filter { $0 != "position" }.sorted(), or: "IGNORE")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_TOOBIG {
       return  // Bytes that only looked like a content.
     }

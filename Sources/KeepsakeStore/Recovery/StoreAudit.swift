@@ -6,7 +6,7 @@ import KeepsakeReplication
 ///
 /// Finds altered rows by their checksums, damaged pages and indexes that disagree with their tables by SQLite's own check,
 /// an altered schema by comparing it with the one that this release makes, and tables that derive from others by what they
-/// derive from. An index matters as much as a row: through a damaged one a lookup misses the newest save in silence. Bytes of
+/// derive from. What a seal says of a row is asked later, of rows that are as they were written. An index matters as much as a row: through a damaged one a lookup misses the newest save in silence. Bytes of
 /// contents aren't looked at; they prove themselves by their hash whenever they are read.
 struct StoreAudit {
   struct Findings: Equatable {
@@ -27,7 +27,9 @@ struct StoreAudit {
   /// Where there is more, nobody needs it.
   private static let maximumFindings = 20
   /// Tables that are small beside the contents.
-  private static let smallTables = ["fact", "cell", "version", "covered", "content_use", "cloud_content", "outbox", "staged"]
+  private static let smallTables = [
+    "fact", "cell", "version", "covered", "content_use", "cloud_content", "outbox", "staged", "ledger", "quarantine",
+  ]
 
   private let transaction: StoreTransaction
   private var database: Database { transaction.database }
@@ -125,45 +127,45 @@ struct StoreAudit {
   // MARK: Rows
 
   private mutating func checkRows() throws {
-    try check("version", "SELECT id, slot, acknowledged, offered, thinned, body FROM version") { row, codec in
+    try check("version", "SELECT id, slot, acknowledged, offered, thinned, body FROM version") { row in
       let version = try VersionRow(row)
-      try codec.check(version.body, place: version.place)
+      try RowCodec.payload(of: version.body, place: version.place)
     }
-    try check("cell", "SELECT collection, key, body FROM cell") { row, codec in
+    try check("cell", "SELECT collection, key, body FROM cell") { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
-      try codec.check(try row.checked("body"), place: StoreTransaction.place(of: key))
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.cell(key))
     }
-    try check("fact", "SELECT name, body FROM fact") { row, codec in
-      try codec.check(try row.checked("body"), place: StoreTransaction.place(ofFact: try row.checked("name")))
+    try check("fact", "SELECT name, body FROM fact") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))
     }
-    try check("covered", "SELECT id, checksum FROM covered") { row, _ in
+    try check("covered", "SELECT id, checksum FROM covered") { row in
       guard CoveredRow.isSound(id: try row.checked("id"), checksum: try row.checked("checksum")) else {
         throw StoreError(.damaged, "the name of a version that was replaced is damaged")
       }
     }
-    try check("outbox", "SELECT id, body FROM outbox") { row, codec in
-      let id: Int64 = try row.checked("id")
-      try codec.check(try row.checked("body"), place: "outbox \(id)")
+    try check("outbox", "SELECT id, body FROM outbox") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.outbox(row.checked("id")))
     }
-    try check("staged", "SELECT body FROM staged") { row, codec in try codec.check(try row.checked("body"), place: "staged") }
+    try check("staged", "SELECT body FROM staged") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.staged)
+    }
     // What the cloud has is asked of it again; what is kept of a content must at least be of the right kind.
     let contents = try Int.fetchOne(
       database,
       sql: """
         SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' OR length < 0
-          OR length > \(EncodedContent.maximumContentBytes) OR typeof(depth) != 'integer' OR depth NOT BETWEEN 0 AND 1000
-          OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND (typeof(base) != 'blob' OR LENGTH(base) != 32))
+          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND (typeof(base) != 'blob' OR LENGTH(base) != 32))
         """)
     if let contents, contents > 0 { findings.damage.append("\(contents) contents are not of the kind that they should be") }
   }
 
-  private mutating func check(_ table: String, _ sql: String, _ body: (Row, RowCodec) throws -> Void) throws {
+  private mutating func check(_ table: String, _ sql: String, _ body: (Row) throws -> Void) throws {
     var count = 0
     var first: String?
     let rows = try Row.fetchCursor(database, sql: sql)
     while let row = try rows.next() {
       do {
-        try body(row, transaction.codec)
+        try body(row)
       } catch let error as StoreError where error.code == .damaged {
         count += 1
         first = first ?? error.message
@@ -186,7 +188,7 @@ struct StoreAudit {
           OR EXISTS (SELECT 1 FROM content WHERE hash NOT IN (SELECT hash FROM content_use)
             AND hash NOT IN (SELECT base FROM content WHERE base IS NOT NULL))
         """)
-    if suspects != 0, try ContentUse.kept(in: transaction) != ContentUse.implied(in: transaction) {
+    if suspects != 0, try !ContentUse.isAsImplied(in: transaction) {
       findings.derived.append("which contents the saves need was recorded wrongly")
     }
     let clouds = try Int.fetchOne(
@@ -196,58 +198,6 @@ struct StoreAudit {
           OR typeof(hash) != 'blob' OR LENGTH(hash) != 32
         """)
     if let clouds, clouds > 0 { findings.derived.append("which contents the cloud has was recorded wrongly") }
-  }
-}
-
-/// A row of `content_use`: derived from the versions that are kept whole.
-struct ContentUse: Hashable {
-  var hash: Data
-  var version: Data
-
-  static func kept(in transaction: StoreTransaction) throws -> Set<ContentUse> {
-    var uses: Set<ContentUse> = []
-    let rows = try Row.fetchCursor(transaction.database, sql: "SELECT hash, version FROM content_use")
-    while let row = try rows.next() {
-      guard let hash = Data.fromDatabaseValue(row["hash"]), let version = Data.fromDatabaseValue(row["version"]) else {
-        uses.insert(ContentUse(hash: Data(), version: Data()))
-        continue
-      }
-      uses.insert(ContentUse(hash: hash, version: version))
-    }
-    return uses
-  }
-
-  static func implied(in transaction: StoreTransaction) throws -> Set<ContentUse> {
-    var uses: Set<ContentUse> = []
-    for slot in try transaction.slots() {
-      for version in try transaction.history(of: slot) {
-        for hash in version.record.contents { uses.insert(ContentUse(hash: hash.bytes, version: version.record.id.bytes)) }
-      }
-    }
-    return uses
-  }
-
-  /// Makes the table anew, and forgets what the cloud has, which it can be asked.
-  static func rebuild(in transaction: StoreTransaction) throws {
-    try transaction.run("DELETE FROM content_use", [])
-    try transaction.run("DELETE FROM cloud_content", [])
-    for use in try implied(in: transaction) {
-      try transaction.run("INSERT INTO content_use (hash, version) VALUES (?, ?)", [use.hash, use.version])
-    }
-  }
-}
-
-extension RowCodec {
-  /// Throws `damaged` if the body isn't what was written under that name.
-  func check(_ body: Data, place: String) throws { _ = try json(in: body, place: place) }
-
-  func isSound(_ body: Data, place: String) -> Bool {
-    do {
-      try check(body, place: place)
-      return true
-    } catch {
-      return false  // Altered: what doesn't prove itself isn't taken.
-    }
   }
 }
 

@@ -27,18 +27,24 @@ package struct StoreDoctor {
     package var findings: [String] = []
     package var unreadable: [UnreadableSave] = []
     package var plan = Plan.nothing
-    /// What a recovery would do, or did; nil where none is needed.
+    /// What a recovery would do, or did; nil where none is needed, or where the secret of a seal is needed to know.
     package var recovery: Recovery.Report?
+    /// The store is sealed and no secret was given: what of it nobody can look at or repair without one, in a sentence.
+    package var needsSecret: String?
 
     package var isSound: Bool { findings.isEmpty && unreadable.isEmpty }
   }
 
   private let files: StoreFiles
   private let lock: StoreLock
-  private let cache = PlainCache()
+  private let request: SealRequest?
 
   /// Takes the store in the folder at `url`. Throws `missing` if there is none, `inUse` if somebody has it open.
-  package init(at url: URL) throws {
+  ///
+  /// - Parameter seal: The secret of a sealed store. Without it a signed one is examined and its signatures are believed; of a sealed one
+  ///   only checksums are looked at. Neither can be recovered without.
+  package init(at url: URL, seal: SealRequest? = nil) throws {
+    request = seal
     files = StoreFiles(folder: url)
     guard StoreFiles.exists(files.database) || !files.presentBackups.isEmpty || StoreFiles.exists(files.intent) else {
       throw StoreError(.missing, "the folder \(url.path) holds no store")
@@ -48,7 +54,7 @@ package struct StoreDoctor {
 
   package func release() { lock.release() }
 
-  /// Looks at everything and changes nothing. Costs reading and decoding all of the store, and where it is damaged, making a
+  /// Looks at everything and changes nothing. Throws `wrongSecret`. Costs reading and decoding all of the store, and where it is damaged, making a
   /// second one in its folder, which is removed again.
   package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
     var diagnosis = Diagnosis()
@@ -66,9 +72,23 @@ package struct StoreDoctor {
     }
     if diagnosis.plan == .recover {
       progress("trying what a recovery would give")
-      diagnosis.recovery = try Recovery(files, cache).rehearse(because: reasons(diagnosis))
+      try rehearse(&diagnosis)
     }
     return diagnosis
+  }
+
+  private func rehearse(_ diagnosis: inout Diagnosis) throws {
+    guard let gate = try gate(&diagnosis) else { return }
+    diagnosis.recovery = try Recovery(files, gate).rehearse(because: reasons(diagnosis))
+  }
+
+  /// The seal of the store as it is repaired; nil where the secret is missing.
+  private func gate(_ diagnosis: inout Diagnosis) throws -> SealGate? {
+    if request == nil, let header = try SealHeader.findAnywhere(files).first {
+      diagnosis.needsSecret = "the store is \(header.kind.rawValue): without the secret of \(header.game) it can't be recovered"
+      return nil
+    }
+    return try SealGate(request ?? .none, database: nil, folder: files.folder)
   }
 
   private func reasons(_ diagnosis: Diagnosis) -> [String] { diagnosis.findings + diagnosis.unreadable.map(\.message) }
@@ -79,17 +99,26 @@ package struct StoreDoctor {
       configuration.readonly = true
       let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
       try queue.read { database in
-        let transaction = StoreTransaction(database, cache: cache)
+        let seal = try SealGate.seal(of: database, request, folder: files.folder)
+        let transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
         progress("checking the database")
         let findings = try StoreAudit.run(on: transaction, whole: true)
         diagnosis.findings = findings.all
         diagnosis.plan = findings.isEmpty ? .nothing : findings.damage.isEmpty ? .rebuild : .recover
         guard findings.damage.isEmpty else { return }
+        if seal.kind == .sealed, seal.keys.isEmpty {
+          diagnosis.needsSecret = "the store is sealed: without its secret nobody can tell whether the saved games can be read"
+          return
+        }
         diagnosis.unreadable = try unreadableSaves(in: transaction, progress)
         // A backup or an older page may still have the bytes.
         if !diagnosis.unreadable.isEmpty { diagnosis.plan = .recover }
       }
       try queue.close()
+    } catch let error as StoreError where error.code == .damaged {
+      // The seal's header, of which there is no copy beside the database.
+      diagnosis.findings.append(error.message)
+      diagnosis.plan = .recover
     } catch let error as DatabaseError where error.isDamage {
       diagnosis.findings.append("the database can't be read: \(error.message ?? "damaged")")
       diagnosis.plan = .recover
@@ -120,17 +149,24 @@ package struct StoreDoctor {
     return unreadable
   }
 
-  /// Repairs what `examine` found. Returns the incidents: what was done, in sentences.
+  /// Repairs what `examine` found. Returns the incidents: what was done, in sentences. Throws `wrongSecret` where it takes one and none was
+  /// given.
+  ///
+  /// Rows that don't verify stay for the game to judge, by its own policy.
   package func repair(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
-    var incidents: [StoreIncident] = []
-    let recovery = Recovery(files, cache)
-    try recovery.finishInterrupted()
-    if diagnosis.plan == .recover, diagnosis.recovery != nil {
-      let report = try recovery.run(because: reasons(diagnosis))
-      incidents.append(StoreIncident(.recovered, report.message))
+    var diagnosis = diagnosis
+    try Recovery.finishInterrupted(files)
+    switch diagnosis.plan {
+    case .nothing: return []
+    case .recover where diagnosis.recovery == nil && diagnosis.needsSecret == nil:
+      // That was the interrupted one.
+      return [StoreIncident(.recovered, "the interrupted recovery was finished")]
+    case .recover:
+      guard let gate = try gate(&diagnosis) else {
+        throw StoreError(.wrongSecret, diagnosis.needsSecret ?? "the store is sealed: it can't be recovered without its secret")
+      }
+      return [StoreIncident(.recovered, try Recovery(files, gate).run(because: reasons(diagnosis)).message)]
+    case .rebuild: return try StoreDatabase.rebuild(files, request)
     }
-    let (database, more) = try StoreDatabase.open(files, cache: cache)
-    try database.close()
-    return incidents + more
   }
 }

@@ -17,7 +17,16 @@ struct TableShape: Sendable {
   var hasRowid: Bool
 
   /// What is gathered row by row. Everything else derives from these, or is asked of the cloud again.
-  static let salvaged = ["fact", "cell", "version", "covered", "content"]
+  static let salvaged = ["fact", "cell", "version", "covered", "content", "ledger"]
+
+  /// Its rows prove nothing of themselves, so that they are only taken where SQLite gives them.
+  static let quarantine = TableShape(name: "quarantine", columns: ["place", "outcome", "body"])
+
+  private init(name: String, columns: [String]) {
+    self.name = name
+    self.columns = columns.map { Column(name: $0, type: "", isNullable: true) }
+    hasRowid = true
+  }
 
   /// The shapes of the salvaged tables.
   static func all() throws -> [TableShape] {

@@ -3,8 +3,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// A row of the table `version`. Its body's checksum covers the columns beside it: a slot, a mark or a name that was altered
-/// in the file shows when the row is read.
+/// A row of the table `version`. Its body's checksum and seal cover the columns beside it (`RowPlace.version`).
 struct VersionRow {
   var id: VersionID
   var slot: String
@@ -26,11 +25,7 @@ struct VersionRow {
   }
 
   var place: String {
-    Self.place(of: id, slot: slot, acknowledged: acknowledged, offered: offered, thinned: thinned)
-  }
-
-  static func place(of id: VersionID, slot: String, acknowledged: Bool, offered: Bool, thinned: Bool) -> String {
-    "version \(id) \(acknowledged ? 1 : 0)\(offered ? 1 : 0)\(thinned ? 1 : 0) \(slot)"
+    RowPlace.version(id, slot: slot, acknowledged: acknowledged, offered: offered, thinned: thinned)
   }
 }
 

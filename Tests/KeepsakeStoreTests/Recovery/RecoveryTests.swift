@@ -237,7 +237,7 @@ import Testing
     let findings = { () throws -> StoreAudit.Findings in
       let queue = try DatabaseQueue(path: self.files.database.path)
       defer { try? queue.close() }
-      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, cache: PlainCache()), whole: false) }
+      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: ContentMemory(seal: .none)), whole: false) }
     }
     #expect(try findings().isEmpty)
     // The entry of one content in the index of hashes is altered, in the file.

@@ -1,26 +1,32 @@
-import Foundation
-import GameWorlds
+public import Foundation
 
 /// Puts figures into the repository's documents, between markers, so that they never disagree:
 ///
 ///     <!-- bench:ratios -->
 ///     ...
 ///     <!-- /bench:ratios -->
-struct Documents {
-  static let files = ["docs/BENCHMARKS.md", "README.md", "Sources/Keepsake/Documentation.docc/Speed.md"]
-  static let pictures = ["docs/archive-speed.svg", "Sources/Keepsake/Documentation.docc/archive-speed.svg"]
-
+public struct Documents {
   let root: URL
 
-  func write(_ figures: Figures) throws {
-    let sections = Report(figures: figures).sections
-    for file in Self.files {
+  public init(root: URL) { self.root = root }
+
+  /// Replaces what stands between the markers of these names, in each of the files that has them.
+  ///
+  /// - Parameters:
+  ///   - sections: By the name in the marker.
+  ///   - files: Their places in the repository. Each has to have one of the sections.
+  public func write(_ sections: [String: String], to files: [String]) throws {
+    for file in files {
       let url = root.appending(path: file)
       let text = try replace(in: try String(contentsOf: url, encoding: .utf8), file, sections)
       try text.write(to: url, atomically: true, encoding: .utf8)
     }
-    let picture = Plot(figures).svg
-    for file in Self.pictures { try picture.write(to: root.appending(path: file), atomically: true, encoding: .utf8) }
+    Progress.tell("wrote \(files.joined(separator: ", "))")
+  }
+
+  public func draw(_ picture: String, to files: [String]) throws {
+    for file in files { try picture.write(to: root.appending(path: file), atomically: true, encoding: .utf8) }
+    Progress.tell("drew \(files.joined(separator: ", "))")
   }
 
   private func replace(in text: String, _ file: String, _ sections: [String: String]) throws -> String {

@@ -1,8 +1,8 @@
 import Foundation
 
 /// What the figures were measured on, without names and paths of this machine.
-enum Machine {
-  static func line(compiler: String) -> String {
+public enum Machine {
+  public static func line(compiler: String) -> String {
     let cores = ProcessInfo.processInfo.activeProcessorCount
     return "\(processor), \(cores) cores; \(system); \(version(of: compiler)), release build"
   }

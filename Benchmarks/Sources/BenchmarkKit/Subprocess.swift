@@ -1,10 +1,9 @@
-import Foundation
-import GameWorlds
+public import Foundation
 
 /// This program once more, for what needs a process of its own.
-enum Subprocess {
+public enum Subprocess {
   /// What it printed on standard output.
-  static func run(_ arguments: [String]) throws -> Data {
+  public static func run(_ arguments: [String]) throws -> Data {
     guard let executable = Bundle.main.executableURL else {
       throw BenchmarkError(message: "The system doesn't tell this program's own file")
     }

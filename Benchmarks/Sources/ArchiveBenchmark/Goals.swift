@@ -1,31 +1,5 @@
-import Foundation
+import BenchmarkKit
 import GameWorlds
-
-/// One line of what the archive must reach.
-struct Goal {
-  /// Whether more is better, as in "times as fast", or less, as in "times as long".
-  enum Direction { case atLeast, atMost }
-
-  let what: String
-  let must: Double
-  let aim: Double
-  let reached: Double
-  let direction: Direction
-  let unit: String
-
-  var meetsMust: Bool { meets(must) }
-  var meetsAim: Bool { meets(aim) }
-  var verdict: String { meetsAim ? "yes, the aim too" : meetsMust ? "yes" : "**no**" }
-
-  func text(_ value: Double) -> String { value.isFinite ? Format.number(value) + unit : "not measured" }
-
-  private func meets(_ limit: Double) -> Bool {
-    switch direction {
-    case .atLeast: reached >= limit
-    case .atMost: reached <= limit
-    }
-  }
-}
 
 extension Figures {
   /// What can be judged of these figures; with a filter not all of it can.

@@ -1,0 +1,151 @@
+import BenchmarkKit
+import Foundation
+import GameWorlds
+
+/// What saving and loading through a store cost, beside peers, in one run.
+struct StoreFigures: Codable {
+  struct Save: Codable {
+    var way: String
+    /// Of the processor, all threads of the process, per save.
+    var processorMicroseconds: Double
+    /// Until the save was durable: the middle one.
+    var wallMicroseconds: Double
+    /// Waits on the disk per save; nil where there is no strace to count them.
+    var syncs: Double?
+  }
+  struct Capture: Codable {
+    var count = 0
+    var medianMicroseconds = 0.0
+    var perMilleMicroseconds = 0.0
+    var worstMicroseconds = 0.0
+  }
+  struct Memory: Codable {
+    var valueBytes: Int
+    var saveExtraBytes: Int
+    var loadExtraBytes: Int
+  }
+
+  var machine: String
+  var saves: [Save] = []
+  var capture = Capture()
+  /// Nil where the system doesn't tell.
+  var memory: Memory?
+
+  static func measure(_ options: StoreOptions) throws -> StoreFigures {
+    var figures = StoreFigures(machine: Machine.line(compiler: options.compiler))
+    figures.saves = try durableSaves(options.saves)
+    figures.capture = try captures(options.captures)
+    #if os(Linux)
+    figures.memory = try largeSave()
+    #endif
+    return figures
+  }
+
+  // MARK: Saves
+
+  private static func durableSaves(_ count: Int) throws -> [Save] {
+    Progress.tell("durable saves: \(DungeonSaves.Way.allCases.count) ways, \(count) of each in turns")
+    let ways = try DungeonSaves.Way.allCases.map { ($0, try DungeonSaves($0)) }
+    var processor = [UInt64](repeating: 0, count: ways.count)
+    var wall = [[Double]](repeating: [], count: ways.count)
+    let clock = ContinuousClock()
+    for round in 0...count {
+      for (index, (_, saves)) in ways.enumerated() {
+        saves.play()
+        let (start, began) = (processorNanoseconds(), clock.now)
+        try saves.save()
+        let took = (clock.now - began) / .microseconds(1)
+        // What follows an acknowledged save, such as moving the log into the database, belongs to it.
+        usleep(2_000)
+        // The first one has nothing before it.
+        if round > 0 {
+          processor[index] += processorNanoseconds() - start
+          wall[index].append(took)
+        }
+      }
+    }
+    return try ways.enumerated().map { index, way in
+      try way.1.finish()
+      return Save(
+        way: way.0.rawValue, processorMicroseconds: Double(processor[index]) / Double(count) / 1_000,
+        wallMicroseconds: wall[index].sorted()[count / 2], syncs: try syncs(way.0))
+    }
+  }
+
+  /// How often a save waits for the disk: counted from outside, for many saves less what one costs.
+  private static func syncs(_ way: DungeonSaves.Way) throws -> Double? {
+    let (few, many) = (10, 210)
+    guard let less = try syncCount(way, few), let more = try syncCount(way, many) else { return nil }
+    return Double(more - less) / Double(many - few)
+  }
+
+  private static func syncCount(_ way: DungeonSaves.Way, _ saves: Int) throws -> Int? {
+    let strace = URL(filePath: "/usr/bin/strace")
+    guard FileManager.default.isExecutableFile(atPath: strace.path), let program = Bundle.main.executableURL else { return nil }
+    let log = FileManager.default.temporaryDirectory.appending(path: "keepsake-strace-\(ProcessInfo.processInfo.processIdentifier)")
+    defer {
+      // Only leaves a file behind among the temporary files.
+      try? FileManager.default.removeItem(at: log)
+    }
+    let process = Process()
+    process.executableURL = strace
+    process.arguments =
+      ["-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs", "-o", log.path, program.path, "--probe"]
+      + ["saves:\(way.rawValue):\(saves)"]
+    try process.run()
+    process.waitUntilExit()
+    // Where tracing isn't permitted, nothing is known.
+    guard process.terminationStatus == 0 else { return nil }
+    let lines = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
+    return lines.count { $0.contains("sync") && !$0.contains("resumed") }
+  }
+
+  // MARK: Captures
+
+  /// Captures at 120 a second while the commits of those before go on.
+  private static func captures(_ count: Int) throws -> Capture {
+    Progress.tell("captures: \(count) at 120 a second")
+    let saves = try DungeonSaves(.keepsake)
+    var times: [Double] = []
+    let clock = ContinuousClock()
+    let start = clock.now
+    for frame in 0..<count {
+      saves.play()
+      let began = clock.now
+      try saves.capture()
+      times.append((clock.now - began) / .microseconds(1))
+      let next = start + .nanoseconds(1_000_000_000 / 120 * (frame + 1))
+      let rest = (next - clock.now) / .microseconds(1)
+      if rest > 0 { usleep(UInt32(rest)) }
+    }
+    try saves.finish()
+    times.sort()
+    return Capture(
+      count: count, medianMicroseconds: times[count / 2], perMilleMicroseconds: times[min(count - 1, count * 999 / 1_000)],
+      worstMicroseconds: times[count - 1])
+  }
+
+  // MARK: Memory
+
+  private static func largeSave() throws -> Memory {
+    Progress.tell("256 MiB: saved in one process, loaded in another")
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-large-\(ProcessInfo.processInfo.processIdentifier)")
+    defer {
+      // Only leaves a folder behind among the temporary files.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    func probe(_ name: String) throws -> Int {
+      let output = try Subprocess.run(["--probe", "\(name):\(folder.path)"])
+      guard let bytes = Int(String(decoding: output, as: UTF8.self)) else { throw BenchmarkError(message: "\(name) told no figure") }
+      return bytes
+    }
+    return Memory(valueBytes: LargeSave.valueBytes, saveExtraBytes: try probe("large-save"), loadExtraBytes: try probe("large-load"))
+  }
+
+  /// Of all threads of this process.
+  private static func processorNanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,40 @@
+import BenchmarkKit
+import Foundation
+import GameWorlds
+
+/// What runs in a process of its own: peaks of memory, and saves whose system calls are counted from outside.
+enum StoreProbe {
+  /// So many saves of one way.
+  case saves(DungeonSaves.Way, Int)
+  /// Saves 256 MiB into the folder, or loads them from there.
+  case largeSave(URL)
+  case largeLoad(URL)
+
+  init(_ text: String) throws {
+    let parts = text.split(separator: ":", maxSplits: 2).map(String.init)
+    switch parts.first {
+    case "saves" where parts.count == 3:
+      guard let way = DungeonSaves.Way(rawValue: parts[1]), let count = Int(parts[2]) else { fallthrough }
+      self = .saves(way, count)
+    case "large-save" where parts.count == 2: self = .largeSave(URL(filePath: parts[1]))
+    case "large-load" where parts.count == 2: self = .largeLoad(URL(filePath: parts[1]))
+    default: throw UsageError(message: "There is no probe \(text)")
+    }
+  }
+
+  func run() throws {
+    switch self {
+    case .saves(let way, let count):
+      let saves = try DungeonSaves(way)
+      for _ in 0..<count {
+        saves.play()
+        try saves.save()
+      }
+      try saves.finish()
+    case .largeSave(let folder): try LargeSave.save(in: folder) { try Self.tell(PeakMemory.measure($0).extraBytes) }
+    case .largeLoad(let folder): try LargeSave.load(from: folder) { try Self.tell(PeakMemory.measure($0).extraBytes) }
+    }
+  }
+
+  private static func tell(_ bytes: Int) throws { FileHandle.standardOutput.write(Data("\(bytes)".utf8)) }
+}

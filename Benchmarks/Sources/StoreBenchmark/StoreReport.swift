@@ -1,0 +1,76 @@
+import BenchmarkKit
+import GameWorlds
+
+/// The figures as text: the same sections on the terminal and in the documents.
+struct StoreReport {
+  let figures: StoreFigures
+
+  init(_ figures: StoreFigures) { self.figures = figures }
+
+  private func save(_ way: DungeonSaves.Way) -> StoreFigures.Save? { figures.saves.first { $0.way == way.rawValue } }
+
+  var goals: [Goal] {
+    var goals: [Goal] = []
+    if let ours = save(.keepsake), let json = save(.json) {
+      goals.append(
+        Goal(
+          what: "durable save of a world with 1 % changed: times less of the processor than JSON", must: 30, aim: 60,
+          reached: json.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"))
+      goals.append(
+        Goal(
+          what: "durable save: waits on the disk", must: 1.05, aim: 1, reached: ours.syncs ?? .infinity, direction: .atMost, unit: ""))
+    }
+    goals.append(
+      Goal(
+        what: "capture while commits run: 99.9th percentile, in milliseconds", must: 8.3, aim: 4,
+        reached: figures.capture.perMilleMicroseconds / 1_000, direction: .atMost, unit: " ms"))
+    return goals
+  }
+
+  var saves: String {
+    guard let ours = save(.keepsake) else { return "" }
+    return Format.table(
+      ["", "processor", "", "until durable", "waits on the disk"],
+      DungeonSaves.Way.allCases.compactMap { way in
+        save(way).map { row in
+          [
+            way.title, Format.time(microseconds: row.processorMicroseconds),
+            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x", Format.time(microseconds: row.wallMicroseconds),
+            row.syncs.map(Format.number) ?? "not counted",
+          ]
+        }
+      })
+  }
+
+  var captures: String {
+    let capture = figures.capture
+    return Format.table(
+      ["captures at 120 a second", "median", "99.9th percentile", "worst"],
+      [
+        [
+          Format.grouped(capture.count), Format.time(microseconds: capture.medianMicroseconds),
+          Format.time(microseconds: capture.perMilleMicroseconds), Format.time(microseconds: capture.worstMicroseconds),
+        ]
+      ])
+  }
+
+  var memory: String {
+    guard let memory = figures.memory else { return "Not measured on this system." }
+    return Format.table(
+      ["value", "save: peak above what was held before", "load"],
+      [[Format.mebibytes(memory.valueBytes), Format.mebibytes(memory.saveExtraBytes), Format.mebibytes(memory.loadExtraBytes)]])
+  }
+
+  /// By the name that the documents' markers carry.
+  var sections: [String: String] {
+    [
+      "storesaves": saves, "storecaptures": captures, "storememory": memory, "storegoals": goals.table,
+      "storemachine": figures.machine + ".",
+    ]
+  }
+
+  var text: String {
+    let parts: [String?] = ["", figures.machine, saves, captures, memory, goals.table, goals.unmet]
+    return parts.compactMap { $0 }.joined(separator: "\n\n")
+  }
+}

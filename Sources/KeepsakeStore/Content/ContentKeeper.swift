@@ -1,0 +1,134 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Synchronization
+
+/// The slow half of keeping saves: cuts, hashes and compresses them before their transaction, off the game's thread.
+///
+/// A large save is written ahead of its commit, some MiB at a time, so that neither memory nor a transaction ever holds all of it twice.
+/// What was written ahead is held until its commit is decided; what a crash leaves behind is swept when the store is opened.
+final class ContentKeeper: Sendable {
+  /// What is compressed at a time, and what one transaction of a save written ahead takes.
+  private static let aheadBytes = 8 << 20
+
+  /// Saves that go into one transaction: the later ones lean on the earlier, which are not in the database yet.
+  struct Batch {
+    fileprivate var newest: [String: [ContentHash]] = [:]
+    fileprivate var pending: [ContentHash: PreparedContent] = [:]
+  }
+
+  private let database: StoreDatabase
+  private var memory: ContentMemory { database.memory }
+  /// The contents of the save that was kept last in each slot: what the next one probably resembles.
+  private let newest = Mutex<[String: [ContentHash]]>([:])
+
+  init(database: StoreDatabase) { self.database = database }
+
+  /// Prepares a save. Everything that it consists of is held until `release`.
+  func prepare(_ save: SubmittedContent, in batch: inout Batch) throws -> PreparedSave {
+    let segments = Segmenter.segments(of: save.bytes)
+    let hashes = segments.map { ContentHash(of: $0) }
+    memory.hold(hashes)
+    var prepared = PreparedSave(hashes: hashes, length: save.bytes.count)
+    do {
+      let previous = try previous(of: save.slot, in: batch)
+      let bases = ContentAlignment.bases(of: hashes, in: previous)
+      var seen: Set<ContentHash> = []
+      for (index, segment) in segments.enumerated() where seen.insert(hashes[index]).inserted {
+        prepared.contents.append(
+          try prepare(segment, as: hashes[index], from: bases[index], of: save.bytes.count, in: &batch, &prepared))
+        if segments.count > 1 { try writeAhead(&prepared, atLeast: Self.aheadBytes, in: &batch) }
+      }
+      if segments.count > 1 { try writeAhead(&prepared, atLeast: 0, in: &batch) }
+    } catch {
+      release(prepared)
+      throw error
+    }
+    batch.newest[save.slot] = hashes
+    return prepared
+  }
+
+  /// The commit was decided: what it holds belongs to it, or to nobody.
+  func release(_ save: PreparedSave) {
+    memory.release(save.hashes)
+    memory.release(save.bases)
+  }
+
+  /// The batch is durable.
+  func committed(_ batch: Batch) {
+    newest.withLock { newest in newest.merge(batch.newest) { _, last in last } }
+  }
+
+  private func prepare(
+    _ plain: Data, as hash: ContentHash, from previous: ContentHash?, of whole: Int, in batch: inout Batch, _ save: inout PreparedSave
+  ) throws -> PreparedContent {
+    let pending = batch.pending
+    let memory = memory
+    let (known, base) = try StoreError.translating("reading the save before") {
+      try database.read { database -> (Bool, ContentBase?) in
+        let table = ContentTable(database: database, memory: memory)
+        // What hasn't changed since costs no compression.
+        if try pending[hash] != nil || table.has(hash) { return (true, nil) }
+        let limit = DecodingCost.limit(plain: plain.count, of: whole)
+        return (false, try previous.flatMap { try table.base(from: $0, for: plain.count, limit: limit, pending: pending) })
+      }
+    }
+    guard !known else { return PreparedContent(known: hash, plain: plain) }
+    let prepared = try PreparedContent(encoding: plain, as: hash, against: base)
+    if let base = prepared.encoded?.base {
+      // Between here and the commit nobody may collect it.
+      memory.hold([base])
+      save.bases.append(base)
+    }
+    batch.pending[hash] = prepared
+    if whole == plain.count {
+      memory.cache.insert(plain, as: hash)
+    } else if whole <= PlainCache.maximumBytes / 2 {
+      // A copy: a part would keep all of the save.
+      memory.cache.insert(Data(Array(plain)), as: hash)
+    }
+    return prepared
+  }
+
+  /// Writes what is prepared of a large save, if it is much.
+  private func writeAhead(_ save: inout PreparedSave, atLeast bytes: Int, in batch: inout Batch) throws {
+    guard save.contents.reduce(0, { $0 + ($1.encoded?.bytes.count ?? 0) + $1.plain.count }) >= bytes else { return }
+    let contents = save.contents
+    let memory = memory
+    try StoreError.translating("saving") {
+      try database.write { database in
+        let table = ContentTable(database: database, memory: memory)
+        for content in contents { try table.keep(content) }
+      }
+    }
+    database.checkpointIfDue()
+    for content in contents { batch.pending[content.hash] = nil }
+    save.contents = []
+  }
+
+  /// The contents of the save before, the newest first asked for.
+  private func previous(of slot: String, in batch: Batch) throws -> [ContentHash] {
+    if let hashes = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return hashes }
+    let memory = memory
+    return try StoreError.translating("reading the save before") {
+      try database.read { database in
+        let transaction = StoreTransaction(database, memory: memory)
+        for head in try transaction.heads(of: slot) {
+          if let contents = try transaction.version(head)?.record.contents, !contents.isEmpty { return contents }
+        }
+        return []
+      }
+    }
+  }
+}
+
+/// A save whose contents are hashed, and as far as they were new, encoded.
+struct PreparedSave: Sendable {
+  /// All of it, in order.
+  var hashes: [ContentHash]
+  var length: Int
+  /// What the commit still has to write.
+  var contents: [PreparedContent] = []
+  /// What is held beside the contents themselves.
+  var bases: [ContentHash] = []
+}

@@ -1,0 +1,51 @@
+import Foundation
+import KeepsakeReplication
+import Synchronization
+
+/// What a store remembers of its contents beside the database: plain bytes used lately, which contents are on their way into a commit, and
+/// which have proved to be readable.
+final class ContentMemory: Sendable {
+  let cache = PlainCache()
+  /// How the store's rows and frames are sealed. It is here because every way into the store comes by this: a transaction that forgot the
+  /// seal would write unsealed rows.
+  let seal: StoreSeal
+  private let held = Mutex<[ContentHash: Int]>([:])
+  private let proven = Mutex<Set<ContentHash>>([])
+
+  init(seal: StoreSeal) { self.seal = seal }
+
+  /// Keeps contents from being collected until they are released as often: a save that is being prepared found them here, or put them here
+  /// ahead of its commit.
+  func hold(_ hashes: [ContentHash]) {
+    held.withLock { held in
+      for hash in hashes { held[hash, default: 0] += 1 }
+    }
+  }
+
+  func release(_ hashes: [ContentHash]) {
+    held.withLock { held in
+      for hash in hashes {
+        guard let count = held[hash] else { continue }
+        held[hash] = count > 1 ? count - 1 : nil
+      }
+    }
+  }
+
+  func isHeld(_ hash: ContentHash) -> Bool { held.withLock { $0[hash] != nil } }
+
+  /// Whether the content was written or read whole since the store was opened. To decode each part of a large save again at each save would
+  /// cost more than the save.
+  func isProven(_ hash: ContentHash) -> Bool { proven.withLock { $0.contains(hash) } }
+
+  func setProven(_ hash: ContentHash, _ isProven: Bool = true) {
+    proven.withLock { proven in
+      if isProven { proven.insert(hash) } else { proven.remove(hash) }
+    }
+  }
+
+  /// Forgets all that was read, as after opening.
+  func forgetPlain() {
+    cache.removeAll()
+    proven.withLock { $0.removeAll() }
+  }
+}

@@ -1,0 +1,22 @@
+/// What it costs to decode a content, in nanoseconds of an ordinary processor, estimated from the lengths of its frames.
+///
+/// Deltas keep what changed, but each takes its base to be decoded first. How long a chain of them may get is decided by what loading
+/// costs: at most three times what a full frame would, or 50 ms where that is more.
+enum DecodingCost {
+  /// So much may a chain always cost: nobody waits for less than a few frames of a game.
+  static let alwaysAllowed = 50_000_000
+  /// The most frames from a content down to a full one, whatever they cost: a guard against circles in a damaged store.
+  static let maximumDepth = 1_000
+
+  /// Reading and decoding one frame. Measured figures are a third of these: devices differ, and the bound is to hold on slow ones too.
+  static func frame(plain: Int, encoded: Int) -> Int { 40_000 + plain * 2 / 5 + encoded * 4 }
+
+  /// What the chain of a content of `plain` bytes may cost, where it is a part of a save of `whole` bytes.
+  static func limit(plain: Int, of whole: Int) -> Int {
+    // Once for each content, however it is kept.
+    let hashing = plain
+    let full = frame(plain: plain, encoded: plain / 16) + hashing
+    let share = Int(Double(alwaysAllowed) * Double(plain) / Double(max(whole, plain, 1)))
+    return max(3 * full, share) - hashing
+  }
+}

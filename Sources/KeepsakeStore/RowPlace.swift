@@ -1,0 +1,13 @@
+import KeepsakeReplication
+
+/// What each row is, in the words that its checksum and its seal are bound to.
+enum RowPlace {
+  static func fact(_ name: String) -> String { "fact \(name)" }
+  static func cell(_ key: CellKey) -> String { "cell \(key)" }
+  /// With the columns beside the body: a slot or a mark that was altered shows when the row is read.
+  static func version(_ id: VersionID, slot: String, acknowledged: Bool, offered: Bool, thinned: Bool) -> String {
+    "version \(id) \(acknowledged ? 1 : 0)\(offered ? 1 : 0)\(thinned ? 1 : 0) \(slot)"
+  }
+  static func outbox(_ id: Int64) -> String { "outbox \(id)" }
+  static let staged = "staged"
+}

@@ -1,0 +1,159 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// Verifies every row of a sealed store as it is opened, and deals with those that don't by the game's policy, in the
+/// transaction that it is given.
+///
+/// Contents are left to whoever loads them: what they hash to stands in the rows.
+struct SealAudit {
+  /// The most rows that stay in quarantine; the oldest go. Enough for every row of a usual store, some times over.
+  static let maximumQuarantined = 10_000
+
+  let database: Database
+  /// As the rows stand.
+  let seal: StoreSeal
+
+  private struct Failure {
+    var row: SealedTable.SealedRow
+    var finding: SealFinding
+  }
+
+  /// What was found. Costs a pass over the rows, a checksum and an HMAC or a decryption each.
+  ///
+  /// - Parameter isWhole: Whether the ledger says that the rows are those that were written.
+  func run(isWhole: Bool) throws -> [SealFinding] {
+    var failures: [Failure] = []
+    let codec = RowCodec(seal: seal)
+    try SealedTable.forEach(in: database) { row in
+      if let finding = try finding(on: row, codec) { failures.append(Failure(row: row, finding: finding)) }
+    }
+    guard !failures.isEmpty else { return try (isWhole ? [] : rolledBack()) + (seal.policy == .flag ? usedBefore() : []) }
+    if seal.policy == .reject, let first = failures.first(where: { !$0.finding.isDamage }) ?? failures.first {
+      throw first.finding.error
+    }
+    for failure in failures { try keepAside(failure) }
+    var findings = failures.map(\.finding)
+    let lost = failures.filter { $0.finding.outcome == .setAside }.map(\.row)
+    if !lost.isEmpty { try settle(lost, &findings) }
+    return try seal.policy == .flag ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
+  }
+
+  /// Which rows it is can't be told. The cloud makes good what it knows better.
+  private func rolledBack() throws -> [SealFinding] {
+    let finding = SealFinding.rollback
+    if seal.policy == .reject { throw finding.error }
+    try database.execute(
+      sql: "INSERT INTO quarantine (place, outcome) VALUES (?, ?)", arguments: [finding.place, finding.outcome.rawValue])
+    var findings = [finding]
+    if seal.policy == .quarantine { try settle([], &findings) }
+    return findings
+  }
+
+  /// What was used before, though it did not verify: written anew since, it does, and still goes back to it.
+  private func usedBefore() throws -> [SealFinding] {
+    let places = try String.fetchAll(
+      database, sql: "SELECT DISTINCT place FROM quarantine WHERE outcome = ? ORDER BY place",
+      arguments: [SealFinding.Outcome.used.rawValue])
+    return places.map { $0 == SealFinding.rollback.place ? .rollback : SealFinding(place: $0, outcome: .used) }
+  }
+
+  /// Nil if the row verifies.
+  private func finding(on row: SealedTable.SealedRow, _ codec: RowCodec) throws -> SealFinding? {
+    guard let place = row.place, let body = row.body else {
+      return SealFinding(place: "a row of the table \(row.table.rawValue)", outcome: .setAside, isDamage: true)
+    }
+    var finding = SealFinding(place: place, outcome: .setAside)
+    do {
+      _ = try codec.json(in: body, place: place, strictly: true)
+      return nil
+    } catch let error as StoreError where error.code == .tampered {
+      if seal.policy == .flag, try canBeRead(body, place) { finding.outcome = .used }
+    } catch let error as StoreError where error.code == .damaged {
+      finding.isDamage = true
+    }
+    (finding.version, finding.slot) = (row.version, row.slot)
+    return finding
+  }
+
+  private func canBeRead(_ body: Data, _ place: String) throws -> Bool {
+    // Findings of its own: what is found here is told with more than the place.
+    let lenient = StoreSeal(kind: seal.kind, policy: .flag, keys: seal.keys)
+    do {
+      _ = try RowCodec(seal: lenient).json(in: body, place: place)
+      return true
+    } catch let error as StoreError where error.code == .tampered {
+      return false
+    }
+  }
+
+  /// Keeps the row as it stood; takes it out of its table unless it is used.
+  private func keepAside(_ failure: Failure) throws {
+    let (row, finding) = (failure.row, failure.finding)
+    try database.execute(
+      sql: """
+        INSERT INTO quarantine (place, outcome, body) SELECT ?1, ?2, ?3
+        WHERE NOT EXISTS (SELECT 1 FROM quarantine WHERE place = ?1 AND outcome = ?2 AND body IS ?3)
+        """, arguments: [finding.place, finding.outcome.rawValue, row.body])
+    try database.execute(
+      sql: """
+        DELETE FROM quarantine WHERE id <= (SELECT id FROM quarantine ORDER BY id DESC LIMIT 1 OFFSET \(Self.maximumQuarantined))
+        """)
+    if finding.outcome == .setAside { try row.table.delete(row, in: database) }
+  }
+
+  // MARK: Going on without
+
+  /// Makes the rest whole: heads for slots whose head is gone, and everything from the cloud once more.
+  private func settle(_ lost: [SealedTable.SealedRow], _ findings: inout [SealFinding]) throws {
+    var transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+    for slot in try transaction.slots() where try transaction.heads(of: slot).isEmpty {
+      try uncoverNewest(of: slot, in: transaction)
+    }
+    for index in findings.indices {
+      guard findings[index].outcome == .setAside, let slot = findings[index].slot else { continue }
+      findings[index].usedInstead = try Resolution.view(of: slot, in: transaction).winner?.id
+    }
+    let tables = Set(lost.map(\.table))
+    if tables.contains(.outbox) { try offerAgain(in: &transaction) }
+    // What the cloud has comes again: joins make good what was lost here.
+    try transaction.clearStaged()
+    var facts = try transaction.facts()
+    if facts.cursor != .start {
+      facts.cursor = Cursor(epoch: facts.cursor.epoch, seq: 0, mark: 0)
+      try transaction.setFacts(facts)
+    }
+  }
+
+  /// The versions of a slot that no version here covers are its heads again: what covered them is set aside.
+  private func uncoverNewest(of slot: String, in transaction: StoreTransaction) throws {
+    let ids = try transaction.identifiers("SELECT id FROM version WHERE slot = ? ORDER BY id", [slot])
+    var covered: Set<VersionID> = []
+    for id in ids { covered.formUnion(try transaction.version(id)?.record.covers ?? []) }
+    for id in ids where !covered.contains(id) {
+      try transaction.run("DELETE FROM covered WHERE id = ?", [id.bytes])
+    }
+  }
+
+  /// What waited to be sent is no longer known: whatever the cloud may lack is put in its place.
+  private func offerAgain(in transaction: inout StoreTransaction) throws {
+    let waiting = Set(try transaction.outbox(limit: transaction.outboxCount()).flatMap(\.versions))
+    var group = OutboxGroup()
+    for id in try transaction.unacknowledgedVersions() where !waiting.contains(id) {
+      group.versions.append(id)
+      if group.versions.count >= DeviceCommit.maximumGroupVersions { try append(&group, in: &transaction) }
+    }
+    try append(&group, in: &transaction)
+    for cell in try transaction.cells(in: nil) {
+      group.cells.append(cell)
+      if group.cells.count >= DeviceCommit.maximumGroupCells { try append(&group, in: &transaction) }
+    }
+    try append(&group, in: &transaction)
+  }
+
+  private func append(_ group: inout OutboxGroup, in transaction: inout StoreTransaction) throws {
+    guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
+    try transaction.appendToOutbox(group)
+    group = OutboxGroup()
+  }
+}

@@ -1,0 +1,87 @@
+import Foundation
+package import KeepsakeReplication
+import Synchronization
+
+/// Something in a store that doesn't verify, and what became of it.
+package struct SealFinding: Hashable, Sendable {
+  package enum Outcome: String, Hashable, Sendable {
+    /// Taken as it stands.
+    case used
+    /// Moved to the table `quarantine`.
+    case setAside
+  }
+  /// What the row is, as the store calls it: "version 0123...", "cell progress/level", "fact wallet".
+  package var place: String
+  package var outcome: Outcome
+  /// The checksum is wrong too: a broken disk more likely than other hands.
+  package var isDamage = false
+  /// Every row verifies; together they are not what was written: some are missing, or older.
+  package var isRollback = false
+  /// The version whose record it was.
+  package var version: VersionID?
+  /// The slot that it says it is of.
+  package var slot: String?
+  /// The version that stands in the slot now.
+  package var usedInstead: VersionID?
+
+  package init(place: String, outcome: Outcome, isDamage: Bool = false) {
+    self.place = place
+    self.outcome = outcome
+    self.isDamage = isDamage
+  }
+
+  /// For the rows together.
+  static let rollback: SealFinding = {
+    var finding = SealFinding(place: "the store as a whole", outcome: .used)
+    finding.isRollback = true
+    return finding
+  }()
+
+  /// A sentence for people.
+  package var message: String {
+    if isRollback { return error.message + "; what is there is used" }
+    let what = isDamage ? "\(place) is damaged" : "\(place) doesn't verify: somebody without the secret wrote it"
+    return outcome == .used ? "\(what); it is used all the same" : "\(what); it is kept aside"
+  }
+
+  var error: StoreError {
+    if isRollback { return StoreError(.tampered, "rows of the store were taken out, or older ones were put back") }
+    return isDamage
+      ? StoreError(.damaged, "what is kept of \(place) is damaged")
+      : StoreError(.tampered, "what is kept of \(place) doesn't verify: somebody without the secret wrote it, or moved it there")
+  }
+}
+
+/// What was found, until somebody asks for it.
+package final class SealFindings: Sendable {
+  private struct State {
+    var known: Set<String> = []
+    var waiting: [SealFinding] = []
+    var observer: (@Sendable (SealFinding) -> Void)?
+  }
+  /// A store in which everything was changed must not fill the memory.
+  private static let maximumKnown = 10_000
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// Tells of a finding, each place once.
+  func note(_ finding: SealFinding) {
+    let observer = state.withLock { state -> (@Sendable (SealFinding) -> Void)? in
+      guard state.known.count < Self.maximumKnown, state.known.insert(finding.place).inserted else { return nil }
+      if state.observer == nil { state.waiting.append(finding) }
+      return state.observer
+    }
+    observer?(finding)
+  }
+
+  /// Hands over what was found so far, and from now on everything as it is found, on the thread that found it.
+  package func observe(_ observer: @escaping @Sendable (SealFinding) -> Void) {
+    let waiting = state.withLock { state in
+      state.observer = observer
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for finding in waiting { observer(finding) }
+  }
+}

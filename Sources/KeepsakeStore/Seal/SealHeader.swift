@@ -1,0 +1,161 @@
+import Crypto
+import Foundation
+import GRDB
+
+/// What a sealed store says in clear about its seal: a row among its facts, and a copy in a file beside the database, because
+/// without the salt nothing that is encrypted could ever be read again.
+struct SealHeader: Codable, Hashable, Sendable {
+  static let factName = "seal"
+  /// The copy's name in the store's folder.
+  static let fileName = "store.seal"
+  private static let maximumFileBytes = 16 * 1024
+  private static let currentFormat = 1
+  private static let place = "fact \(factName)"
+
+  var format = currentFormat
+  var kind: Seal.Kind
+  var salt: Data
+  // For tools, and for saying what is wrong; the keys are bound to what the game says.
+  var game: String
+  var profile: String
+  var hasPlayer: Bool
+  /// The key that seals what is written.
+  var key: Data
+  /// Ids of the keys that sealed what has not been sealed anew yet. Empty: no other key counts any more.
+  var earlierKeys: [Data] = []
+  /// The plain bytes that stood in the file before it was encrypted have been overwritten.
+  var isScrubbed: Bool
+  /// HMAC over all of the above.
+  var proof = Data()
+
+  init(kind: Seal.Kind, salt: Data, owner: SealOwner, hasPlayer: Bool, key: SealKey) {
+    self.kind = kind
+    self.salt = salt
+    (game, profile) = (owner.game, owner.profile)
+    self.hasPlayer = hasPlayer
+    self.key = key.id
+    isScrubbed = true
+  }
+
+  var owner: SealOwner { SealOwner(game: game, profile: profile) }
+
+  /// Whether the holder of this key wrote the header as it stands.
+  func isProven(by key: SealKey) throws -> Bool {
+    guard self.key == key.id else { return false }
+    return HMAC<SHA256>.isValidAuthenticationCode(proof, authenticating: try provenBytes(), using: key.header)
+  }
+
+  mutating func prove(with key: SealKey) throws {
+    self.key = key.id
+    proof = Data(HMAC<SHA256>.authenticationCode(for: try provenBytes(), using: key.header))
+  }
+
+  private func provenBytes() throws -> Data {
+    var bare = self
+    bare.proof = Data()
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try encoder.encode(bare)
+  }
+
+  // MARK: Keeping
+
+  /// The header of the store in `folder`; nil if it isn't sealed. Reads only.
+  ///
+  /// Where the row is gone or damaged the copy stands for it, unless the store is empty and so begins anew.
+  static func find(in database: Database, folder: URL) throws -> SealHeader? {
+    guard try database.tableExists("fact") else { return nil }
+    var damage: (any Error)?
+    do {
+      if let header = try read(from: database) { return header }
+    } catch let error as StoreError where error.code == .damaged {
+      damage = error
+    }
+    if let copy = try readCopy(in: folder), try !SealedTable.areEmpty(in: database) { return copy }
+    if let damage { throw damage }
+    return nil
+  }
+
+  /// Every header of the store that can be made out without its database, the likeliest first: in the database's pages and its log, beside
+  /// it, in its backups. Reads only.
+  static func findAnywhere(_ files: StoreFiles) throws -> [SealHeader] {
+    var found: [SealHeader] = []
+    let raw = try RawFile(files.database)
+    let log = try WriteAheadLog.read(files.log, defaultPageSize: PageScanner.pageSize(of: raw))
+    let shapes = try TableShape.all().filter { $0.name == "fact" }
+    try PageScanner(database: raw, log: log, shapes: shapes).scan { row in
+      if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+    }
+    if let copy = try readCopy(in: files.folder) { found.append(copy) }
+    for backup in files.presentBackups {
+      try PageScanner(database: RawFile(backup), log: .none, shapes: shapes).scan { row in
+        if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+      }
+    }
+    return found
+  }
+
+  private static func readable(_ body: () throws -> SealHeader?) throws -> SealHeader? {
+    do {
+      return try body()
+    } catch let error as StoreError where error.code == .damaged {
+      return nil
+    }
+  }
+
+  /// Whether the row in the database, if there is one, is what was written.
+  static func isSound(in database: Database) throws -> Bool {
+    guard try database.tableExists("fact") else { return true }
+    do {
+      _ = try read(from: database)
+      return true
+    } catch let error as StoreError where error.code == .damaged {
+      return false
+    }
+  }
+
+  private static func read(from database: Database) throws -> SealHeader? {
+    let row = try Row.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [factName])
+    guard let row else { return nil }
+    return try decode(try row.checked("body"))
+  }
+
+  /// Nil if there is none, or none that can be read: the row decides then.
+  static func readCopy(in folder: URL) throws -> SealHeader? {
+    do {
+      guard let body = try AtomicFile.read(file(in: folder), maximumBytes: maximumFileBytes) else { return nil }
+      return try decode(body)
+    } catch let error as StoreError where error.code == .damaged || error.code == .tooLarge {
+      return nil
+    }
+  }
+
+  private static func decode(_ body: Data) throws -> SealHeader {
+    let header = try RowCodec(seal: .none).decode(SealHeader.self, from: body, place: place)
+    guard header.format <= currentFormat else {
+      throw StoreError(.newerFormat, "the store's seal has format \(header.format): update the game")
+    }
+    return header
+  }
+
+  /// Writes the row where it doesn't stand so already.
+  func write(to database: Database) throws {
+    do {
+      guard try Self.read(from: database) != self else { return }
+    } catch let error as StoreError where error.code == .damaged {
+      // Written anew: what is proven came from the copy.
+    }
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", arguments: [Self.factName, body()])
+  }
+
+  /// Brings the copy up to date; costs a read where it is. Later than the row, which a crash between them leaves ahead.
+  func writeCopy(in folder: URL) throws {
+    guard try Self.readCopy(in: folder) != self else { return }
+    try AtomicFile.write(body(), to: Self.file(in: folder))
+  }
+
+  private func body() throws -> Data { try RowCodec(seal: .none).encode(self, place: Self.place) }
+
+  private static func file(in folder: URL) -> URL { folder.appendingPathComponent(fileName) }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import KeepsakeStore
+
+struct HistoryRulesTests {
+  private static let minute: Int64 = 60_000
+  private static let hour = 60 * minute
+  private static let day = 24 * hour
+
+  /// Lives a slot that is saved at these times and thinned after each save; what is left, newest first.
+  private func left(_ times: [Int64], _ rules: HistoryRules) -> [Int64] {
+    var kept: [Int64] = []
+    for time in times {
+      kept.insert(time, at: 0)
+      kept = zip(kept, rules.kept(kept)).compactMap { $1 ? $0 : nil }
+    }
+    return kept
+  }
+
+  @Test("a player who saves every minute for two days can go back by minutes, by hours and by days")
+  func everyMinute() {
+    let times = (0..<2 * 24 * 60).map { 40 * Self.day + Int64($0) * Self.minute }
+    let left = left(times, .standard)
+    #expect(left.prefix(20) == times.suffix(20).reversed()[...])
+    // The last minute of each of the hours before, which are full hours.
+    let hours = left.dropFirst(20).prefix(23)
+    #expect(hours.allSatisfy { $0 % Self.hour == 59 * Self.minute })
+    #expect(Set(hours.map { $0 / Self.hour }).count == 23)
+    // The evening of the first day, and nothing else.
+    #expect(left.count == 20 + 23 + 1)
+    #expect(left.last == 41 * Self.day - Self.minute)
+  }
+
+  @Test("a player who saves once a week keeps a year of them")
+  func everyWeek() {
+    let times = (0..<100).map { Int64($0) * 7 * Self.day }
+    #expect(left(times, .standard) == times.suffix(52).reversed())
+    #expect(left(times, HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0)) == times.suffix(3).reversed())
+    #expect(left(times, .everything) == times.reversed())
+  }
+
+  @Test("thinning twice is thinning once, and no more than the rules name is ever kept", arguments: 0..<20 as Range<UInt64>)
+  func settles(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    let rules = HistoryRules(
+      newest: .random(in: -1...6, using: &random), hourly: .random(in: -1...6, using: &random), daily: .random(in: 0...6, using: &random),
+      weekly: .random(in: 0...6, using: &random))
+    var time: Int64 = 0
+    // Clocks jump, in both directions.
+    let times = (0..<400).map { _ in
+      time += Int64.random(in: -2 * Self.day...3 * Self.day, using: &random) / Int64.random(in: 1...500, using: &random)
+      return time
+    }
+    let left = left(times, rules)
+    #expect(rules.kept(left).allSatisfy { $0 }, "seed \(seed)")
+    #expect(left.count <= [rules.newest, rules.hourly, rules.daily, rules.weekly].reduce(0) { $0 + max($1, 0) }, "seed \(seed)")
+    if rules.newest > 0 { #expect(left.first == times.last, "seed \(seed)") }
+  }
+
+  @Test("times that no clock shows are only times")
+  func extremes() {
+    #expect(HistoryRules.standard.kept([.max, .min, 0, -1]) == [true, true, true, true])
+    #expect(HistoryRules(newest: 0, hourly: 1, daily: 0, weekly: 0).kept([-1, -2, 0]) == [true, false, false])
+    #expect(HistoryRules(newest: 0, hourly: 9, daily: 0, weekly: 0).kept([1, -1]) == [true, true])
+  }
+}

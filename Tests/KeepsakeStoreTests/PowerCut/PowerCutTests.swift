@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+@testable import KeepsakeStore
+
+/// Power cuts at every moment of a store's life, on a disk that loses, tears and reorders what was not synced: see
+/// docs/TESTING.md.
+@Suite(.serialized, .timeLimit(.minutes(30))) struct PowerCutTests {
+  /// How many points of the long run are sampled between the syncs; `make power` sets 5,000.
+  static let samples = ProcessInfo.processInfo.environment["KEEPSAKE_POWER_CUTS"].flatMap(Int.init) ?? 1_000
+
+  @Test("whenever the power fails, the store opens again with what was acknowledged last, or later, whole")
+  func survivesPowerCuts() async throws {
+    let (states, events, result) = try await onThread {
+      let folder = try QuickFolder()
+      let run = try MixedRun.play(MixedOperation.run(of: 500, seed: 1), in: folder.url)
+      var trial = PowerCutTrial(run: run, seed: 2, folder: folder.url)
+      let result = try trial.cutAtSyncs(andSamples: Self.samples)
+      return (Set(run.states).count, run.recording.events.count, result)
+    }
+    print("500 operations, \(states) states, \(events) writes and syncs: \(result.summary)")
+    for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
+    #expect(result.losses.isEmpty)
+    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the cloud.
+    for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
+    #expect(result.repairs.isEmpty)
+    // Else the operations would hardly change anything.
+    #expect(states > 400)
+    #expect(result.syncs > 400 && result.recoveryCuts > 100)
+  }
+
+  @Test("a power cut while a player starts the game for the first time leaves a game that starts")
+  func survivesCutsOfCreation() async throws {
+    let result = try await onThread {
+      let folder = try QuickFolder()
+      let run = try MixedRun.play(MixedOperation.run(of: 3, seed: 3), in: folder.url)
+      var trial = PowerCutTrial(run: run, seed: 4, folder: folder.url)
+      trial.recoveryInterval = 10
+      let points = (0...run.acknowledged[0]).flatMap { Array(repeating: $0, count: 15) }
+      return try trial.cut(at: points)
+    }
+    print("while the store is made: \(result.cuts) power cuts, \(result.recoveryCuts) more while it recovered")
+    for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
+    #expect(result.losses.isEmpty)
+    // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the cloud.
+    for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
+    #expect(result.repairs.isEmpty)
+  }
+
+  @Test("a store that says \"saved\" too early would lose a player's saves unnoticed", arguments: MixedRun.Mistake.allCases)
+  func findsMistakes(mistake: MixedRun.Mistake) async throws {
+    let result = try await onThread {
+      let folder = try QuickFolder()
+      let run = try MixedRun.play(MixedOperation.run(of: 60, seed: 5), in: folder.url, mistake: mistake)
+      var trial = PowerCutTrial(run: run, seed: 6, folder: folder.url)
+      trial.stopsAfterLosses = 20
+      return try trial.cutAtSyncs(andSamples: 300)
+    }
+    print("planted \(mistake): \(result.losses.count) losses in \(result.cuts) power cuts")
+    #expect(result.losses.contains { $0.loss.isLostAcknowledgement })
+    // This one loses whole commits and damages nothing, and the cuts must not say otherwise. Without a sync for each commit the torn end of
+    // the log holds several, which looks like a log that is damaged.
+    if mistake == .acknowledgesEarly {
+      for (loss, place) in result.losses where !loss.isLostAcknowledgement { Issue.record("\(loss) (\(place))") }
+    }
+  }
+
+  @Test("a store that forgets to sync its database, or the folder, would be lost with all saves", arguments: ForgottenSync.allCases)
+  func findsForgottenSyncs(forgotten: ForgottenSync) async throws {
+    let result = try await onThread {
+      let folder = try QuickFolder()
+      var run = try MixedRun.play(MixedOperation.run(of: 60, seed: 7), in: folder.url)
+      run.recording = forgotten.forgetting(in: run.recording)
+      var trial = PowerCutTrial(run: run, seed: 8, folder: folder.url)
+      trial.stopsAfterLosses = 20
+      return try trial.cutAtSyncs(andSamples: 300)
+    }
+    print("forgotten sync of \(forgotten): \(result.losses.count) losses in \(result.cuts) power cuts")
+    #expect(result.losses.count >= 3)
+  }
+
+  enum ForgottenSync: CaseIterable, Sendable {
+    case log, database, folder
+
+    func forgetting(in recording: DiskRecording) -> DiskRecording {
+      let names = recording.names
+      return recording.without { event in
+        switch (self, event) {
+        case (.folder, .syncFolder): true
+        case (.log, .sync(let file)): names[file]?.hasSuffix("-wal") == true
+        case (.database, .sync(let file)): names[file] == Store.databaseName
+        default: false
+        }
+      }
+    }
+  }
+}

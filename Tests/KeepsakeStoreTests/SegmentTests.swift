@@ -1,0 +1,179 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// Saves of more than a few MiB: cut where their bytes say so, kept part by part.
+@Suite struct SegmentTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Something like a map: small numbers, so half of it can be compressed away. `count` is a multiple of 8.
+  static func map(_ count: Int, seed: UInt64) -> Data {
+    var random = SeededRandom(seed: seed)
+    var words: [UInt64] = []
+    words.reserveCapacity(count / 8)
+    for _ in 0..<count / 8 { words.append(random.next() & 0x0F0F_0F0F_0F0F_0F0F) }
+    return words.withUnsafeBytes { Data($0) }
+  }
+
+  @Test("a large save is cut into about a MiB each, alike wherever it stands, and together the parts are all of it")
+  func cuts() throws {
+    let bytes = Self.map(24 << 20, seed: 1)
+    let segments = Segmenter.segments(of: bytes)
+    #expect(segments.allSatisfy { $0.count <= Segmenter.maximum })
+    #expect(segments.dropLast().allSatisfy { $0.count > Segmenter.minimum })
+    #expect((14...40).contains(segments.count), "\(segments.map(\.count))")
+    let joined = segments.reduce(into: Data()) { $0.append($1) }
+    let isWhole = joined == bytes
+    #expect(isWhole)
+    // A slice that doesn't begin at 0, as a caller may have it.
+    let within = (Data([1, 2, 3]) + bytes).dropFirst(3)
+    let isAlike = Segmenter.segments(of: within).map(\.count) == segments.map(\.count)
+    #expect(isAlike)
+    #expect(Segmenter.segments(of: Data()).count == 1)
+    #expect(Segmenter.segments(of: bytes.prefix(Segmenter.threshold)).count == 1)
+    // Without a place to cut there is one at the maximum.
+    #expect(Segmenter.segments(of: Data(count: 10 << 20)).map(\.count) == [4 << 20, 4 << 20, 2 << 20])
+  }
+
+  @Test("bytes put in near the beginning leave the other parts what they were")
+  func cutsFollowTheBytes() {
+    let bytes = Self.map(24 << 20, seed: 2)
+    let longer = bytes.prefix(3 << 20) + Data("a new room".utf8) + bytes.dropFirst(3 << 20)
+    let before = Set(Segmenter.segments(of: bytes).map { ContentHash(of: $0) })
+    let after = Segmenter.segments(of: longer).map { ContentHash(of: $0) }
+    #expect(after.filter { !before.contains($0) }.count <= 2)
+  }
+
+  @Test("a large save that changes in one place costs what changed, and every version of it can be loaded")
+  func costsWhatChanged() throws {
+    var store = try Store.open(at: folder.store)
+    var random = SeededRandom(seed: 3)
+    var bytes = Self.map(12 << 20, seed: 3)
+    var versions: [Data] = []
+    var sizes: [Int] = []
+    for number in 1...6 {
+      try store.save(bytes, as: UInt64(number))
+      sizes.append(try store.read { try Int.fetchOne($0.database, sql: "SELECT SUM(LENGTH(bytes)) FROM content") ?? 0 })
+      versions.append(bytes)
+      let place = Int(random.next() % UInt64(bytes.count - 100))
+      if number % 2 == 0 { bytes.insert(contentsOf: random.bytes(50), at: place) } else { bytes[place] ^= 1 }
+    }
+    let growth = zip(sizes.dropFirst(), sizes).map { $0 - $1 }
+    #expect(growth.allSatisfy { $0 < 20_000 }, "bytes kept for each of the later versions: \(growth)")
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.read { transaction throws in
+      for version in try transaction.history(of: "main") {
+        #expect(version.record.contents.count > 5)
+        let isSame = try transaction.plainBytes(of: version.record) == versions[Int(version.record.id.low) - 1]
+        #expect(isSame, "version \(version.record.id.low)")
+      }
+    }
+  }
+
+  @Test("a save that grows beyond the threshold, and shrinks below it again, stays what it was")
+  func crossesTheThreshold() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let bytes = Self.map(5 << 20, seed: 4)
+    let lengths = [3 << 20, 5 << 20, 3 << 20, 0, 5 << 20, 1]
+    for (index, length) in lengths.enumerated() { try store.save(bytes.prefix(length), as: UInt64(index + 1)) }
+    store.memory.forgetPlain()
+    try store.read { transaction throws in
+      for version in try transaction.history(of: "main") {
+        let isSame = try transaction.plainBytes(of: version.record) == bytes.prefix(lengths[Int(version.record.id.low) - 1])
+        #expect(isSame, "version \(version.record.id.low)")
+      }
+    }
+  }
+
+  @Test("parts of a large save whose commit failed are not kept for ever, and the save can be tried again")
+  func failedCommit() throws {
+    struct Refused: Error {}
+    var store = try Store.open(at: folder.store)
+    let bytes = Self.map(9 << 20, seed: 5)
+    let pending = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    #expect(throws: Refused.self) { try pending.wait() }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    #expect(try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content") } == 0)
+    try store.save(bytes, as: 1)
+    store.memory.forgetPlain()
+    let isSame = try store.read { try $0.plainBytes(of: try #require(try $0.version(id(1))).record) == bytes }
+    #expect(isSame)
+    try store.close()
+  }
+
+  @Test("what a large save consists of is not collected while the save is on its way")
+  func heldWhilePrepared() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let (first, second) = (Self.map(9 << 20, seed: 6), Self.map(9 << 20, seed: 7))
+    try store.save(first, as: 1)
+    // Between what is written ahead and the commit another writer collects what nobody uses.
+    for number in 2...4 as ClosedRange<UInt64> {
+      let sweeping = Thread { for _ in 0..<50 { try? store.write { try History.sweep($0) } } }
+      sweeping.start()
+      try store.save(number % 2 == 0 ? second : first, as: number)
+    }
+    store.memory.forgetPlain()
+    try store.read { transaction throws in
+      for version in try transaction.history(of: "main") {
+        let expected = version.record.id.low % 2 == 0 ? second : first
+        let isSame = try transaction.plainBytes(of: version.record) == expected
+        #expect(isSame, "version \(version.record.id.low)")
+      }
+    }
+  }
+
+  @Test("a damaged part of a large save is written anew by the next save that has it")
+  func heals() throws {
+    var store = try Store.open(at: folder.store)
+    let bytes = Self.map(6 << 20, seed: 8)
+    try store.save(bytes, as: 1)
+    try store.write { transaction throws in
+      try transaction.database.execute(sql: "UPDATE content SET bytes = x'00' WHERE position = 2")
+    }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    func loads(_ number: UInt64) -> StoreError.Code? {
+      errorCode { try store.read { _ = try $0.plainBytes(of: try #require(try $0.version(id(number))).record) } }
+    }
+    #expect(loads(1) == .damaged)
+    try store.save(bytes + Data([1]), as: 2)
+    store.memory.forgetPlain()
+    #expect(loads(1) == nil && loads(2) == nil)
+  }
+}
+
+struct ContentAlignmentTests {
+  private func hashes(_ text: String) -> [ContentHash] { text.map { ContentHash(of: Data("\($0)".utf8)) } }
+
+  /// The bases that `new` gets in `old`, as letters; "-" for none.
+  private func bases(_ new: String, in old: String) -> String {
+    let names = Dictionary(uniqueKeysWithValues: Set(old).map { (ContentHash(of: Data("\($0)".utf8)), $0) })
+    return String(ContentAlignment.bases(of: hashes(new), in: hashes(old)).map { $0.flatMap { names[$0] } ?? "-" })
+  }
+
+  @Test(
+    "what is new is compared with what stood in its place",
+    arguments: [
+      ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"), ("aXYd", "abcd", "abcd"),
+      ("aXYZd", "abcd", "abbcd"), ("aXd", "abcd", "abd"), ("aXbcd", "abcd", "abbcd"), ("abcdX", "abcd", "abcdd"),
+      ("XY", "", "--"), ("", "abc", ""), ("WXYZ", "a", "aaaa"), ("W", "abc", "a"), ("dabc", "abcd", "dccc"), ("aaXa", "aaba", "aaba"),
+    ])
+  func alignment(new: String, old: String, expected: String) {
+    // Known contents are never encoded, so only the bases of new ones matter.
+    let found = bases(new, in: old)
+    let matters = zip(new, zip(found, expected)).filter { !old.contains($0.0) }
+    #expect(found.count == new.count)
+    #expect(matters.allSatisfy { $0.1.0 == $0.1.1 }, "\(found) instead of \(expected)")
+  }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import Keepsake
+@testable import KeepsakeStore
+
+/// A game that seals what it keeps: its players notice nothing, those who cheat gain nothing (R13).
+@Suite struct SealTests {
+  static let secret = Data((0..<32).map { UInt8(90 - $0) })
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  private func open(_ seal: Seal, profile: String = "default") throws -> GameData {
+    try GameData.open(
+      "com.example.space", profile: profile, at: device.url, seal: seal, environment: device.clock.environment)
+  }
+
+  private func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as StoreError {
+      return error.code
+    } catch {
+      Issue.record("another error: \(error)")
+      return nil
+    }
+  }
+
+  /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its place is.
+  private func edit(_ table: String, where condition: String, place named: String? = nil, _ change: (String) -> String) throws {
+    let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
+    defer { try? queue.close() }
+    try queue.write { database in
+      let row = try #require(try Row.fetchOne(database, sql: "SELECT * FROM \(table) WHERE \(condition)"))
+      let body: Data = try row.checked("body")
+      let place = try named ?? VersionRow(row).place
+      let head = RowCodec.checksumLength + StoreSeal.headBytes + 32
+      let json = String(decoding: body.dropFirst(head), as: UTF8.self)
+      let changed = change(json)
+      #expect(changed != json)
+      let payload = body.dropFirst(RowCodec.checksumLength).prefix(StoreSeal.headBytes + 32) + Data(changed.utf8)
+      try database.execute(
+        sql: "UPDATE \(table) SET body = ? WHERE \(condition)",
+        arguments: [RowCodec.checksum(of: payload, place: place) + payload])
+    }
+  }
+
+  /// Two saves, a level, five gems.
+  private func play(_ seal: Seal) throws -> [Version] {
+    let game = try open(seal)
+    defer { end(game) }
+    try game.saves.capture(World(level: 5), to: .main).wait()
+    try game.saves.capture(World(level: 6), to: .main).wait()
+    try game.progress.record(6, for: .level).wait()
+    try game.wallet.earn(5, .gems, for: "level 6")
+    return try game.saves.history(of: .main)
+  }
+
+  @Test(
+    "saves, progress and money come back, for the game and the profile alone",
+    arguments: [Seal.signed(secret), .sealed(secret, player: "ada")])
+  func wholeLife(seal: Seal) throws {
+    _ = try play(seal)
+    #expect(storeErrorCode { _ = try open(.none) } == .otherSeal)
+    #expect(storeErrorCode { _ = try open(seal, profile: "guest") } == .wrongSecret)
+    #expect(storeErrorCode { _ = try open(.signed("too short".utf8)) } == .misuse)
+    let game = try open(seal)
+    defer { end(game) }
+    #expect(try game.saves.load(.main) == World(level: 6))
+    #expect(game.progress[.level] == 6)
+    #expect(game.wallet[.gems].total == 5)
+    #expect(game.incidents.isEmpty)
+    try game.reseal()
+  }
+
+  @Test("five gems made five thousand in an editor are no gems, and the game hears of it")
+  func forgedMoney() throws {
+    _ = try play(.signed(Self.secret))
+    try edit("fact", where: "name = 'wallet'", place: "fact wallet") {
+      $0.replacingOccurrences(of: "\"amount\":5", with: "\"amount\":5000")
+    }
+    #expect(storeErrorCode { _ = try open(.signed(Self.secret, policy: .reject)) } == .tampered)
+    var game = try open(.signed(Self.secret, policy: .flag))
+    #expect(game.incidents.map(\.kind) == [.tampered])
+    try game.close()
+    game = try open(.signed(Self.secret))
+    defer { end(game) }
+    #expect(game.wallet[.gems].total == 0)
+    #expect(game.incidents.map(\.kind) == [.tampered])
+    #expect(game.incidents.first?.message.contains("wallet") == true)
+    #expect(game.takeChanges().contains { if case .incident = $0 { true } else { false } })
+    // The rest is as it was.
+    #expect(try game.saves.load(.main) == World(level: 6))
+    #expect(game.progress[.level] == 6)
+    try game.wallet.earn(1, .gems, for: "a new start")
+    #expect(game.wallet[.gems].total == 1)
+  }
+
+  @Test("a save that was edited gives way to the newest that wasn't, and the game is told which")
+  func forgedSave() throws {
+    let versions = try play(.signed(Self.secret))
+    try edit("version", where: "id = (SELECT id FROM version ORDER BY position DESC)") {
+      $0.replacingOccurrences(of: "\"savedAtMilliseconds\":1", with: "\"savedAtMilliseconds\":2")
+    }
+    let game = try open(.signed(Self.secret))
+    defer { end(game) }
+    #expect(try game.saves.load(.main) == World(level: 5))
+    let incident = try #require(game.incidents.first)
+    #expect(incident.kind == .tampered && incident.slot == "main")
+    #expect(incident.version == versions[0].id && incident.usedInstead == versions[1].id)
+    try game.saves.capture(World(level: 7), to: .main).wait()
+    #expect(try game.saves.load(.main) == World(level: 7))
+    #expect(try game.saves.conflict(.main) == nil)
+  }
+
+  @Test("an encrypted save whose bytes were changed gives way to the one before, as any damaged save does")
+  func changedBytes() throws {
+    let versions = try play(.sealed(Self.secret))
+    let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
+    try queue.write { database in
+      let frame = try #require(try Data.fetchOne(database, sql: "SELECT bytes FROM content ORDER BY position DESC"))
+      var changed = frame
+      changed[frame.count - 1] ^= 1
+      try database.execute(sql: "UPDATE content SET bytes = ? WHERE bytes = ?", arguments: [changed, frame])
+    }
+    try queue.close()
+    let game = try open(.sealed(Self.secret))
+    defer { end(game) }
+    #expect(try game.saves.load(.main) == World(level: 5))
+    #expect(game.incidents.map(\.kind) == [.damagedVersion])
+    #expect(game.incidents.first?.version == versions[0].id && game.incidents.first?.usedInstead == versions[1].id)
+  }
+
+  @Test("what was forged on a device comes back from the cloud as it was, and the forgery never reaches it")
+  func healsFromCloud() async throws {
+    let cloud = MemoryCloud()
+    let seal = Seal.signed(Self.secret)
+    let tablet = try Device(clock: device.clock)
+    // The other device doesn't seal: what travels is neither signed nor sealed.
+    let there = try tablet.open()
+    defer { end(there) }
+    var here = try open(seal)
+    here.cloud.connect(cloud.address)
+    try await here.saves.save(World(level: 5), to: .main)
+    try await here.saves.save(World(level: 6), to: .main)
+    try await here.progress.record(6, for: .level).value
+    try await here.cloud.sendNow()
+    try here.close()
+
+    try edit("cell", where: "key = 'level'", place: "cell progress/level") {
+      $0.replacingOccurrences(of: "6", with: "99")
+    }
+    try edit("version", where: "id = (SELECT id FROM version ORDER BY position DESC)") {
+      $0.replacingOccurrences(of: "\"savedAtMilliseconds\":1", with: "\"savedAtMilliseconds\":2")
+    }
+    here = try open(seal)
+    defer { end(here) }
+    #expect(here.progress[.level] == 1)
+    #expect(try here.saves.load(.main) == World(level: 5))
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    #expect(here.progress[.level] == 6)
+    #expect(try here.saves.load(.main) == World(level: 6))
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    try await eventually { there.progress[.level] == 6 }
+    #expect(try there.saves.load(.main) == World(level: 6))
+    #expect(here.incidents.map(\.kind) == [.tampered, .tampered])
+  }
+
+  @Test("a log that prints the seal doesn't print the secret or the player")
+  func printsNoSecret() {
+    let seal = Seal.sealed("correct horse battery".utf8, previous: [Data("staple staple staple".utf8)], player: "ada")
+    var dumped = ""
+    dump(seal, to: &dumped)
+    for text in ["\(seal)", String(reflecting: seal), dumped, "\([seal])"] {
+      #expect(text.contains("sealed"))
+      for secret in ["horse", "staple", "ada", "secrets", "104"] { #expect(!text.contains(secret), "\(text)") }
+    }
+  }
+}
