@@ -4,11 +4,12 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test torture power kills fuzz bench lint format docs build prepare
+.PHONY: help demo test damage torture power kills fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make test     everything that is checked, closing with the count"
+	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
@@ -29,6 +30,9 @@ demo: prepare
 
 test: build
 	@Scripts/test.sh
+
+damage: build
+	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests
 
 torture: prepare
 	@$(SWIFT) build $(TRAITS) --product keepsake

@@ -10,6 +10,13 @@ public struct Incident: Sendable, Hashable {
     case damagedVersion
     /// Something else that is kept can't be read.
     case unreadable
+    /// The database was damaged. What could be read is in a new one, and the damaged files were set aside in the folder that
+    /// the message names; a slot or a value may be older than it was.
+    case recovered
+    /// Something that only derives from the saves was damaged and was made anew; nothing was lost.
+    case rebuilt
+    /// The disk failed while saving. The database was opened anew and is whole; the saves that failed said so.
+    case diskFailed
     /// Something doesn't verify under the game's seal: somebody without its secret wrote it, or put it where it doesn't belong.
     /// It was set aside or used, as the seal's policy says.
     case tampered

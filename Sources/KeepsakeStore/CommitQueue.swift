@@ -52,20 +52,16 @@ final class CommitQueue: Sendable {
     var closed = false
   }
 
-  private let pool: DatabasePool
-  private let memory: ContentMemory
+  private let database: StoreDatabase
   private let keeper: ContentKeeper
-  private let checkpointer: WALCheckpointer
   private let queue = DispatchQueue(label: "keepsake.store.commit", qos: .userInitiated)
   private let waiting = Mutex(Waiting())
   /// Signalled when room was made. NSCondition, because the lock's state above is looked at again after each signal.
   private let room = NSCondition()
 
-  init(pool: DatabasePool, memory: ContentMemory, checkpointer: WALCheckpointer) {
-    self.pool = pool
-    self.memory = memory
-    self.checkpointer = checkpointer
-    keeper = ContentKeeper(pool: pool, memory: memory, checkpointer: checkpointer)
+  init(database: StoreDatabase) {
+    self.database = database
+    keeper = ContentKeeper(database: database)
   }
 
   /// Takes a job, in order. Blocks while too much waits.
@@ -105,15 +101,15 @@ final class CommitQueue: Sendable {
 
   /// Moves the log into the database when that is due, after what was submitted.
   func checkpointIfDue() {
-    guard checkpointer.isDue else { return }
-    queue.async { [checkpointer, pool] in checkpointer.runIfDue(pool) }
+    guard database.isCheckpointDue else { return }
+    queue.async { [database] in database.checkpointIfDue() }
   }
 
   private func run() {
     while let batch = nextBatch() {
       commit(batch)
       makeRoom(batch.reduce(0) { $0 + $1.byteCount })
-      checkpointer.runIfDue(pool)
+      database.checkpointIfDue()
     }
   }
 
@@ -150,7 +146,7 @@ final class CommitQueue: Sendable {
     }
     do {
       try StoreError.translating("saving") {
-        try pool.write { database in
+        try database.write { database in
           for (index, job) in jobs.enumerated() where failures[index] == nil {
             if let failure = try apply(job, prepared[index] ?? [], in: database) { failures[index] = failure }
           }
@@ -170,7 +166,7 @@ final class CommitQueue: Sendable {
   private func apply(_ job: Job, _ saves: [PreparedSave], in database: Database) throws -> (any Error)? {
     do {
       try database.inSavepoint {
-        var transaction = StoreTransaction(database, memory: memory)
+        var transaction = StoreTransaction(database, memory: self.database.memory)
         for content in saves.flatMap(\.contents) { try transaction.contents.keep(content) }
         try job.apply(&transaction, saves.map { KeptContent(hashes: $0.hashes, length: $0.length) })
         try History.thin(transaction)

@@ -60,12 +60,11 @@ struct History {
   }
 
   /// What was thinned and is needed again: the ancestor of a save that a device brought from long ago.
-  private func keepWhole(_ ids: Set<VersionID>) throws {
+  private mutating func keepWhole(_ ids: Set<VersionID>) throws {
     for id in ids.sorted() {
       let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
       guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id) else { continue }
-      try transaction.run("UPDATE version SET thinned = 0 WHERE id = ?", [id.bytes])
-      try transaction.useContents(of: version.record)
+      try transaction.putVersion(version, thinned: false)
     }
   }
 
@@ -104,8 +103,7 @@ struct History {
     for var version in versions {
       let id = version.record.id.bytes
       version.record.metadata.thumbnail = nil
-      try transaction.putVersion(version)
-      try transaction.run("UPDATE version SET thinned = 1 WHERE id = ?", [id])
+      try transaction.putVersion(version, thinned: true)
       for hash in version.record.contents {
         try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, id])
         candidates.append(hash)

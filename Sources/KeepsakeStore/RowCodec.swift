@@ -23,8 +23,9 @@ struct RowCodec {
     try body(of: encoder.encode(value), place: place)
   }
 
-  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String) throws -> Value {
-    let json = try json(in: body, place: place)
+  /// Throws as `json(in:place:strictly:)`, and `damaged` for what can't be understood.
+  func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String, strictly: Bool = false) throws -> Value {
+    let json = try json(in: body, place: place, strictly: strictly)
     do {
       return try decoder.decode(type, from: json)
     } catch {
@@ -41,11 +42,16 @@ struct RowCodec {
 
   /// Throws `damaged` if the checksum is wrong, `tampered` if the seal is; the latter in any case where `strictly`.
   func json(in body: Data, place: String, strictly: Bool = false) throws -> Data {
-    let payload = body.dropFirst(Self.checksumLength)
-    guard body.count > Self.checksumLength,
-      body.prefix(Self.checksumLength) == Self.checksum(of: payload, place: place)
-    else { throw StoreError(.damaged, "what is kept of \(place) is damaged") }
-    return try seal.open(payload, place: place, strictly: strictly)
+    try seal.open(Self.payload(of: body, place: place), place: place, strictly: strictly)
+  }
+
+  /// What stands behind the checksum, sealed as it may be. Throws `damaged` if the checksum is wrong.
+  @discardableResult static func payload(of body: Data, place: String) throws -> Data {
+    let payload = body.dropFirst(checksumLength)
+    guard body.count > checksumLength, body.prefix(checksumLength) == checksum(of: payload, place: place) else {
+      throw StoreError(.damaged, "what is kept of \(place) is damaged")
+    }
+    return payload
   }
 
   static func checksum(of payload: Data, place: String) -> Data {

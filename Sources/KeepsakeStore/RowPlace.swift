@@ -4,7 +4,10 @@ import KeepsakeReplication
 enum RowPlace {
   static func fact(_ name: String) -> String { "fact \(name)" }
   static func cell(_ key: CellKey) -> String { "cell \(key)" }
-  static func version(_ id: VersionID) -> String { "version \(id)" }
+  /// With the columns beside the body: a slot or a mark that was altered shows when the row is read.
+  static func version(_ id: VersionID, slot: String, acknowledged: Bool, offered: Bool, thinned: Bool) -> String {
+    "version \(id) \(acknowledged ? 1 : 0)\(offered ? 1 : 0)\(thinned ? 1 : 0) \(slot)"
+  }
   static func outbox(_ id: Int64) -> String { "outbox \(id)" }
   static let staged = "staged"
 }

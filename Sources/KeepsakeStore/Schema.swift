@@ -64,16 +64,25 @@ enum Schema {
     _ = try database.checkpoint(.truncate)
   }
 
+  /// Makes the tables in an empty database.
+  static func create(in database: Database) throws {
+    for step in migrations { try step(database) }
+    try database.execute(sql: "PRAGMA application_id = \(applicationID)")
+    try database.execute(sql: "PRAGMA user_version = \(currentVersion)")
+  }
+
   private static func check(version: Int32, application: Int32, at url: URL) throws {
     guard application == applicationID || application == 0 else {
       throw StoreError(.misuse, "the database at \(url.path) belongs to another program")
     }
-    guard version <= currentVersion else {
-      throw StoreError(
-        .newerFormat,
-        "the store at \(url.path) has format \(version), this program knows up to \(currentVersion): update the game")
-    }
+    guard version <= currentVersion else { try refuse(version: version, at: url) }
     guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the impossible format \(version)") }
+  }
+
+  static func refuse(version: Int32, at url: URL) throws -> Never {
+    throw StoreError(
+      .newerFormat,
+      "the store at \(url.path) has format \(version), this program knows up to \(currentVersion): update the game")
   }
 
   @Sendable private static func createTables(_ database: Database) throws {
@@ -95,7 +104,7 @@ enum Schema {
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
 
         -- Ids that are never a head again; kept for ever.
-        CREATE TABLE covered (id BLOB PRIMARY KEY) WITHOUT ROWID;
+        CREATE TABLE covered (id BLOB PRIMARY KEY, checksum BLOB NOT NULL) WITHOUT ROWID;
 
         -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (

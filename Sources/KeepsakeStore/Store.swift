@@ -1,5 +1,4 @@
 package import Foundation
-import GRDB
 package import KeepsakeReplication
 import Synchronization
 
@@ -17,18 +16,18 @@ package final class Store: Sendable {
   /// Minted at each opening; no other opening of this store or of a copy of it has the same.
   package let writer: WriterID
 
-  let pool: DatabasePool
-  let memory: ContentMemory
+  let database: StoreDatabase
+  var memory: ContentMemory { database.memory }
   private let lock: StoreLock
-  private let checkpointer: WALCheckpointer
   private let commits: CommitQueue
   private let closed = Mutex(false)
 
   /// Opens the store in the folder at `url`, or makes it.
   ///
   /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
-  /// it, `damaged` if it is no readable database; `otherSeal`, `wrongSecret` or `tampered`, with nothing touched, if its seal
-  /// is not as asked for.
+  /// it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`, with nothing
+  /// touched, if its seal is not as asked for. Any other damage is repaired first, which `incidents` tells: what can be read goes
+  /// into a new database, and the damaged files are set aside in the folder `damaged`.
   package static func open(at url: URL, seal: SealRequest = .none) throws -> Store {
     var random = SystemRandomNumberGenerator()
     return try open(at: url, seal: seal, writer: WriterID(using: &random))
@@ -38,48 +37,45 @@ package final class Store: Sendable {
   package static func open(at url: URL, seal request: SealRequest = .none, writer: WriterID) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
-    let file = url.appendingPathComponent(databaseName)
-    try Schema.checkHeader(of: file)
-    let checkpointer = WALCheckpointer()
-    return try StoreError.translating("opening the store") {
-      let pool = try DatabasePool(path: file.path, configuration: configuration())
-      var gate = try pool.writeWithoutTransaction { database in
-        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
-        try database.execute(sql: "PRAGMA synchronous = FULL")
-        // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
-        try database.execute(sql: "PRAGMA secure_delete = OFF")
-        let gate = try SealGate(request, database: database, folder: url)
-        try Schema.migrate(database, at: file)
-        try checkpointer.install(on: database)
-        return gate
-      }
-      let store = Store(
-        url: url, writer: writer, pool: pool, lock: lock, checkpointer: checkpointer, seal: try gate.enter(pool))
+    let (database, incidents) = try StoreError.translating("opening the store") {
+      try StoreDatabase.open(StoreFiles(folder: url), seal: request)
+    }
+    let store = Store(url: url, writer: writer, database: database, lock: lock)
+    do {
       try store.write { transaction in
         var random = SystemRandomNumberGenerator()
         try DeviceCommit.opened(in: &transaction, using: &random)
         try History.sweep(transaction)
       }
-      return store
+    } catch {
+      try store.database.close()
+      throw error
     }
+    for incident in incidents { store.database.report(incident) }
+    return store
   }
 
-  private init(
-    url: URL, writer: WriterID, pool: DatabasePool, lock: StoreLock, checkpointer: WALCheckpointer, seal: StoreSeal
-  ) {
+  private init(url: URL, writer: WriterID, database: StoreDatabase, lock: StoreLock) {
     self.url = url
-    memory = ContentMemory(seal: seal)
     self.writer = writer
-    self.pool = pool
+    self.database = database
     self.lock = lock
-    self.checkpointer = checkpointer
-    commits = CommitQueue(pool: pool, memory: memory, checkpointer: checkpointer)
+    commits = CommitQueue(database: database)
   }
+
+  /// What the store met by itself since it was opened and what it did about it, oldest first.
+  package var incidents: [StoreIncident] { database.incidents }
+
+  /// Why the last backup failed, if it did. Nothing else is wrong then; the next one is tried when its time has come.
+  package var backupFailure: StoreError? { database.backup.failure }
+
+  /// Calls `observer` for each incident from now on, where it is noticed.
+  package func onIncident(_ observer: @escaping @Sendable (StoreIncident) -> Void) { database.onIncident(observer) }
 
   /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try pool.read { database in try body(StoreTransaction(database, memory: memory)) }
+      try database.read { database in try body(StoreTransaction(database, memory: memory)) }
     }
   }
 
@@ -89,7 +85,7 @@ package final class Store: Sendable {
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
     defer { commits.checkpointIfDue() }
     return try StoreError.translating("writing") {
-      try pool.write { database in
+      try database.write { database in
         var transaction = StoreTransaction(database, memory: memory)
         let value = try body(&transaction)
         try History.thin(transaction)
@@ -142,7 +138,7 @@ package final class Store: Sendable {
   package func changeCount() throws -> UInt64? {
     guard let key = memory.seal.keys.first else { return nil }
     return try StoreError.translating("reading") {
-      guard let ledger = try pool.read({ try SealLedger.read(from: $0, key: key) }) else {
+      guard let ledger = try database.read({ try SealLedger.read(from: $0, key: key) }) else {
         throw SealFinding.rollback.error
       }
       return ledger.count
@@ -152,7 +148,7 @@ package final class Store: Sendable {
   /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
   /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
   package func reseal() throws {
-    try StoreError.translating("sealing anew") { try SealGate.reseal(pool, memory.seal, folder: url) }
+    try StoreError.translating("sealing anew") { try SealGate.reseal(database, memory.seal, folder: url) }
   }
 
   /// Waits until everything that was submitted before is durable or has failed.
@@ -165,7 +161,13 @@ package final class Store: Sendable {
   /// Throws `timedOut` if that takes longer; the commits then go on, and the store stays open until they are done.
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
-    try drain(within: limit)
+    let deadline = limit.map { ContinuousClock.now + $0 }
+    do {
+      try drain(within: limit)
+    } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
+      // The disk or the database refuses every write. What was submitted has failed and said so; a store in trouble has to be
+      // closed before it can be opened again and repaired.
+    }
     guard
       closed.withLock({ closed in
         defer { closed = true }
@@ -173,22 +175,8 @@ package final class Store: Sendable {
       })
     else { return }
     commits.close()
-    try StoreError.translating("closing the store") { try pool.close() }
+    try StoreError.translating("closing the store") { try database.close(until: deadline) }
     lock.release()
-  }
-
-  private static func configuration() -> Configuration {
-    var configuration = Configuration()
-    configuration.label = "keepsake"
-    configuration.prepareDatabase { database in
-      // Finds damage in a page when it is read, not when it is used.
-      try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // fsync on Apple's systems leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
-    }
-    return configuration
   }
 
   private static func makeFolder(_ url: URL) throws {

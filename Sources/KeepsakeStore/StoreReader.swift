@@ -66,16 +66,13 @@ package final class StoreReader: Sendable {
     checksSeal = !seal.keys.isEmpty
   }
 
-  /// What SQLite finds wrong with the database itself, in its words; empty if nothing is. Reads all of it.
+  /// What is wrong with the database: its structure, its schema, the checksum of every row, what derives from what; empty if
+  /// nothing is. Reads all of it, but doesn't decode contents.
   package func problems() throws -> [String] {
     try StoreError.translating("checking the database") {
-      let found = try queue.read { try String.fetchAll($0, sql: "PRAGMA integrity_check(\(Self.maximumProblems))") }
-      return found == ["ok"] ? [] : found
+      try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: true).all }
     }
   }
-
-  /// Where there are more, nobody needs them.
-  private static let maximumProblems = 10
 
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {

@@ -8,7 +8,7 @@ package import KeepsakeReplication
 package struct StoreTransaction: DeviceStorage {
   let database: Database
   let contents: ContentTable
-  private let codec: RowCodec
+  let codec: RowCodec
   /// Slots whose versions changed: their history is thinned before the transaction commits.
   private(set) var touchedSlots: Set<String> = []
 
@@ -20,13 +20,15 @@ package struct StoreTransaction: DeviceStorage {
 
   // MARK: Facts and wallet
 
+  static let walletName = "wallet"
+
   package func facts() throws -> DeviceFacts { try fact("facts") ?? DeviceFacts() }
 
   package mutating func setFacts(_ facts: DeviceFacts) throws { try setFact("facts", facts) }
 
-  package func wallet() throws -> WalletState? { try fact("wallet") }
+  package func wallet() throws -> WalletState? { try fact(Self.walletName) }
 
-  package mutating func setWallet(_ state: WalletState) throws { try setFact("wallet", state) }
+  package mutating func setWallet(_ state: WalletState) throws { try setFact(Self.walletName, state) }
 
   /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {
@@ -70,22 +72,31 @@ package struct StoreTransaction: DeviceStorage {
   // MARK: Versions
 
   package func version(_ id: VersionID) throws -> StoredVersion? {
-    let statement = try statement("SELECT id, acknowledged, offered, body FROM version WHERE id = ?")
+    let statement = try statement(
+      "SELECT id, slot, acknowledged, offered, thinned, body FROM version WHERE id = ?")
     return try Row.fetchOne(statement, arguments: [id.bytes]).map(storedVersion)
   }
 
   package mutating func putVersion(_ version: StoredVersion) throws {
+    let known = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+    try putVersion(version, thinned: known ?? false)
+  }
+
+  /// The same, and says whether the contents are kept too.
+  mutating func putVersion(_ version: StoredVersion, thinned: Bool) throws {
     let record = version.record
     touchedSlots.insert(record.slot)
+    let place = RowPlace.version(
+      record.id, slot: record.slot, acknowledged: version.acknowledged, offered: version.offered, thinned: thinned)
     try run(
       """
-      INSERT INTO version (id, slot, acknowledged, offered, body) VALUES (?, ?, ?, ?, ?)
+      INSERT INTO version (id, slot, acknowledged, offered, thinned, body) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
-        slot = excluded.slot, acknowledged = excluded.acknowledged, offered = excluded.offered, body = excluded.body
+        slot = excluded.slot, acknowledged = excluded.acknowledged, offered = excluded.offered, thinned = excluded.thinned,
+        body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, version.acknowledged, version.offered,
-        codec.encode(record, place: RowPlace.version(record.id)),
+        record.id.bytes, record.slot, version.acknowledged, version.offered, thinned, codec.encode(record, place: place),
       ])
     try useContents(of: record)
   }
@@ -118,7 +129,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package mutating func markCovered(_ id: VersionID) throws {
-    try run("INSERT OR IGNORE INTO covered (id) VALUES (?)", [id.bytes])
+    try run("INSERT OR IGNORE INTO covered (id, checksum) VALUES (?, ?)", [id.bytes, CoveredRow.checksum(of: id)])
     let slot = try String.fetchOne(statement("SELECT slot FROM version WHERE id = ?"), arguments: [id.bytes])
     if let slot { touchedSlots.insert(slot) }
   }
@@ -130,7 +141,10 @@ package struct StoreTransaction: DeviceStorage {
   /// The versions of a slot that are kept whole, newest first in the order in which this store came to know them.
   package func history(of slot: String) throws -> [StoredVersion] {
     let statement = try statement(
-      "SELECT id, acknowledged, offered, body FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC")
+      """
+      SELECT id, slot, acknowledged, offered, thinned, body FROM version WHERE slot = ? AND NOT thinned
+      ORDER BY position DESC
+      """)
     return try Row.fetchAll(statement, arguments: [slot]).map(storedVersion)
   }
 
@@ -254,12 +268,10 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   private func storedVersion(_ row: Row) throws -> StoredVersion {
-    guard let id = VersionID(bytes: try row.checked("id")) else {
-      throw StoreError(.damaged, "a version of the store has no proper name")
-    }
+    let found = try VersionRow(row)
     return StoredVersion(
-      record: try codec.decode(VersionRecord.self, from: try row.checked("body"), place: RowPlace.version(id)),
-      acknowledged: try row.checked("acknowledged"), offered: try row.checked("offered"))
+      record: try codec.decode(VersionRecord.self, from: found.body, place: found.place),
+      acknowledged: found.acknowledged, offered: found.offered)
   }
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {

@@ -19,7 +19,7 @@ final class WALCheckpointer: Sendable {
   /// Takes over from SQLite on the connection that writes, for as long as that is open.
   func install(on database: Database) throws {
     try database.execute(sql: "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = \(Self.keptBytes)")
-    // The store holds this object as long as the connection.
+    // `StoreDatabase` holds this object as long as the connection.
     let context = Unmanaged.passUnretained(self).toOpaque()
     sqlite3_wal_hook(
       database.sqliteConnection,
@@ -40,16 +40,10 @@ final class WALCheckpointer: Sendable {
 
   var isDue: Bool { pages.load(ordering: .relaxed) >= due.load(ordering: .relaxed) }
 
-  /// Does it where it is due. Blocks no reader; costs some milliseconds and two waits on the disk.
-  ///
-  /// A failure is not an error: the log stays, and with it all that was committed; the next commit meets what is wrong with the disk.
-  func runIfDue(_ pool: DatabasePool) {
-    guard isDue else { return }
-    do {
-      _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
-      due.store(pages.load(ordering: .relaxed) + Self.duePages, ordering: .relaxed)
-    } catch {
-      return
-    }
+  /// Does it. Blocks no reader; costs some milliseconds and two waits on the disk. If it throws, the log stays, and with it all that was
+  /// committed.
+  func run(on pool: DatabasePool) throws {
+    _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
+    due.store(pages.load(ordering: .relaxed) + Self.duePages, ordering: .relaxed)
   }
 }

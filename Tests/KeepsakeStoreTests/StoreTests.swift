@@ -183,7 +183,7 @@ import Glibc
     defer { try? store.close() }
     var random = SeededRandom(seed: 11)
     try store.save(random.bytes(10_000), as: 1)
-    let pages = try store.pool.writeWithoutTransaction { database -> Int in
+    let pages = try store.database.pool.writeWithoutTransaction { database -> Int in
       let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
       try database.execute(sql: "PRAGMA max_page_count = \(pages + 2)")
       return pages
@@ -194,7 +194,7 @@ import Glibc
     #expect(codes == [.diskFull, .diskFull, .diskFull])
     #expect(errorCode { try store.write { transaction in _ = try transaction.keepContent(large) } } == .diskFull)
     #expect(try store.read { try $0.heads(of: "main") } == [id(1)])
-    try store.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 1_000)") }
+    try store.database.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 1_000)") }
     try store.save(large, as: 2)
     #expect(try store.read { try $0.heads(of: "main") } == [id(2)])
     #expect(try store.read { try $0.plainContent(ContentHash(of: large)) } == large)
@@ -250,24 +250,31 @@ import Glibc
       try transaction.put(1)
       try transaction.appendToOutbox(OutboxGroup(versions: [id(1)]))
     }
-    try store.close()
-    let queue = try DatabaseQueue(path: folder.store.appendingPathComponent(Store.databaseName).path)
-    try queue.write { database in
-      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM \(table)"))
-      var changed = body
-      changed[changed.count - 3] ^= 1
-      try database.execute(sql: "UPDATE \(table) SET body = ?", arguments: [changed])
+    let change = { () throws in
+      let queue = try DatabaseQueue(path: self.folder.store.appendingPathComponent(Store.databaseName).path)
+      try queue.write { database in
+        let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM \(table)"))
+        var changed = body
+        changed[changed.count - 3] ^= 1
+        try database.execute(sql: "UPDATE \(table) SET body = ?", arguments: [changed])
+      }
+      try queue.close()
     }
-    try queue.close()
+    let read = { (store: Store) throws in
+      try store.read { transaction throws in
+        _ = try transaction.cells(in: nil)
+        _ = try transaction.version(id(1))
+        _ = try transaction.outbox(limit: 9)
+      }
+    }
+    // Under an open store.
+    try change()
+    #expect(errorCode { try read(store) } == .damaged)
+    try store.close()
+    // And before it is opened.
     let again = try Store.open(at: folder.store)
     defer { try? again.close() }
-    #expect(
-      errorCode {
-        try again.read { transaction throws in
-          _ = try transaction.cells(in: nil)
-          _ = try transaction.version(id(1))
-          _ = try transaction.outbox(limit: 1)
-        }
-      } == .damaged)
+    #expect(again.incidents.map(\.kind) == [.recovered])
+    try read(again)
   }
 }

@@ -50,6 +50,19 @@ final class GameCore: Sendable {
   init(store: Store, environment: GameEnvironment) {
     self.store = store
     self.environment = environment
+    store.onIncident { [weak self] in self?.report($0) }
+    for incident in store.incidents { report(incident) }
+  }
+
+  /// What the store met by itself.
+  private func report(_ incident: StoreIncident) {
+    let kind: Incident.Kind =
+      switch incident.kind {
+      case .recovered: .recovered
+      case .rebuilt: .rebuilt
+      case .reopened: .diskFailed
+      }
+    report(Incident(kind: kind, message: incident.message, date: now))
   }
 
   /// What stands in the slots as the game begins is what it may replace without loading it.

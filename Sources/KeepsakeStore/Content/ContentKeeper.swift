@@ -17,17 +17,12 @@ final class ContentKeeper: Sendable {
     fileprivate var pending: [ContentHash: PreparedContent] = [:]
   }
 
-  private let pool: DatabasePool
-  private let memory: ContentMemory
-  private let checkpointer: WALCheckpointer
+  private let database: StoreDatabase
+  private var memory: ContentMemory { database.memory }
   /// The contents of the save that was kept last in each slot: what the next one probably resembles.
   private let newest = Mutex<[String: [ContentHash]]>([:])
 
-  init(pool: DatabasePool, memory: ContentMemory, checkpointer: WALCheckpointer) {
-    self.pool = pool
-    self.memory = memory
-    self.checkpointer = checkpointer
-  }
+  init(database: StoreDatabase) { self.database = database }
 
   /// Prepares a save. Everything that it consists of is held until `release`.
   func prepare(_ save: SubmittedContent, in batch: inout Batch) throws -> PreparedSave {
@@ -70,7 +65,7 @@ final class ContentKeeper: Sendable {
     let pending = batch.pending
     let memory = memory
     let (known, base) = try StoreError.translating("reading the save before") {
-      try pool.read { database -> (Bool, ContentBase?) in
+      try database.read { database -> (Bool, ContentBase?) in
         let table = ContentTable(database: database, memory: memory)
         // What hasn't changed since costs no compression.
         if try pending[hash] != nil || table.has(hash) { return (true, nil) }
@@ -101,12 +96,12 @@ final class ContentKeeper: Sendable {
     let contents = save.contents
     let memory = memory
     try StoreError.translating("saving") {
-      try pool.write { database in
+      try database.write { database in
         let table = ContentTable(database: database, memory: memory)
         for content in contents { try table.keep(content) }
       }
     }
-    checkpointer.runIfDue(pool)
+    database.checkpointIfDue()
     for content in contents { batch.pending[content.hash] = nil }
     save.contents = []
   }
@@ -116,7 +111,7 @@ final class ContentKeeper: Sendable {
     if let hashes = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return hashes }
     let memory = memory
     return try StoreError.translating("reading the save before") {
-      try pool.read { database in
+      try database.read { database in
         let transaction = StoreTransaction(database, memory: memory)
         for head in try transaction.heads(of: slot) {
           if let contents = try transaction.version(head)?.record.contents, !contents.isEmpty { return contents }

@@ -30,7 +30,8 @@ struct SealGate {
 
   private let request: SealRequest
   private let folder: URL
-  private let found: SealHeader?
+  /// Of the store as it stands; nil if it isn't sealed.
+  let found: SealHeader?
   /// As the rows stand.
   private let old: StoreSeal
   /// As they are to be.
@@ -40,11 +41,18 @@ struct SealGate {
   // MARK: Deciding
 
   /// Reads the header and proves the secret. Throws `otherSeal`, `wrongSecret` or `misuse`; changes nothing.
-  init(_ request: SealRequest, database: Database, folder: URL) throws {
+  ///
+  /// - Parameter database: Nil where it can't be read: the header is then looked for wherever else it may stand. Only for a recovery.
+  init(_ request: SealRequest, database: Database?, folder: URL) throws {
     try request.seal.check()
     self.request = request
     self.folder = folder
-    found = try SealHeader.find(in: database, folder: folder)
+    if let database {
+      found = try SealHeader.find(in: database, folder: folder)
+    } else {
+      let candidates = try SealHeader.findAnywhere(StoreFiles(folder: folder))
+      found = try candidates.first { try Self.isProven($0, request) } ?? candidates.first
+    }
     let kind = request.kind ?? found?.kind ?? .none
     if let found {
       guard kind != .none else { throw Self.sealed(found, folder) }
@@ -53,6 +61,15 @@ struct SealGate {
     }
     old = .none
     guard kind != .none, let owner = request.owner else {
+      (new, header) = (.none, nil)
+      return
+    }
+    guard let database else {
+      guard request.seal.adoptsUnsealed else {
+        throw StoreError(
+          .damaged, "the store at \(folder.path) is damaged, and nothing that is left says how it was sealed: nothing was touched")
+      }
+      // What can be read goes into a new database first; an opening of that one puts the seal on.
       (new, header) = (.none, nil)
       return
     }
@@ -74,11 +91,25 @@ struct SealGate {
     new = StoreSeal(kind: kind, policy: request.seal.policy, keys: [key])
   }
 
+  /// How the rows stand: for looking at them, and for writing more of the same. Tells nobody what it finds.
+  var seal: StoreSeal {
+    // What is written before the secret is changed has to verify if it never is.
+    let keys = old.keys.filter { $0.id == found?.key } + old.keys.filter { $0.id != found?.key }
+    return StoreSeal(kind: old.kind, policy: .quarantine, keys: keys)
+  }
+
   /// How the rows of a store stand, for who only looks at it: with the secret if there is a request, else without.
   static func seal(of database: Database, _ request: SealRequest?, folder: URL) throws -> StoreSeal {
     if let request { return try SealGate(request, database: database, folder: folder).old }
     let found = try SealHeader.find(in: database, folder: folder)
     return StoreSeal(kind: found?.kind ?? .none, policy: .quarantine, keys: [])
+  }
+
+  private static func isProven(_ header: SealHeader, _ request: SealRequest) throws -> Bool {
+    try request.seal.secrets.contains { secret in
+      try header.isProven(
+        by: SealKey(secret: secret, salt: header.salt, owner: request.owner ?? header.owner, player: request.seal.player))
+    }
   }
 
   private static func seals(
@@ -152,6 +183,13 @@ struct SealGate {
     return new
   }
 
+  /// Writes the header anew where its row is damaged and the copy beside the database proved itself. Nil if nothing was wrong.
+  func repairHeader(_ pool: DatabasePool) throws -> StoreIncident? {
+    guard let found, try pool.read({ try !SealHeader.isSound(in: $0) }) else { return nil }
+    try pool.write { try found.write(to: $0) }
+    return StoreIncident(.rebuilt, "the seal's header was damaged in the database and was written anew from its copy; nothing was lost")
+  }
+
   /// Has the pool's writer keep the ledger. Due once for each pool of a sealed store, before anything is written.
   static func keepLedger(of seal: StoreSeal, on pool: DatabasePool) throws {
     guard let key = seal.keys.first else { return }
@@ -184,6 +222,8 @@ struct SealGate {
   /// Writes the database anew, so that no page still holds what was there before it was encrypted.
   private mutating func scrub(_ pool: DatabasePool) throws {
     try pool.vacuum()
+    // Backups are made anew; these hold in clear what was not encrypted yet.
+    for backup in StoreFiles(folder: folder).backups { try StoreFiles.remove(backup) }
     try update(pool) { $0.isScrubbed = true }
     try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
   }
@@ -203,7 +243,7 @@ struct SealGate {
   }
 
   /// Seals with the current key what others sealed, in steps, and says in the header when that is all of it.
-  static func reseal(_ pool: DatabasePool, _ seal: StoreSeal, folder: URL, atMost limit: Int = .max) throws {
+  static func reseal(_ pool: some StoreConnections, _ seal: StoreSeal, folder: URL, atMost limit: Int = .max) throws {
     guard let key = seal.keys.first,
       try pool.read({ try SealHeader.find(in: $0, folder: folder) })?.earlierKeys.isEmpty == false
     else { return }
@@ -223,3 +263,12 @@ struct SealGate {
     try header?.writeCopy(in: folder)
   }
 }
+
+/// What sealing anew needs of the connections: bare ones at opening, those that heal themselves later.
+protocol StoreConnections {
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value
+  func write<Value>(_ body: (Database) throws -> Value) throws -> Value
+}
+
+extension DatabasePool: StoreConnections {}
+extension StoreDatabase: StoreConnections {}

@@ -76,6 +76,44 @@ struct SealHeader: Codable, Hashable, Sendable {
     return nil
   }
 
+  /// Every header of the store that can be made out without its database, the likeliest first: in the database's pages and its log, beside
+  /// it, in its backups. Reads only.
+  static func findAnywhere(_ files: StoreFiles) throws -> [SealHeader] {
+    var found: [SealHeader] = []
+    let raw = try RawFile(files.database)
+    let log = try WriteAheadLog.read(files.log, defaultPageSize: PageScanner.pageSize(of: raw))
+    let shapes = try TableShape.all().filter { $0.name == "fact" }
+    try PageScanner(database: raw, log: log, shapes: shapes).scan { row in
+      if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+    }
+    if let copy = try readCopy(in: files.folder) { found.append(copy) }
+    for backup in files.presentBackups {
+      try PageScanner(database: RawFile(backup), log: .none, shapes: shapes).scan { row in
+        if row.text("name") == factName, let header = try readable({ try row.data("body").map(decode) }) { found.append(header) }
+      }
+    }
+    return found
+  }
+
+  private static func readable(_ body: () throws -> SealHeader?) throws -> SealHeader? {
+    do {
+      return try body()
+    } catch let error as StoreError where error.code == .damaged {
+      return nil
+    }
+  }
+
+  /// Whether the row in the database, if there is one, is what was written.
+  static func isSound(in database: Database) throws -> Bool {
+    guard try database.tableExists("fact") else { return true }
+    do {
+      _ = try read(from: database)
+      return true
+    } catch let error as StoreError where error.code == .damaged {
+      return false
+    }
+  }
+
   private static func read(from database: Database) throws -> SealHeader? {
     let row = try Row.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [factName])
     guard let row else { return nil }

@@ -103,7 +103,8 @@ struct SealLedger: Sendable, Equatable {
 
   private init() {}
 
-  private init?(_ body: Data, key: SealKey) {
+  /// Nil if it wasn't written with this key.
+  init?(_ body: Data, key: SealKey) {
     guard body.count == Self.bodyBytes,
       HMAC<SHA256>.isValidAuthenticationCode(
         body.suffix(32), authenticating: Data([2]) + body.prefix(40), using: key.ledger)

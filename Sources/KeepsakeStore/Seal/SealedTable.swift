@@ -30,7 +30,8 @@ enum SealedTable: String, CaseIterable {
   }
 
   private var columns: String {
-    (keyColumns + (self == .version ? ["id", "slot", "body"] : ["body"])).joined(separator: ", ")
+    let others = self == .version ? ["id", "slot", "acknowledged", "offered", "thinned", "body"] : ["body"]
+    return (keyColumns + others).joined(separator: ", ")
   }
 
   private var selection: String {
@@ -90,7 +91,7 @@ enum SealedTable: String, CaseIterable {
       case .version:
         sealed.version = VersionID(bytes: try row.checked("id"))
         sealed.slot = try row.checked("slot") as String
-        sealed.place = sealed.version.map(RowPlace.version)
+        sealed.place = try VersionRow(row).place
       case .outbox: sealed.place = RowPlace.outbox(try row.checked("id"))
       case .staged: sealed.place = RowPlace.staged
       }

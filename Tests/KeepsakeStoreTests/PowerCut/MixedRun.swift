@@ -122,7 +122,7 @@ private struct Player {
   private func open() throws -> Store {
     let store = try Store.open(at: url, writer: WriterID(1))
     if let pragma = mistake?.pragma {
-      try store.pool.writeWithoutTransaction { try $0.execute(sql: pragma) }
+      try store.database.pool.writeWithoutTransaction { try $0.execute(sql: pragma) }
     }
     return store
   }
@@ -186,7 +186,7 @@ private struct Player {
       try store.write { try $0.stage([CloudChange(seq: number, item: .version(record(number)))]) }
     case .clearStaged: try store.write { try $0.clearStaged() }
     case .checkpoint(let truncates):
-      try store.pool.writeWithoutTransaction { _ = try $0.checkpoint(truncates ? .truncate : .passive) }
+      try store.database.pool.writeWithoutTransaction { _ = try $0.checkpoint(truncates ? .truncate : .passive) }
     case .commit, .burst, .reopen: break
     }
   }

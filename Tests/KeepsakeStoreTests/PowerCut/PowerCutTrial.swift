@@ -35,12 +35,14 @@ struct PowerCutTrial {
     var cuts = 0
     /// Cuts in the middle of opening what an earlier cut left.
     var recoveryCuts = 0
+    /// Cuts that the store took for damage of the disk, and repaired.
+    var repairs: [String] = []
     /// Each with the place and seed that bring it about again.
     var losses: [(loss: Loss, place: String)] = []
 
     var summary: String {
       "\(cuts) power cuts, among them before and after each of \(syncs) syncs; \(recoveryCuts) more while the store recovered; "
-        + "\(losses.count) losses"
+        + "\(losses.count) losses, \(repairs.count) taken for damage"
     }
   }
 
@@ -90,7 +92,7 @@ struct PowerCutTrial {
       }
       result.cuts += 1
       let place = "seed \(seed), cut \(number) behind event \(point) of \(events.count)"
-      if let loss = try reopen(left, allowed: run.allowed(after: point)) {
+      if let loss = try reopen(left, allowed: run.allowed(after: point), place, &result) {
         result.losses.append((loss, place))
         if result.losses.count >= stopsAfterLosses { return result }
       } else if number % recoveryInterval == 0 {
@@ -113,17 +115,20 @@ struct PowerCutTrial {
       let point = Int.random(in: 0...recording.events.count, using: &random)
       for event in recording.events[..<point] { disk.play(event) }
       result.recoveryCuts += 1
-      if let loss = try reopen(disk.cut(using: &random), allowed: allowed) {
+      if let loss = try reopen(disk.cut(using: &random), allowed: allowed, "\(place), recovery cut behind \(point)", &result) {
         result.losses.append((loss, "\(place), recovery cut behind event \(point) of \(recording.events.count)"))
       }
     }
   }
 
   /// What is wrong with the store that a cut left; nil if nothing is.
-  private mutating func reopen(_ left: [String: Data], allowed: ClosedRange<Int>) throws -> Loss? {
+  private mutating func reopen(
+    _ left: [String: Data], allowed: ClosedRange<Int>, _ place: String, _ result: inout Result
+  ) throws -> Loss? {
     let url = try put(left)
     do {
       let store = try Store.open(at: url)
+      result.repairs += store.incidents.map { "\($0.kind.rawValue): \($0.message) (\(place))" }
       let (state, problems) = try store.read { transaction in
         (try StoreDigest(checking: transaction, known: &known), try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check"))
       }

@@ -54,7 +54,8 @@ struct StoreDigest: Hashable, Sendable {
   private static let state: [Table] = [
     ("fact WHERE name <> 'wallet'", ["name", "body"]),
     ("cell", ["collection", "key", "body"]),
-    ("version", ["position", "id", "slot", "acknowledged", "thinned", "body"]),
+    // Without the checksum, which covers `offered` too.
+    ("version", ["position", "id", "slot", "acknowledged", "thinned", "substr(body, \(RowCodec.checksumLength + 1))"]),
     ("covered", ["id"]),
     ("content_use", ["hash", "version"]),
     ("outbox", ["id", "body"]),

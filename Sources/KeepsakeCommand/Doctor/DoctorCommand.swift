@@ -1,0 +1,116 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeStore
+
+/// `keepsake doctor`: what is wrong with a store, and putting it right.
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Find, explain and repair damage of a store.",
+    discussion: """
+      Checks the database, every row and every saved game. Changes nothing and says what a repair would do, unless --repair is \
+      given. A repair never deletes: damaged files go into the folder "damaged" in the store. The game must not have the \
+      store open. A sealed store can't be looked into, and neither a sealed nor a signed one be recovered, without the \
+      game's secret (--secret-file). Exit status: 0 if the store is sound, or was repaired; 1 if it is not.
+      """)
+
+  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  var store: String
+
+  @OptionGroup var seal: SealOptions
+
+  @Flag(name: .long, help: "Repair what is found.")
+  var repair = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true) {
+      let progress = ProgressLine(quiet: false)
+      let doctor = try StoreDoctor(at: try Self.folder(of: store), seal: seal.request())
+      defer { doctor.release() }
+      let diagnosis = try doctor.examine { progress.update($0) }
+      progress.clear()
+      var answer = Answer(store: store, diagnosis)
+      if repair, !diagnosis.isSound {
+        answer.done = try doctor.repair(diagnosis).map(\.message)
+        answer.state = .repaired
+      }
+      if json { try Output.document(answer) } else { Output.text(answer.lines.joined(separator: "\n")) }
+      if answer.state == .damaged { throw ExitCode(VerifyCommand.unsound) }
+    }
+  }
+
+  /// The folder itself, whatever state its database is in; a synced folder's store lies in it.
+  private static func folder(of path: String) throws -> URL {
+    let url = URL(fileURLWithPath: path, isDirectory: true)
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw CommandFailure(.noInput, "there is nothing at \(path)")
+    }
+    guard isFolder.boolValue else { throw CommandFailure(.data, "\(path) is a file", next: "name the folder that the store is in") }
+    let names = [Store.databaseName, "backup-1.sqlite", "backup-2.sqlite", "recovery"]
+    if names.contains(where: { FileManager.default.fileExists(atPath: url.appendingPathComponent($0).path) }) { return url }
+    let found = try StoreInput.url(of: path)
+    return found.pathExtension == "sqlite" ? found.deletingLastPathComponent() : found
+  }
+
+  struct Answer: Encodable {
+    enum State: String, Encodable {
+      case sound, damaged, repaired
+    }
+    var store: String
+    var state: State
+    /// What is wrong with the database.
+    var findings: [String]
+    /// Saved games that can't be read.
+    var unreadable: [StoreDoctor.UnreadableSave]
+    /// What a repair does.
+    var plan: StoreDoctor.Plan
+    /// What takes the game's secret to be told or repaired.
+    var needsSecret: String?
+    /// What a recovery finds, where one is planned.
+    var recovery: Recovery.Report?
+    /// What a repair did.
+    var done: [String] = []
+
+    init(store: String, _ diagnosis: StoreDoctor.Diagnosis) {
+      self.store = store
+      state = diagnosis.isSound ? .sound : .damaged
+      findings = diagnosis.findings
+      unreadable = diagnosis.unreadable
+      plan = diagnosis.plan
+      recovery = diagnosis.recovery
+      needsSecret = diagnosis.needsSecret
+    }
+
+    var lines: [String] {
+      let secret = needsSecret.map { ["not told: " + Printable.text($0) + " (--secret-file)"] } ?? []
+      if state == .sound {
+        return [secret.isEmpty ? "sound: the database, every row and every saved game" : "sound: the database"] + secret
+      }
+      var lines = findings.map { "damaged: " + Printable.text($0) }
+      for save in unreadable {
+        let which = save.isHead ? "what stands in" : "an older save of"
+        lines.append("unreadable: \(which) \(Printable.text(save.slot)), version \(save.version): \(Printable.text(save.message))")
+      }
+      lines += secret
+      if state == .repaired { return lines + done.map { "repaired: " + Printable.text($0) } }
+      switch plan {
+      case .nothing: break
+      case .rebuild: lines.append("a repair would make anew what derives from the saves; nothing would be lost")
+      case .recover:
+        if let recovery {
+          lines.append(
+            "a repair would put \(recovery.versions) saves and \(recovery.values) values into a new database and set the damaged files "
+              + "aside; the bytes of \(recovery.lostSaves) saves could not be found anywhere")
+          for slot in recovery.steppedBack { lines.append("  an older save would stand in \(Printable.text(slot)): the newest is lost") }
+        }
+      }
+      return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(store)) repairs it"]
+    }
+  }
+}
+#endif

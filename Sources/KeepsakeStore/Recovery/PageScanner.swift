@@ -1,0 +1,230 @@
+import Foundation
+import GRDB
+
+/// Finds rows in the pages of a database that SQLite can't read, and in those of its write-ahead log.
+///
+/// Reads SQLite's documented file format by itself: leaf pages of tables, and all pages of tables without rowid, whose inner
+/// pages hold rows too. Where a page's own directory doesn't add up, every place in it is tried. What is found may be stale
+/// or no row at all; whoever takes it proves each by its checksum or hash. Trusts no byte: every place is checked before it
+/// is read, and every chain is bounded by the file's size.
+///
+/// The forms (n: variable-length number, 1 to 9 bytes):
+///
+///     leaf of a table     n payload size, n rowid, payload, [4 bytes: first overflow page]
+///     leaf without rowid  n payload size, payload, [4 bytes: first overflow page]
+///     payload             n size of header, n serial type of each column, then the columns
+///     overflow page       4 bytes: next, 0 at the end; the rest is payload
+struct PageScanner {
+  /// This release makes its stores with pages of this size.
+  static let pageSize = 4_096
+  private static let headerOfFile = 100
+
+  private let shapes: [TableShape]
+  private let file: RawFile?
+  private let log: WriteAheadLog
+  private let pageSize: Int
+  /// Where the newest image of a page stands in the log.
+  private var newest: [Int: Int] = [:]
+  private let pageCount: Int
+  /// Rows longer than all that there is to read don't exist.
+  private let maximumPayload: Int
+
+  init(database: RawFile?, log: WriteAheadLog, shapes: [TableShape]) {
+    self.shapes = shapes
+    file = database
+    self.log = log
+    pageSize = log.frames.isEmpty ? Self.pageSize(of: database) : log.pageSize
+    for (frame, page) in log.frames.enumerated() where page > 0 { newest[page] = frame }
+    let inFile = (database?.size ?? 0) / pageSize
+    pageCount = max(inFile, newest.keys.max() ?? 0)
+    maximumPayload = (inFile + log.frames.count) * pageSize
+  }
+
+  /// What the header says, where it says something that can be.
+  static func pageSize(of file: RawFile?) -> Int {
+    guard let header = file?.bytes(at: 16, count: 2) else { return pageSize }
+    let stated = header.half(at: 0) == 1 ? 65_536 : header.half(at: 0)
+    return stated >= 512 && stated & (stated - 1) == 0 ? stated : pageSize
+  }
+
+  /// Gives every row that can be made out, those of the newest pages first.
+  func scan(_ each: (SalvagedRow) throws -> Void) throws {
+    var chains: Set<Int> = []
+    var doubtful: [(image: [UInt8], number: Int)] = []
+    func look(_ image: [UInt8]?, _ number: Int) throws {
+      guard let image, image.contains(where: { $0 != 0 }) else { return }
+      guard let cells = cells(of: image, number) else {
+        // Large stores consist of overflow pages, which have no directory either: looked at when it is known which those are.
+        if doubtful.count < Self.maximumDoubtful { doubtful.append((image, number)) }
+        return
+      }
+      for cell in cells {
+        if let row = row(in: image, at: cell.offset, hasRowid: cell.hasRowid, &chains) { try each(row) }
+      }
+    }
+    for (frame, number) in log.frames.enumerated().reversed() where number > 0 { try look(log.page(inFrame: frame), number) }
+    for number in stride(from: 1, through: (file?.size ?? 0) / pageSize, by: 1) {
+      try look(file?.bytes(at: (number - 1) * pageSize, count: pageSize), number)
+    }
+    for (image, number) in doubtful where !chains.contains(number) {
+      for offset in 0..<(pageSize - 4) {
+        // A payload size of 0 or 1 is no row; most bytes of an empty place are 0.
+        guard image[offset] > 1 else { continue }
+        for hasRowid in [true, false] {
+          if let row = row(in: image, at: offset, hasRowid: hasRowid, &chains) { try each(row) }
+        }
+      }
+    }
+  }
+
+  /// Bounds the memory of a scan: 256 MiB of pages of 4 KiB.
+  private static let maximumDoubtful = 65_536
+
+  // MARK: Pages
+
+  /// Where a page's rows begin, by its own directory; nil if the directory makes no sense. Inner pages of tables have none.
+  private func cells(of image: [UInt8], _ number: Int) -> [(offset: Int, hasRowid: Bool)]? {
+    let start = number == 1 ? Self.headerOfFile : 0
+    guard image.count >= start + 12 else { return nil }
+    let type = image[start]
+    guard type == 0x0D || type == 0x0A || type == 0x02 || type == 0x05 else { return nil }
+    let isInner = type == 0x02 || type == 0x05
+    let count = image.half(at: start + 3)
+    let directory = start + (isInner ? 12 : 8)
+    guard directory + count * 2 <= image.count else { return nil }
+    let content = image.half(at: start + 5) == 0 ? 65_536 : image.half(at: start + 5)
+    guard content >= directory + count * 2, content <= image.count else { return nil }
+    var cells: [(Int, Bool)] = []
+    for index in 0..<count {
+      let offset = image.half(at: directory + index * 2)
+      guard offset >= content, offset + 4 <= image.count else { return nil }
+      // Of a leaf that isn't one of ours, such as an index or the schema, the rows fit no shape.
+      cells.append((isInner ? offset + 4 : offset, type == 0x0D))
+    }
+    return type == 0x05 ? [] : cells
+  }
+
+  private func page(_ number: Int) -> [UInt8]? {
+    guard number > 0, number <= pageCount else { return nil }
+    if let frame = newest[number] { return log.page(inFrame: frame) }
+    return file?.bytes(at: (number - 1) * pageSize, count: pageSize)
+  }
+
+  // MARK: Rows
+
+  private func row(in image: [UInt8], at start: Int, hasRowid: Bool, _ chains: inout Set<Int>) -> SalvagedRow? {
+    var offset = start
+    guard let payload = number(in: image, &offset), payload > 1, payload <= maximumPayload else { return nil }
+    var rowid: Int64?
+    if hasRowid {
+      guard let number = number(in: image, &offset) else { return nil }
+      rowid = Int64(bitPattern: number)
+    }
+    let size = Int(payload)
+    let local = localSize(of: size, hasRowid: hasRowid)
+    guard offset + local + (local < size ? 4 : 0) <= image.count,
+      let (shape, serials, header) = header(in: image, at: offset, local: local, size: size, hasRowid: hasRowid)
+    else { return nil }
+    var bytes = Array(image[offset..<(offset + local)])
+    if local < size {
+      guard overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &chains) else { return nil }
+    }
+    return SalvagedRow(table: shape.name, values: values(of: bytes, header, serials, shape, rowid))
+  }
+
+  /// How much of a payload stands in the page itself.
+  private func localSize(of size: Int, hasRowid: Bool) -> Int {
+    let most = hasRowid ? pageSize - 35 : (pageSize - 12) * 64 / 255 - 23
+    guard size > most else { return size }
+    let least = (pageSize - 12) * 32 / 255 - 23
+    let fitting = least + (size - least) % (pageSize - 4)
+    return fitting <= most ? fitting : least
+  }
+
+  private func header(
+    in image: [UInt8], at start: Int, local: Int, size: Int, hasRowid: Bool
+  ) -> (TableShape, [UInt64], Int)? {
+    var offset = start
+    guard let length = number(in: image, &offset), length > 1, length <= UInt64(local), length < 64 else { return nil }
+    let end = start + Int(length)
+    var serials: [UInt64] = []
+    var total = Int(length)
+    while offset < end {
+      guard let serial = number(in: image, &offset), let bytes = Self.size(of: serial) else { return nil }
+      let (sum, overflows) = total.addingReportingOverflow(bytes)
+      guard !overflows, sum <= size else { return nil }
+      total = sum
+      serials.append(serial)
+    }
+    guard offset == end, total == size,
+      let shape = shapes.first(where: { $0.hasRowid == hasRowid && $0.fits(serials) })
+    else { return nil }
+    return (shape, serials, Int(length))
+  }
+
+  /// Appends what lies on overflow pages. A chain that ends early, leaves the file or is longer than the row is no chain.
+  private func overflow(from first: Int, into bytes: inout [UInt8], _ size: Int, _ chains: inout Set<Int>) -> Bool {
+    var next = first
+    var passed: [Int] = []
+    while bytes.count < size {
+      guard let page = page(next) else { return false }
+      passed.append(next)
+      bytes += page[4..<min(pageSize, 4 + size - bytes.count)]
+      next = Int(page.word(at: 0))
+    }
+    chains.formUnion(passed)
+    return true
+  }
+
+  private func values(
+    of bytes: [UInt8], _ header: Int, _ serials: [UInt64], _ shape: TableShape, _ rowid: Int64?
+  ) -> [String: DatabaseValue] {
+    var values: [String: DatabaseValue] = [:]
+    var offset = header
+    for (index, serial) in serials.enumerated() {
+      let name = shape.columns[index].name
+      let count = Self.size(of: serial) ?? 0
+      let part = bytes[offset..<(offset + count)]
+      offset += count
+      switch serial {
+      case 0: values[name] = index == shape.rowidColumn ? (rowid?.databaseValue ?? .null) : .null
+      case 1...6:
+        var number: Int64 = part.first.map { $0 >= 0x80 } == true ? -1 : 0
+        for byte in part { number = number << 8 | Int64(byte) }
+        values[name] = number.databaseValue
+      case 8: values[name] = 0.databaseValue
+      case 9: values[name] = 1.databaseValue
+      default:
+        // Text that is no UTF-8 is altered, and then no checksum fits.
+        values[name] = serial & 1 == 0 ? Data(part).databaseValue : String(decoding: part, as: UTF8.self).databaseValue
+      }
+    }
+    return values
+  }
+
+  /// The bytes of a column of this type; nil for those that no row of ours has.
+  private static func size(of serial: UInt64) -> Int? {
+    switch serial {
+    case 0, 8, 9: 0
+    case 1...4: Int(serial)
+    case 5: 6
+    case 6: 8
+    case 12...(1 << 32): Int((serial - 12) / 2)
+    default: nil
+    }
+  }
+
+  /// SQLite's variable-length number.
+  private func number(in image: [UInt8], _ offset: inout Int) -> UInt64? {
+    var result: UInt64 = 0
+    for index in 0..<9 {
+      guard offset < image.count else { return nil }
+      let byte = image[offset]
+      offset += 1
+      if index == 8 { return result << 8 | UInt64(byte) }
+      result = result << 7 | UInt64(byte & 0x7F)
+      if byte & 0x80 == 0 { return result }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file read by places, without SQLite, for looking at what SQLite can't read.
+///
+/// Not to be used on a database that this process has open: closing the file would release the locks that SQLite holds on it.
+final class RawFile {
+  let size: Int
+  private let descriptor: Int32
+
+  /// Nil if there is no such file.
+  init?(_ url: URL) throws {
+    descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
+    }
+    let end = lseek(descriptor, 0, SEEK_END)
+    guard end >= 0 else {
+      let number = errno
+      close(descriptor)
+      throw StoreError(errorNumber: number, doing: "reading \(url.path)")
+    }
+    size = Int(end)
+  }
+
+  deinit { close(descriptor) }
+
+  /// Exactly `count` bytes; nil where the file is shorter, or where the disk can't read it: a bad sector is damage like any other.
+  func bytes(at offset: Int, count: Int) -> [UInt8]? {
+    guard offset >= 0, count >= 0, count <= size, offset <= size - count else { return nil }
+    var failed = false
+    let result = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      filled = 0
+      while filled < count {
+        let read = pread(descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset + filled))
+        if read < 0, errno == EINTR { continue }
+        guard read > 0 else {
+          failed = true
+          return
+        }
+        filled += read
+      }
+    }
+    return failed ? nil : result
+  }
+}
+
+extension [UInt8] {
+  /// The big-endian number of four bytes; the caller has checked that they are there.
+  func word(at offset: Int) -> UInt32 {
+    UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
+  }
+
+  func half(at offset: Int) -> Int { Int(self[offset]) << 8 | Int(self[offset + 1]) }
+}

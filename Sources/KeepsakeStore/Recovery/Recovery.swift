@@ -1,0 +1,246 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// Makes a new store out of everything that can still be read of a damaged one, and puts it in the old one's place.
+///
+/// The new database is made beside the damaged one, which is only read. When it is whole and durable, a note says so
+/// (`StoreFiles.intent`); then the damaged files move into a folder of their own and the new one takes their name. A crash
+/// before the note leaves the damaged store, and opening begins again; after it, opening finishes what the note says.
+package struct Recovery {
+  /// What a recovery found, and did or would do.
+  package struct Report: Sendable, Hashable, Codable {
+    /// What was wrong.
+    package var reasons: [String]
+    package var versions: Int
+    package var values: Int
+    package var contents: Int
+    /// Saves whose bytes no place had.
+    package var lostSaves: Int
+    /// Slots in which an older save stands now, because the newest was lost.
+    package var steppedBack: [String]
+    /// Where the damaged files are now, or would be.
+    package var damagedFolder: String
+
+    package var message: String {
+      var text = "the store was damaged (\(reasons.first ?? "it could not be opened")"
+      if reasons.count > 1 { text += ", and \(reasons.count - 1) more" }
+      text += "); \(versions) saves and \(values) values could be read and are in a new database"
+      if lostSaves > 0 { text += "; the bytes of \(lostSaves) saves are lost" }
+      if !steppedBack.isEmpty { text += "; an older save stands in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))" }
+      return text + "; the damaged files are in \(damagedFolder)"
+    }
+  }
+
+  private struct Intent: Codable {
+    /// Its name in `StoreFiles.damaged`: the store's folder may be moved meanwhile.
+    var name: String
+  }
+  private static let maximumIntentBytes = 4_096
+
+  private let files: StoreFiles
+  /// How the rows stand. The new ones are sealed alike: what the game asks for now is the gate's affair, later.
+  private let seal: StoreSeal
+  private let header: SealHeader?
+  private var recovered: URL { Self.recovered(files) }
+
+  init(_ files: StoreFiles, _ gate: SealGate) {
+    self.files = files
+    (seal, header) = (gate.seal, gate.found)
+  }
+
+  private static func recovered(_ files: StoreFiles) -> URL { files.workshop.appendingPathComponent("recovered.sqlite") }
+
+  // MARK: Steps
+
+  /// Finishes a recovery that was interrupted after its new database was whole; clears away one that was not.
+  static func finishInterrupted(_ files: StoreFiles) throws {
+    if let data = try AtomicFile.read(files.intent, maximumBytes: maximumIntentBytes) {
+      let intent: Intent
+      do {
+        intent = try JSONDecoder().decode(Intent.self, from: data)
+      } catch {
+        throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) can't be read: remove it to recover anew", cause: error)
+      }
+      // A name and no path: nothing may be moved out of the store.
+      guard !intent.name.isEmpty, !intent.name.contains("/"), !intent.name.hasPrefix(".") else {
+        throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) is damaged: remove it to recover anew")
+      }
+      try swap(files, aside: files.damaged.appendingPathComponent(intent.name))
+    } else {
+      try StoreFiles.remove(files.workshop)
+    }
+  }
+
+  /// Recovers the store, all of it. Throws `damaged`, with nothing touched, if nothing can be read anywhere.
+  func run(because reasons: [String]) throws -> Report {
+    let report = try build(because: reasons)
+    try StoreFiles.sync(recovered)
+    try AtomicFile.syncFolder(files.workshop.path)
+    let damaged = URL(fileURLWithPath: report.damagedFolder)
+    let intent: Data
+    do {
+      intent = try JSONEncoder().encode(Intent(name: damaged.lastPathComponent))
+    } catch {
+      throw StoreError(.io, "the note of a recovery can't be written", cause: error)
+    }
+    try AtomicFile.write(intent, to: files.intent)
+    try Self.swap(files, aside: damaged)
+    return report
+  }
+
+  /// Makes the new database and throws it away: what a recovery would do.
+  func rehearse(because reasons: [String]) throws -> Report {
+    let report = try build(because: reasons)
+    try StoreFiles.remove(files.workshop)
+    return report
+  }
+
+  /// May be interrupted anywhere and run again.
+  private static func swap(_ files: StoreFiles, aside damaged: URL) throws {
+    let recovered = recovered(files)
+    if StoreFiles.exists(recovered) {
+      try StoreFiles.makeFolder(files.damaged)
+      try StoreFiles.makeFolder(damaged)
+      // A log that stayed would be played into the new database.
+      for suffix in ["-wal", "-shm", "-journal", ""] {
+        let name = Store.databaseName + suffix
+        try StoreFiles.moveIfPresent(files.folder.appendingPathComponent(name), to: damaged.appendingPathComponent(name))
+      }
+      try AtomicFile.syncFolder(damaged.path)
+      try AtomicFile.syncFolder(files.folder.path)
+      try StoreFiles.moveIfPresent(recovered, to: files.database)
+      try AtomicFile.syncFolder(files.folder.path)
+    }
+    try StoreFiles.remove(files.suspicion)
+    try StoreFiles.remove(files.intent)
+    try AtomicFile.syncFolder(files.folder.path)
+    try StoreFiles.remove(files.workshop)
+  }
+
+  // MARK: Building
+
+  private func build(because reasons: [String]) throws -> Report {
+    try StoreFiles.remove(files.workshop)
+    try StoreFiles.makeFolder(files.workshop)
+    do {
+      return try StoreError.translating("recovering the store") { try buildReport(reasons) }
+    } catch {
+      try StoreFiles.remove(files.workshop)
+      throw error
+    }
+  }
+
+  private func buildReport(_ reasons: [String]) throws -> Report {
+    let shapes = try TableShape.all()
+    let raw = try RawFile(files.database)
+    let log = try WriteAheadLog.read(files.log, defaultPageSize: PageScanner.pageSize(of: raw))
+    // SQLite works on a copy, so that the damaged files stay as they are.
+    let copy = files.workshop.appendingPathComponent("damaged.sqlite")
+    try StoreFiles.copyReadable(files.database, to: copy)
+    try StoreFiles.copyReadable(files.log, to: URL(fileURLWithPath: copy.path + "-wal"))
+    try StoreFiles.copyReadable(files.journal, to: URL(fileURLWithPath: copy.path + "-journal"))
+
+    let queue = try DatabaseQueue(path: recovered.path)
+    var report: Report?
+    try queue.inDatabase { database in
+      try database.inTransaction {
+        try Schema.create(in: database)
+        var salvage = Salvage(into: database, seal: seal)
+        let scanner = PageScanner(database: raw, log: log, shapes: shapes)
+        // What comes first counts where rows can't be joined. SQLite knows best what is newest, unless it would pass over the end
+        // of a damaged log.
+        if log.state == .damaged {
+          try scanner.scan { try salvage.add($0) }
+          try salvage.proveContents()
+          try Self.read(copy, shapes, isStore: true, into: &salvage)
+        } else {
+          try Self.read(copy, shapes, isStore: true, into: &salvage)
+          try scanner.scan { try salvage.add($0) }
+          try salvage.proveContents()
+        }
+        for backup in files.presentBackups {
+          let copied = files.workshop.appendingPathComponent("backup.sqlite")
+          try StoreFiles.copyReadable(backup, to: copied)
+          try Self.read(copied, shapes, isStore: false, into: &salvage)
+          try StoreFiles.remove(copied)
+        }
+        guard !salvage.isEmpty else {
+          throw StoreError(
+            .damaged,
+            """
+            the store at \(files.folder.path) can't be read (\(reasons.first ?? "it could not be opened")) and there is no backup \
+            of it: nothing was touched; put the folder back from a copy, or move it away to begin anew
+            """)
+        }
+        try salvage.write()
+        if let header { try salvage.writeSeal(header) }
+        let findings = try StoreAudit.run(on: salvage.transaction)
+        guard findings.isEmpty else {
+          throw StoreError(.damaged, "the store could not be recovered: \(findings.all.first ?? "")")
+        }
+        report = Report(
+          reasons: reasons, versions: salvage.versionCount, values: salvage.cellCount, contents: salvage.contentCount,
+          lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack, damagedFolder: newDamagedFolder().path)
+        return .commit
+      }
+    }
+    try queue.close()
+    guard let report else { throw StoreError(.io, "a recovery ended without a result") }
+    return report
+  }
+
+  /// Takes all rows that SQLite gives of a database; a damaged one gives some, or none.
+  ///
+  /// - Parameter isStore: Whether it is the store itself, so that a row that doesn't verify is judged later, and not an older copy, in which
+  ///   it may be from before the store had its seal.
+  private static func read(_ url: URL, _ shapes: [TableShape], isStore: Bool, into salvage: inout Salvage) throws {
+    guard StoreFiles.exists(url) else { return }
+    do {
+      var configuration = Configuration()
+      configuration.label = "keepsake.recovery"
+      let queue = try DatabaseQueue(path: url.path, configuration: configuration)
+      for table in shapes { try read(table, of: queue, isStore: isStore, into: &salvage) }
+      try read(.quarantine, of: queue, isStore: isStore, into: &salvage)
+      try queue.close()
+    } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR || error.resultCode == .SQLITE_CANTOPEN {
+      // That is why there are other sources.
+    }
+    try salvage.proveContents()
+  }
+
+  private static func read(_ table: TableShape, of queue: DatabaseQueue, isStore: Bool, into salvage: inout Salvage) throws {
+    do {
+      try queue.read { database in
+        // By their names: in a damaged schema they may have others.
+        let columns = table.columns.map(\.name)
+        let rows = try Row.fetchCursor(
+          database, sql: "SELECT \(columns.joined(separator: ", ")) FROM \(table.name) NOT INDEXED")
+        while let row = try rows.next() {
+          var values: [String: DatabaseValue] = [:]
+          for (name, value) in zip(columns, row.databaseValues) { values[name] = value }
+          // Errors of the new database must not be taken for damage of the old one.
+          do {
+            try salvage.add(SalvagedRow(table: table.name, values: values), isStore: isStore)
+          } catch let error as DatabaseError {
+            throw StoreError(error, doing: "recovering the store")
+          }
+        }
+      }
+    } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR {
+      // The rows after the damage come from the pages.
+    }
+  }
+
+  private func newDamagedFolder() -> URL {
+    let name = Date().formatted(
+      Date.ISO8601FormatStyle(dateSeparator: .dash, timeSeparator: .omitted, timeZoneSeparator: .omitted))
+    var folder = files.damaged.appendingPathComponent(name)
+    var count = 1
+    while StoreFiles.exists(folder) {
+      count += 1
+      folder = files.damaged.appendingPathComponent("\(name)-\(count)")
+    }
+    return folder
+  }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import GRDB
+import Synchronization
+
+/// Keeps two whole copies of the database beside it, for the day on which it can't be read.
+///
+/// A copy is made in the background while the game runs, some minutes after the first commit that the newest copy lacks, and
+/// at closing where the store is small. It reads a snapshot, a few pages at a time, so that no commit waits for it. It is
+/// written beside the others, checked as a store is at opening, and only then takes the place of the older one: there is
+/// always a whole copy once there was one. What it costs is bounded by making copies of large stores seldom.
+final class RollingBackup: Sendable {
+  /// How old the newest copy may be before the next commit asks for another.
+  static func interval(forBytes bytes: Int64) -> Duration {
+    switch bytes {
+    case ...(64 << 20): .seconds(5 * 60)
+    case ...(1 << 30): .seconds(60 * 60)
+    default: .seconds(24 * 60 * 60)
+    }
+  }
+  /// A store up to this size is copied at closing too: some hundredths of a second.
+  static let maximumBytesAtClosing: Int64 = 16 << 20
+  /// 256 KiB at a time.
+  private static let pagesPerStep: CInt = 64
+  /// Leaves the disk to the game between two steps.
+  private static let pause: TimeInterval = 0.002
+
+  private struct State {
+    /// Nothing newer than the newest copy: no commit since.
+    var isCurrent = true
+    var isRunning = false
+    var isStopped = false
+    /// When the next copy in the background is due, at the earliest.
+    var due: ContinuousClock.Instant
+    var failure: StoreError?
+  }
+
+  private let files: StoreFiles
+  private let state: Mutex<State>
+  private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
+  private var partial: URL { files.folder.appendingPathComponent("backup.partial") }
+
+  init(_ files: StoreFiles) {
+    self.files = files
+    state = Mutex(State(due: .now + Self.interval(forBytes: 0)))
+  }
+
+  /// Why the last copy failed, if it did; the next one is tried when its time has come.
+  var failure: StoreError? { state.withLock { $0.failure } }
+
+  /// To be called after each commit. Costs a look at the clock.
+  func noteCommit(in database: StoreDatabase) {
+    let starts = state.withLock { state -> Bool in
+      state.isCurrent = false
+      guard !state.isRunning, !state.isStopped, state.due <= .now else { return false }
+      state.isRunning = true
+      return true
+    }
+    guard starts else { return }
+    queue.async { [weak self, weak database] in
+      guard let self, let database else { return }
+      run(on: database, until: nil)
+    }
+  }
+
+  /// Makes a copy if one is due and the store is small, and stops what runs in the background. Ends early at `deadline`.
+  func finish(on database: StoreDatabase, until deadline: ContinuousClock.Instant?) {
+    let (isCurrent, isRunning) = state.withLock { state in
+      state.isStopped = true
+      return (state.isCurrent, state.isRunning)
+    }
+    // Waits for at most one step of what runs.
+    if isRunning { queue.sync {} }
+    guard !isCurrent, bytes <= Self.maximumBytesAtClosing, isOld else { return }
+    state.withLock { $0.isRunning = true }
+    run(on: database, until: deadline ?? .distantFuture)
+  }
+
+  private var bytes: Int64 { Self.size(of: files.database) + Self.size(of: files.log) }
+
+  private static func size(of url: URL) -> Int64 {
+    // No file: nothing to copy.
+    ((try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber)?.int64Value ?? 0
+  }
+
+  /// Whether the newest copy is older than it may be, by the clock on the wall: it may be of another day.
+  private var isOld: Bool {
+    guard let newest = files.presentBackups.first,
+      let date = (try? FileManager.default.attributesOfItem(atPath: newest.path))?[.modificationDate] as? Date
+    else { return true }
+    return abs(Date().timeIntervalSince(date)) >= Self.interval(forBytes: bytes).interval
+  }
+
+  /// `until` nil: in the background, and stopped by closing.
+  private func run(on database: StoreDatabase, until deadline: ContinuousClock.Instant?) {
+    state.withLock { $0.isCurrent = true }
+    var failure: StoreError?
+    do {
+      try copy(database) {
+        if let deadline { return .now >= deadline }
+        Thread.sleep(forTimeInterval: Self.pause)
+        return self.state.withLock { $0.isStopped }
+      }
+    } catch let error as StoreError {
+      failure = error
+    } catch {
+      failure = StoreError(.io, "the backup failed", cause: error)
+    }
+    let next = ContinuousClock.Instant.now + Self.interval(forBytes: bytes)
+    state.withLock { state in
+      state.isRunning = false
+      state.due = next
+      state.failure = failure
+      if failure != nil { state.isCurrent = false }
+    }
+  }
+
+  /// Makes one copy in the place of the older one. Throws with both as they were.
+  func copy(_ database: StoreDatabase, stop: @escaping () -> Bool) throws {
+    try StoreFiles.remove(partial)
+    do {
+      try StoreError.translating("backing up the store") {
+        var configuration = Configuration()
+        configuration.label = "keepsake.backup"
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF") }
+        let target = try DatabaseQueue(path: partial.path, configuration: configuration)
+        do {
+          try target.writeWithoutTransaction { copy in
+            try database.read { source in
+              try source.backup(to: copy, pagesPerStep: Self.pagesPerStep) { progress in
+                if !progress.isCompleted, stop() { throw StoreError(.timedOut, "the store was closed while it was backed up") }
+              }
+            }
+            // Alone it has no log.
+            try copy.execute(sql: "PRAGMA journal_mode = DELETE")
+            // What is damaged must not take the place of what is whole.
+            let findings = try StoreAudit.run(on: StoreTransaction(copy, memory: ContentMemory(seal: database.memory.seal)))
+            if let first = findings.all.first { throw StoreError(.damaged, "the backup isn't sound: \(first)") }
+          }
+          try target.close()
+        } catch {
+          try target.close()
+          throw error
+        }
+      }
+      try StoreFiles.sync(partial)
+      let older = files.backups.first { !StoreFiles.exists($0) } ?? files.presentBackups.last ?? files.backups[0]
+      try StoreFiles.moveIfPresent(partial, to: older)
+      try AtomicFile.syncFolder(files.folder.path)
+    } catch {
+      try StoreFiles.remove(partial)
+      throw error
+    }
+  }
+}
+
+extension ContinuousClock.Instant {
+  fileprivate static var distantFuture: Self { .now + .seconds(1 << 30) }
+}

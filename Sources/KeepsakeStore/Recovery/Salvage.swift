@@ -1,0 +1,370 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// The join of everything that can still be read of a store, from however many places.
+///
+/// All that a store keeps but its wallet and its facts is a state that only grows: values join, versions add up, covered ids
+/// are a union, contents are named by their hash. So rows may come twice, stale and in any order. Of the same version's marks,
+/// and of facts, the first that comes counts: sources are given newest first.
+///
+/// A row whose checksum is right and whose seal isn't is nobody's damage. It is taken as it stands, neither joined nor sealed anew, where
+/// nothing better has its place: the seal's own audit judges it afterwards.
+struct Salvage {
+  private struct FoundVersion {
+    var stored: StoredVersion
+    var thinned: Bool
+    var position: Int64
+    /// Where it came from; positions are comparable within one source and between those of one store.
+    var order: Int
+  }
+
+  private(set) var transaction: StoreTransaction
+  private var versions: [VersionID: FoundVersion] = [:]
+  private var cells: [CellKey: CellState] = [:]
+  private var covered: Set<VersionID> = []
+  /// Bodies of facts, proven.
+  private var facts: [String: Data] = [:]
+  private var wallet: WalletState?
+  /// Rows of the store itself that are undamaged and don't verify, by their places.
+  private var strange: [String: SalvagedRow] = [:]
+  private var quarantined: [SalvagedRow] = []
+  /// Of the ledgers that were found, the one that counted furthest.
+  private var changeCount: UInt64 = 0
+  private let seal: StoreSeal
+  /// Contents of the new database whose bytes were decoded and have their hash.
+  private var proven: Set<Data> = []
+  /// What no source gave whole: versions whose bytes are gone, for the report.
+  private(set) var lostContents = 0
+  /// Slots whose newest save was lost, so that the one before stands again.
+  private(set) var steppedBack: [String] = []
+
+  init(into database: Database, seal: StoreSeal) {
+    self.seal = seal
+    transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+  }
+
+  /// Whether nothing was found that a store of ours holds.
+  var isEmpty: Bool {
+    versions.isEmpty && cells.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+  }
+
+  var versionCount: Int { versions.count }
+  var cellCount: Int { cells.count }
+  var contentCount: Int { proven.count }
+
+  // MARK: Gathering
+
+  /// Takes a row that proves itself, and leaves any other. Throws only for what is wrong with the new database.
+  ///
+  /// - Parameter isStore: Whether it stands in the store itself, and not only in its pages or in a copy.
+  mutating func add(_ row: SalvagedRow, isStore: Bool = false) throws {
+    if isStore, let place = Self.place(of: row), isStrange(row, place) { strange[place] = row }
+    switch row.table {
+    case "content": try addContent(row)
+    case "covered":
+      guard let id = row.data("id"), let checksum = row.data("checksum"), CoveredRow.isSound(id: id, checksum: checksum),
+        let version = VersionID(bytes: id)
+      else { return }
+      covered.insert(version)
+    case "version": addVersion(row)
+    case "cell":
+      guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else { return }
+      let key = CellKey(collection: collection, key: name)
+      guard let state: CellState = proof(of: body, place: RowPlace.cell(key)) else { return }
+      cells[key] = cells[key]?.joined(with: state) ?? state
+    case "fact": addFact(row)
+    case "quarantine":
+      if !quarantined.contains(where: { $0.values == row.values }) { quarantined.append(row) }
+    case "ledger":
+      let counts = seal.keys.compactMap { key in row.data("body").flatMap { SealLedger($0, key: key)?.count } }
+      changeCount = counts.reduce(changeCount, max)
+    default: return
+    }
+  }
+
+  private mutating func addVersion(_ row: SalvagedRow) {
+    guard let bytes = row.data("id"), let id = VersionID(bytes: bytes),
+      let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
+      let thinned = row.integer("thinned"), let body = row.data("body"), let position = row.integer("position")
+    else { return }
+    guard versions[id] == nil, let place = Self.place(of: row), let record: VersionRecord = proof(of: body, place: place), record.id == id
+    else { return }
+    versions[id] = FoundVersion(
+      stored: StoredVersion(record: record, acknowledged: acknowledged != 0, offered: offered != 0),
+      thinned: thinned != 0, position: position, order: versions.count)
+    covered.formUnion(record.covers)
+  }
+
+  private mutating func addFact(_ row: SalvagedRow) {
+    // The seal's header stands in clear, and is written anew.
+    guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
+    if name == StoreTransaction.walletName {
+      guard let found: WalletState = proof(of: body, place: RowPlace.fact(name)) else { return }
+      wallet = wallet.map { Self.further($0, found) } ?? found
+    } else if facts[name] == nil, isProven(body, place: RowPlace.fact(name)) {
+      facts[name] = body
+    }
+  }
+
+  /// The wallet that has come furthest: of a chain and one that follows it the later, of the same chain the longer.
+  private static func further(_ known: WalletState, _ other: WalletState) -> WalletState {
+    if other.follows == known.chain { return other }
+    guard other.chain == known.chain else { return known }
+    if other.head.count != known.head.count { return other.head.count > known.head.count ? other : known }
+    return other.acknowledged.count > known.acknowledged.count ? other : known
+  }
+
+  private func proof<Value: Decodable>(of body: Data, place: String) -> Value? {
+    do {
+      return try transaction.codec.decode(Value.self, from: body, place: place, strictly: true)
+    } catch {
+      return nil  // Altered, stale beyond understanding, or no row at all: other sources may have it.
+    }
+  }
+
+  private func isProven(_ body: Data, place: String) -> Bool {
+    do {
+      _ = try transaction.codec.json(in: body, place: place, strictly: true)
+      return true
+    } catch {
+      return false  // As above.
+    }
+  }
+
+  // MARK: Rows that don't verify
+
+  private static func place(of row: SalvagedRow) -> String? {
+    switch row.table {
+    case "fact": return row.text("name").map(RowPlace.fact)
+    case "cell":
+      guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
+      return RowPlace.cell(CellKey(collection: collection, key: key))
+    case "version":
+      guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
+        let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"), let thinned = row.integer("thinned")
+      else { return nil }
+      return RowPlace.version(
+        id, slot: slot, acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0)
+    default: return nil
+    }
+  }
+
+  private func isStrange(_ row: SalvagedRow, _ place: String) -> Bool {
+    guard seal.kind != .none, place != RowPlace.fact(SealHeader.factName), let body = row.data("body") else { return false }
+    do {
+      _ = try seal.open(RowCodec.payload(of: body, place: place), place: place, strictly: true)
+      return false
+    } catch let error as StoreError {
+      return error.code == .tampered
+    } catch {
+      return false
+    }
+  }
+
+  /// Writes what says how the store is sealed, and what the seal keeps beside the rows. Last of all: the ledger sums up the others.
+  func writeSeal(_ header: SealHeader) throws {
+    for (_, row) in strange.sorted(by: { $0.key < $1.key }) {
+      // A better one may have its place already.
+      let columns = row.values.keys.filter { $0 != "position" }.sorted()
+      try insert(row, columns, or: "IGNORE")
+    }
+    for row in quarantined { try insert(row, ["place", "outcome", "body"], or: "ABORT") }
+    try header.write(to: transaction.database)
+    guard let key = seal.keys.first(where: { $0.id == header.key }) else { return }
+    // A sum over what was found, in the step that puts it in place: what is missing was lost and not taken out.
+    try SealLedger.counted(in: transaction.database, key: key)
+      .write(to: transaction.database, key: key, count: changeCount &+ 1)
+  }
+
+  private func insert(_ row: SalvagedRow, _ columns: [String], or otherwise: String) throws {
+    let marks = columns.map { _ in "?" }.joined(separator: ", ")
+    try transaction.run(
+      "INSERT OR \(otherwise) INTO \(row.table) (\(columns.joined(separator: ", "))) VALUES (\(marks))",
+      StatementArguments(columns.map { row.values[$0] ?? .null }))
+  }
+
+  // MARK: Contents
+
+  private mutating func addContent(_ row: SalvagedRow) throws {
+    guard let hash = row.data("hash"), ContentHash(bytes: hash) != nil else { return }
+    do {
+      try insert(row, row.values.keys.filter { $0 != "position" }.sorted(), or: "IGNORE")
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_TOOBIG {
+      return  // Bytes that only looked like a content.
+    }
+  }
+
+  /// Throws out what doesn't have the hash that it is named by, so that another source can give it. To be called after each.
+  ///
+  /// Contents that lean on one that isn't here stay for now: it may come.
+  mutating func proveContents() throws {
+    let contents = transaction.contents
+    for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content ORDER BY position") where !proven.contains(hash) {
+      guard let name = ContentHash(bytes: hash) else { continue }
+      switch try contents.soundness(name) {
+      case .sound: proven.insert(hash)
+      case .leansOnMissing: continue
+      case .damaged:
+        // Its bases may be what is wrong; they are looked at in turn, each by itself.
+        if try baseIsProven(name) { try transaction.run("DELETE FROM content WHERE hash = ?", [hash]) }
+      }
+    }
+  }
+
+  /// Whether what a content leans on is good, so that it is itself what is wrong.
+  private func baseIsProven(_ hash: ContentHash) throws -> Bool {
+    let row = try Row.fetchOne(transaction.database, sql: "SELECT base FROM content WHERE hash = ?", arguments: [hash.bytes])
+    guard let value: DatabaseValue = row?["base"], !value.isNull else { return true }
+    guard let base = Data.fromDatabaseValue(value), let name = ContentHash(bytes: base), name != hash else { return true }
+    if proven.contains(base) { return true }
+    return try transaction.contents.soundness(name) == .sound
+  }
+
+  // MARK: Writing
+
+  /// Writes everything that was gathered into the new database.
+  mutating func write() throws {
+    try dropUnprovenContents()
+    try writeFacts()
+    for (key, state) in cells.sorted(by: { $0.key < $1.key }) { try transaction.setCell(CellUpdate(key: key, state: state)) }
+    try writeVersions()
+    try writeOutbox()
+  }
+
+  /// What can't be read is better missing: it is then asked of the cloud again.
+  private mutating func dropUnprovenContents() throws {
+    try proveContents()
+    for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content") where !proven.contains(hash) {
+      try transaction.run("DELETE FROM content WHERE hash = ?", [hash])
+    }
+  }
+
+  private mutating func writeFacts() throws {
+    for (name, body) in facts.sorted(by: { $0.key < $1.key }) {
+      try transaction.run("INSERT INTO fact (name, body) VALUES (?, ?)", [name, body])
+    }
+    if let wallet { try transaction.setWallet(wallet) }
+    var device = try transaction.facts()
+    if device.container != nil, device.cursor.seq > 0 {
+      // A mark that the cloud never gave: at the next exchange it starts this device anew, and everything that either has
+      // is exchanged once more. What waited in the outbox and what was staged is made good by that.
+      device.cursor.mark ^= 0x5245_434F_5645_5259
+      try transaction.setFacts(device)
+    }
+  }
+
+  private mutating func writeVersions() throws {
+    var position: Int64 = 0
+    for id in inOrder() {
+      guard var found = versions[id] else { continue }
+      position += 1
+      found.position = position
+      let missing = try found.stored.record.contents.contains { hash in try !transaction.contents.has(hash) }
+      if missing, !found.thinned {
+        lostContents += 1
+        // Of what was replaced only the record is of use now; a head has to be seen to be damaged.
+        if covered.contains(id) { found.thinned = true }
+      }
+      // Whatever was thinned had been replaced.
+      if found.thinned { covered.insert(id) }
+      versions[id] = found
+    }
+    stepBack()
+    for id in inOrder() {
+      guard let found = versions[id] else { continue }
+      try transaction.putVersion(found.stored, thinned: found.thinned)
+    }
+    for id in covered.sorted() { try transaction.markCovered(id) }
+  }
+
+  /// In the order in which the store came to know the versions.
+  private func inOrder() -> [VersionID] {
+    versions.keys.sorted { left, right in
+      guard let a = versions[left], let b = versions[right] else { return left < right }
+      return a.position != b.position ? a.position < b.position : left < right
+    }
+  }
+
+  /// Where every version of a slot is said to be replaced, what replaced them is lost: the newest that can be read stands
+  /// again. Otherwise the player would find an empty slot.
+  private mutating func stepBack() {
+    var slots: [String: [VersionID]] = [:]
+    for id in inOrder() { slots[versions[id]?.stored.record.slot ?? "", default: []].append(id) }
+    for (slot, ids) in slots.sorted(by: { $0.key < $1.key }) where ids.allSatisfy(covered.contains) {
+      guard let newest = ids.last(where: { versions[$0]?.thinned == false }) else { continue }
+      covered.remove(newest)
+      // Others may have it replaced already, or never have seen it: either way it is offered again.
+      versions[newest]?.stored.acknowledged = false
+      steppedBack.append(slot)
+    }
+  }
+
+  /// Everything that the cloud may not have, as if it had just been committed.
+  private mutating func writeOutbox() throws {
+    var group = OutboxGroup()
+    var bytes = 0
+    func flush(_ group: inout OutboxGroup, _ transaction: inout StoreTransaction) throws {
+      guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
+      try transaction.appendToOutbox(group)
+      group = OutboxGroup()
+    }
+    // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
+    for id in inOrder().reversed() {
+      guard let found = versions[id], !found.stored.acknowledged else { continue }
+      let size = found.stored.record.size
+      if group.versions.count >= DeviceCommit.maximumGroupVersions || bytes + size > DeviceCommit.maximumGroupBytes {
+        try flush(&group, &transaction)
+        bytes = 0
+      }
+      group.versions.append(id)
+      bytes += size
+    }
+    try flush(&group, &transaction)
+    bytes = 0
+    for (key, state) in cells.sorted(by: { $0.key < $1.key }) {
+      let update = CellUpdate(key: key, state: state)
+      if group.cells.count >= DeviceCommit.maximumGroupCells || bytes + update.size > DeviceCommit.maximumGroupBytes {
+        try flush(&group, &transaction)
+        bytes = 0
+      }
+      group.cells.append(update)
+      bytes += update.size
+    }
+    try flush(&group, &transaction)
+  }
+}
+
+extension ContentTable {
+  enum Soundness {
+    case sound
+    /// It, or what it leans on, isn't what it should be.
+    case damaged
+    /// A content that it leans on isn't here.
+    case leansOnMissing
+  }
+
+  /// Whether a content can be read; costs decoding it.
+  func soundness(_ hash: ContentHash) throws -> Soundness {
+    do {
+      _ = try plain(hash)
+      return .sound
+    } catch is StoreError {
+      var next = try entryIfReadable(hash)?.base
+      var passed: Set<ContentHash> = [hash]
+      while let base = next, passed.insert(base).inserted {
+        guard try has(base) else { return .leansOnMissing }
+        next = try entryIfReadable(base)?.base
+      }
+      return .damaged
+    }
+  }
+
+  private func entryIfReadable(_ hash: ContentHash) throws -> Entry? {
+    do {
+      return try entry(hash)
+    } catch is StoreError {
+      return nil  // Its columns are altered: then it is itself what is damaged.
+    }
+  }
+}

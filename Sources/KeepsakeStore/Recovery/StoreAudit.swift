@@ -1,0 +1,214 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// Looks for damage in a database before anything that stands in it is believed.
+///
+/// Finds altered rows by their checksums, damaged pages and indexes that disagree with their tables by SQLite's own check,
+/// an altered schema by comparing it with the one that this release makes, and tables that derive from others by what they
+/// derive from. What a seal says of a row is asked later, of rows that are as they were written. An index matters as much as a row: through a damaged one a lookup misses the newest save in silence. Bytes of
+/// contents aren't looked at; they prove themselves by their hash whenever they are read.
+struct StoreAudit {
+  struct Findings: Equatable {
+    /// Only a recovery helps.
+    var damage: [String] = []
+    /// An index lacks entries; it can be made anew from its table.
+    var indexes: [String] = []
+    /// What derives from other tables and differs from them.
+    var derived: [String] = []
+
+    var isEmpty: Bool { damage.isEmpty && indexes.isEmpty && derived.isEmpty }
+    var all: [String] { damage + indexes + derived }
+  }
+
+  /// Up to this size the structure of the whole file is checked at each opening: about a tenth of a second. Of a larger one
+  /// the small tables are, and of contents what finds them; the pages that only hold their bytes are not.
+  static let wholeCheckBytes = 64 << 20
+  /// Where there is more, nobody needs it.
+  private static let maximumFindings = 20
+  /// Tables that are small beside the contents.
+  private static let smallTables = [
+    "fact", "cell", "version", "covered", "content_use", "cloud_content", "outbox", "staged", "ledger", "quarantine",
+  ]
+
+  private let transaction: StoreTransaction
+  private var database: Database { transaction.database }
+  private(set) var findings = Findings()
+
+  init(_ transaction: StoreTransaction) { self.transaction = transaction }
+
+  /// Costs one pass over the small tables, and for stores of up to 64 MiB one over the file.
+  static func run(on transaction: StoreTransaction, whole: Bool? = nil) throws -> Findings {
+    var audit = StoreAudit(transaction)
+    do {
+      try audit.checkSchema()
+      if audit.findings.damage.isEmpty { try audit.checkStructure(whole: whole) }
+      if audit.findings.damage.isEmpty { try audit.checkRows() }
+      if audit.findings.damage.isEmpty { try audit.checkDerived() }
+    } catch let error as DatabaseError where error.isDamage {
+      audit.findings.damage.append("the database can't be read: \(error.message ?? "damaged")")
+    }
+    return audit.findings
+  }
+
+  // MARK: Schema
+
+  private mutating func checkSchema() throws {
+    let expected = try Self.expectedSchema()
+    let found = try Self.schema(of: database)
+    if found != expected { findings.damage.append("the description of the tables was altered") }
+  }
+
+  private static func expectedSchema() throws -> [[String]] {
+    let queue = try DatabaseQueue()
+    return try queue.write { database in
+      try Schema.create(in: database)
+      return try schema(of: database)
+    }
+  }
+
+  /// Without SQLite's own tables, which statistics may add to.
+  private static func schema(of database: Database) throws -> [[String]] {
+    let rows = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT type, name, tbl_name, COALESCE(sql, '') AS sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%' ORDER BY name
+        """)
+    return try rows.map { row in
+      [try row.checked("type"), try row.checked("name"), try row.checked("tbl_name"), try row.checked("sql")]
+    }
+  }
+
+  // MARK: Structure
+
+  private mutating func checkStructure(whole: Bool?) throws {
+    let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+    let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 0
+    if whole ?? (pages.multipliedReportingOverflow(by: pageSize).partialValue <= Self.wholeCheckBytes) {
+      try note(problemsIn: "integrity_check(\(Self.maximumFindings))")
+    } else {
+      for table in Self.smallTables { try note(problemsIn: "integrity_check(\(table))") }
+      try checkWaysToContents()
+    }
+  }
+
+  private mutating func note(problemsIn pragma: String) throws {
+    for problem in try String.fetchAll(database, sql: "PRAGMA \(pragma)") where problem != "ok" {
+      let isIndex = problem.contains("missing from index") || problem.hasPrefix("wrong # of entries in index")
+      if isIndex { findings.indexes.append(problem) } else { findings.damage.append(problem) }
+    }
+  }
+
+  /// Every content is where its index says, and the index says it of every one. Reads no overflow pages.
+  private mutating func checkWaysToContents() throws {
+    let index = "sqlite_autoindex_content_1"
+    let counts = try Row.fetchOne(
+      database,
+      sql: """
+        SELECT (SELECT COUNT(*) FROM content NOT INDEXED) AS rows, COUNT(*) AS entries, COALESCE(SUM(a.hash = b.hash), 0) AS agree
+        FROM content a INDEXED BY \(index) JOIN content b NOT INDEXED ON b.position = a.position
+        """)
+    guard let counts else { return }
+    let (rows, entries, agree): (Int, Int, Int) = (
+      try counts.checked("rows"), try counts.checked("entries"), try counts.checked("agree")
+    )
+    if rows != entries || rows != agree { findings.indexes.append("wrong # of entries in index \(index)") }
+    var last = Data()
+    let cursor = try Data.fetchCursor(database, sql: "SELECT hash FROM content INDEXED BY \(index)")
+    while let hash = try cursor.next() {
+      if !last.isEmpty, !last.lexicographicallyPrecedes(hash) {
+        findings.damage.append("the index of contents is out of order")
+        return
+      }
+      last = hash
+    }
+  }
+
+  // MARK: Rows
+
+  private mutating func checkRows() throws {
+    try check("version", "SELECT id, slot, acknowledged, offered, thinned, body FROM version") { row in
+      let version = try VersionRow(row)
+      try RowCodec.payload(of: version.body, place: version.place)
+    }
+    try check("cell", "SELECT collection, key, body FROM cell") { row in
+      let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.cell(key))
+    }
+    try check("fact", "SELECT name, body FROM fact") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))
+    }
+    try check("covered", "SELECT id, checksum FROM covered") { row in
+      guard CoveredRow.isSound(id: try row.checked("id"), checksum: try row.checked("checksum")) else {
+        throw StoreError(.damaged, "the name of a version that was replaced is damaged")
+      }
+    }
+    try check("outbox", "SELECT id, body FROM outbox") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.outbox(row.checked("id")))
+    }
+    try check("staged", "SELECT body FROM staged") { row in
+      try RowCodec.payload(of: row.checked("body"), place: RowPlace.staged)
+    }
+    // What the cloud has is asked of it again; what is kept of a content must at least be of the right kind.
+    let contents = try Int.fetchOne(
+      database,
+      sql: """
+        SELECT COUNT(*) FROM content WHERE typeof(hash) != 'blob' OR LENGTH(hash) != 32 OR typeof(length) != 'integer' OR length < 0
+          OR length > \(EncodedContent.maximumContentBytes) OR typeof(bytes) != 'blob' OR (base IS NOT NULL AND (typeof(base) != 'blob' OR LENGTH(base) != 32))
+        """)
+    if let contents, contents > 0 { findings.damage.append("\(contents) contents are not of the kind that they should be") }
+  }
+
+  private mutating func check(_ table: String, _ sql: String, _ body: (Row) throws -> Void) throws {
+    var count = 0
+    var first: String?
+    let rows = try Row.fetchCursor(database, sql: sql)
+    while let row = try rows.next() {
+      do {
+        try body(row)
+      } catch let error as StoreError where error.code == .damaged {
+        count += 1
+        first = first ?? error.message
+      }
+    }
+    if let first { findings.damage.append(count == 1 ? first : "\(first), and \(count - 1) more in the table \(table)") }
+  }
+
+  // MARK: What derives
+
+  /// The rows of `content_use` are those that the versions kept whole imply. Decodes only versions that give reason to.
+  private mutating func checkDerived() throws {
+    let suspects = try Int.fetchOne(
+      database,
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM content_use WHERE typeof(hash) != 'blob' OR typeof(version) != 'blob')
+          OR EXISTS (SELECT 1 FROM content_use WHERE version NOT IN (SELECT id FROM version WHERE NOT thinned))
+          OR EXISTS (SELECT 1 FROM content_use WHERE hash NOT IN (SELECT hash FROM content))
+          OR EXISTS (SELECT 1 FROM version WHERE NOT thinned AND id NOT IN (SELECT version FROM content_use))
+          OR EXISTS (SELECT 1 FROM content WHERE hash NOT IN (SELECT hash FROM content_use)
+            AND hash NOT IN (SELECT base FROM content WHERE base IS NOT NULL))
+        """)
+    if suspects != 0, try !ContentUse.isAsImplied(in: transaction) {
+      findings.derived.append("which contents the saves need was recorded wrongly")
+    }
+    let clouds = try Int.fetchOne(
+      database,
+      sql: """
+        SELECT COUNT(*) FROM cloud_content WHERE typeof(depth) != 'integer' OR depth NOT BETWEEN 0 AND 1000
+          OR typeof(hash) != 'blob' OR LENGTH(hash) != 32
+        """)
+    if let clouds, clouds > 0 { findings.derived.append("which contents the cloud has was recorded wrongly") }
+  }
+}
+
+extension DatabaseError {
+  /// Errors that the file itself is to blame for, and not the disk, its room, or whoever else holds it.
+  var isDamage: Bool {
+    switch resultCode {
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT, .SQLITE_SCHEMA,
+      .SQLITE_TOOBIG, .SQLITE_EMPTY, .SQLITE_INTERNAL, .SQLITE_RANGE:
+      true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,172 @@
+package import Foundation
+import GRDB
+package import KeepsakeReplication
+
+/// Examines a store down to every content's hash, says what is wrong, and repairs it if asked. Holds the store's lock
+/// meanwhile.
+package struct StoreDoctor {
+  package enum Plan: String, Sendable, Codable {
+    case nothing
+    /// Indexes or derived tables are made anew in place; nothing can be lost.
+    case rebuild
+    /// What can be read goes into a new database, and the damaged files are set aside.
+    case recover
+  }
+
+  /// A saved game that can't be read.
+  package struct UnreadableSave: Sendable, Hashable, Codable {
+    package var slot: String
+    package var version: VersionID
+    package var message: String
+    /// Whether it is what the slot shows, and not one before.
+    package var isHead: Bool
+  }
+
+  package struct Diagnosis: Sendable {
+    /// What is wrong with the database, in sentences.
+    package var findings: [String] = []
+    package var unreadable: [UnreadableSave] = []
+    package var plan = Plan.nothing
+    /// What a recovery would do, or did; nil where none is needed, or where the secret of a seal is needed to know.
+    package var recovery: Recovery.Report?
+    /// The store is sealed and no secret was given: what of it nobody can look at or repair without one, in a sentence.
+    package var needsSecret: String?
+
+    package var isSound: Bool { findings.isEmpty && unreadable.isEmpty }
+  }
+
+  private let files: StoreFiles
+  private let lock: StoreLock
+  private let request: SealRequest?
+
+  /// Takes the store in the folder at `url`. Throws `missing` if there is none, `inUse` if somebody has it open.
+  ///
+  /// - Parameter seal: The secret of a sealed store. Without it a signed one is examined and its signatures are believed; of a sealed one
+  ///   only checksums are looked at. Neither can be recovered without.
+  package init(at url: URL, seal: SealRequest? = nil) throws {
+    request = seal
+    files = StoreFiles(folder: url)
+    guard StoreFiles.exists(files.database) || !files.presentBackups.isEmpty || StoreFiles.exists(files.intent) else {
+      throw StoreError(.missing, "the folder \(url.path) holds no store")
+    }
+    lock = try StoreLock(at: url.appendingPathComponent("lock"))
+  }
+
+  package func release() { lock.release() }
+
+  /// Looks at everything and changes nothing. Throws `wrongSecret`. Costs reading and decoding all of the store, and where it is damaged, making a
+  /// second one in its folder, which is removed again.
+  package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
+    var diagnosis = Diagnosis()
+    if StoreFiles.exists(files.intent) {
+      diagnosis.findings = ["a recovery was interrupted after its new database was whole; opening the store finishes it"]
+      diagnosis.plan = .recover
+      return diagnosis
+    }
+    progress("looking at the files")
+    if let damage = try files.damageAtFirstSight() {
+      diagnosis.findings = [damage]
+      diagnosis.plan = .recover
+    } else {
+      try examineDatabase(&diagnosis, progress)
+    }
+    if diagnosis.plan == .recover {
+      progress("trying what a recovery would give")
+      try rehearse(&diagnosis)
+    }
+    return diagnosis
+  }
+
+  private func rehearse(_ diagnosis: inout Diagnosis) throws {
+    guard let gate = try gate(&diagnosis) else { return }
+    diagnosis.recovery = try Recovery(files, gate).rehearse(because: reasons(diagnosis))
+  }
+
+  /// The seal of the store as it is repaired; nil where the secret is missing.
+  private func gate(_ diagnosis: inout Diagnosis) throws -> SealGate? {
+    if request == nil, let header = try SealHeader.findAnywhere(files).first {
+      diagnosis.needsSecret = "the store is \(header.kind.rawValue): without the secret of \(header.game) it can't be recovered"
+      return nil
+    }
+    return try SealGate(request ?? .none, database: nil, folder: files.folder)
+  }
+
+  private func reasons(_ diagnosis: Diagnosis) -> [String] { diagnosis.findings + diagnosis.unreadable.map(\.message) }
+
+  private func examineDatabase(_ diagnosis: inout Diagnosis, _ progress: (String) -> Void) throws {
+    do {
+      var configuration = Configuration()
+      configuration.readonly = true
+      let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
+      try queue.read { database in
+        let seal = try SealGate.seal(of: database, request, folder: files.folder)
+        let transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+        progress("checking the database")
+        let findings = try StoreAudit.run(on: transaction, whole: true)
+        diagnosis.findings = findings.all
+        diagnosis.plan = findings.isEmpty ? .nothing : findings.damage.isEmpty ? .rebuild : .recover
+        guard findings.damage.isEmpty else { return }
+        if seal.kind == .sealed, seal.keys.isEmpty {
+          diagnosis.needsSecret = "the store is sealed: without its secret nobody can tell whether the saved games can be read"
+          return
+        }
+        diagnosis.unreadable = try unreadableSaves(in: transaction, progress)
+        // A backup or an older page may still have the bytes.
+        if !diagnosis.unreadable.isEmpty { diagnosis.plan = .recover }
+      }
+      try queue.close()
+    } catch let error as StoreError where error.code == .damaged {
+      // The seal's header, of which there is no copy beside the database.
+      diagnosis.findings.append(error.message)
+      diagnosis.plan = .recover
+    } catch let error as DatabaseError where error.isDamage {
+      diagnosis.findings.append("the database can't be read: \(error.message ?? "damaged")")
+      diagnosis.plan = .recover
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: "examining the store")
+    }
+  }
+
+  private func unreadableSaves(in transaction: StoreTransaction, _ progress: (String) -> Void) throws -> [UnreadableSave] {
+    var unreadable: [UnreadableSave] = []
+    let isConnected = try transaction.facts().container != nil
+    let slots = try transaction.slots()
+    for (index, slot) in slots.enumerated() {
+      let heads = Set(try transaction.heads(of: slot))
+      for version in try transaction.history(of: slot) {
+        progress("slot \(index + 1) of \(slots.count)")
+        do {
+          for hash in version.record.contents { _ = try transaction.plainContent(hash) }
+        } catch let error as StoreError where error.code == .damaged || error.code == .missing {
+          // What others replaced need never have come here.
+          if error.code == .missing, isConnected { continue }
+          unreadable.append(
+            UnreadableSave(
+              slot: slot, version: version.record.id, message: error.message, isHead: heads.contains(version.record.id)))
+        }
+      }
+    }
+    return unreadable
+  }
+
+  /// Repairs what `examine` found. Returns the incidents: what was done, in sentences. Throws `wrongSecret` where it takes one and none was
+  /// given.
+  ///
+  /// Rows that don't verify stay for the game to judge, by its own policy.
+  package func repair(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
+    var diagnosis = diagnosis
+    try Recovery.finishInterrupted(files)
+    switch diagnosis.plan {
+    case .nothing: return []
+    case .recover where diagnosis.recovery == nil && diagnosis.needsSecret == nil:
+      // That was the interrupted one.
+      return [StoreIncident(.recovered, "the interrupted recovery was finished")]
+    case .recover:
+      guard let gate = try gate(&diagnosis) else {
+        throw StoreError(.wrongSecret, diagnosis.needsSecret ?? "the store is sealed: it can't be recovered without its secret")
+      }
+      return [StoreIncident(.recovered, try Recovery(files, gate).run(because: reasons(diagnosis)).message)]
+    case .rebuild: return try StoreDatabase.rebuild(files, request)
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The files in a store's folder, and what can be told of them before SQLite touches any.
+struct StoreFiles {
+  let folder: URL
+
+  var database: URL { folder.appendingPathComponent(Store.databaseName) }
+  var log: URL { folder.appendingPathComponent(Store.databaseName + "-wal") }
+  var journal: URL { folder.appendingPathComponent(Store.databaseName + "-journal") }
+  /// Newest last; there is always a whole one once there was one.
+  var backups: [URL] { ["backup-1.sqlite", "backup-2.sqlite"].map(folder.appendingPathComponent) }
+  /// Where a new database is made from what can be read.
+  var workshop: URL { folder.appendingPathComponent("recovering") }
+  /// Says that the new database is whole and has to take the old one's place.
+  var intent: URL { folder.appendingPathComponent("recovery") }
+  /// Says that something was amiss while the store was open: the next opening looks at all of it.
+  var suspicion: URL { folder.appendingPathComponent("suspect") }
+  var damaged: URL { folder.appendingPathComponent("damaged") }
+
+  static func exists(_ url: URL) -> Bool { access(url.path, F_OK) == 0 }
+
+  /// Backups that are there, newest first.
+  var presentBackups: [URL] {
+    backups.filter(Self.exists).map { ($0, Self.modified($0)) }.sorted { $0.1 > $1.1 }.map(\.0)
+  }
+
+  private static func modified(_ url: URL) -> Int64 {
+    var status = stat()
+    guard stat(url.path, &status) == 0 else { return 0 }
+    #if canImport(Darwin)
+    let time = status.st_mtimespec
+    #else
+    let time = status.st_mtim
+    #endif
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  // MARK: Before opening
+
+  /// What is wrong with the files as far as their headers and the log's checksums tell; nil if nothing is.
+  ///
+  /// Throws `newerFormat` and `misuse` with nothing touched.
+  func damageAtFirstSight() throws -> String? {
+    let file = try RawFile(database)
+    let log = try WriteAheadLog.read(log, defaultPageSize: PageScanner.pageSize(of: file))
+    guard let file, file.size > 0 else {
+      // SQLite makes the file before it writes the first page: alone it is a store that was never begun.
+      return log.state == .empty && presentBackups.isEmpty ? nil : "the database is gone, or empty"
+    }
+    // A journal that was left behind holds what the first page has to be; SQLite puts it back.
+    if Self.exists(journal) { return nil }
+    var header = file.bytes(at: 0, count: 100)
+    if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
+    guard let header else { return "the database is cut off within its header, or can't be read" }
+    if let damage = try Self.damage(inHeader: header, at: database) { return damage }
+    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was saved last" : nil
+  }
+
+  /// The bounds that SQLite's format sets for the header, and the narrower ones of a store.
+  private static func damage(inHeader header: [UInt8], at url: URL) throws -> String? {
+    guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
+      return "the file at \(url.path) is not a database, or its first page is damaged"
+    }
+    let application = header.word(at: 68)
+    let version = Int32(bitPattern: header.word(at: 60))
+    let expected = UInt32(bitPattern: Schema.applicationID)
+    if application != expected, application != 0 {
+      let differing = (0..<4).count { (application ^ expected) >> (UInt32($0) * 8) & 0xFF != 0 }
+      // Another program's mark differs from ours in more than one byte.
+      guard differing == 1 else { throw StoreError(.misuse, "the database at \(url.path) belongs to another program") }
+      return "the header's mark of a store is damaged"
+    }
+    if application == expected {
+      // A release adds one; a number far beyond is no release.
+      if version > Schema.currentVersion, version <= plausibleVersions { try Schema.refuse(version: version, at: url) }
+      guard version > 0, version <= Schema.currentVersion else { return "the header has the impossible format \(version)" }
+    }
+    let isSound =
+      (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[20] == 0 && header[21] == 64 && header[22] == 32
+      && header[23] == 32 && header.word(at: 44) <= 4 && header.word(at: 52) == 0 && header.word(at: 56) <= 1
+      && header.word(at: 64) == 0
+    let pageSize = header.half(at: 16)
+    guard isSound, pageSize == 1 || pageSize >= 512 && pageSize & (pageSize - 1) == 0 else {
+      return "the header of the database is damaged"
+    }
+    return nil
+  }
+
+  private static let plausibleVersions: Int32 = 255
+
+  // MARK: Steps on files
+
+  /// Renames `from` to `to` where there is something to rename.
+  static func moveIfPresent(_ from: URL, to: URL) throws {
+    guard exists(from) else { return }
+    guard rename(from.path, to.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(from.path)") }
+  }
+
+  static func remove(_ url: URL) throws {
+    guard exists(url) else { return }
+    do {
+      try FileManager.default.removeItem(at: url)
+    } catch {
+      throw StoreError(.io, "\(url.path) can't be removed", cause: error)
+    }
+  }
+
+  static func makeFolder(_ url: URL) throws {
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    } catch {
+      throw StoreError(.notPermitted, "the folder \(url.path) can't be made", cause: error)
+    }
+    try AtomicFile.syncFolder(url.deletingLastPathComponent().path)
+  }
+
+  static func sync(_ url: URL) throws {
+    let file = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw StoreError(errorNumber: errno, doing: "opening \(url.path)") }
+    defer { close(file) }
+    guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(url.path)") }
+  }
+
+  /// Copies what can be read of a file, zeros where the disk can't. Does nothing where there is no file.
+  static func copyReadable(_ from: URL, to: URL) throws {
+    guard let source = try RawFile(from) else { return }
+    let target = open(to.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard target >= 0 else { throw StoreError(errorNumber: errno, doing: "creating \(to.path)") }
+    let handle = FileHandle(fileDescriptor: target, closeOnDealloc: true)
+    let step = 1 << 20
+    do {
+      for offset in stride(from: 0, to: source.size, by: step) {
+        let count = min(step, source.size - offset)
+        if let bytes = source.bytes(at: offset, count: count) {
+          try handle.write(contentsOf: bytes)
+        } else {
+          // Somewhere in it is a sector that can't be read.
+          for part in stride(from: offset, to: offset + count, by: 512) {
+            let size = min(512, offset + count - part)
+            try handle.write(contentsOf: source.bytes(at: part, count: size) ?? [UInt8](repeating: 0, count: size))
+          }
+        }
+      }
+      try handle.close()
+    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
+      throw StoreError(.diskFull, "there is no room to recover the store at \(from.path): nothing was changed", cause: error)
+    } catch {
+      throw StoreError(.io, "\(from.path) can't be copied", cause: error)
+    }
+  }
+}

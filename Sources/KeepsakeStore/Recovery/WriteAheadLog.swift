@@ -1,0 +1,184 @@
+import Foundation
+
+/// SQLite's write-ahead log as it lies on the disk, after the format that SQLite documents: a header of 32 bytes, then
+/// frames, each a header of 24 bytes (page number, pages of the database after a commit, two salts, two checksums) and a page.
+///
+/// SQLite takes the frames up to the first that doesn't fit its checksum, and passes over the rest without a word: one
+/// altered byte in the middle would silently take back all commits after it. But where power failed, the frames of the last
+/// commit are there, missing or torn in any mixture, and that is no damage: a commit is acknowledged when all its frames are
+/// synced, and the next one writes its first frame after that. So frames that can't be taken were lost where
+///
+/// - something follows on from a commit mark among them: that commit was synced, or nothing would (but the first of a log); or
+/// - SQLite's index beside the log counts them: a commit is counted when it was synced.
+///
+/// Neither holds of a torn tail. Of damage to the very last commit the first doesn't hold either, and the second only as long as
+/// the index is there, which a power cut ends: the two can't be told apart then, and SQLite goes on with the commit before.
+struct WriteAheadLog {
+  enum State: Equatable {
+    /// There is none, or nothing was ever committed to it.
+    case empty
+    /// Everything that was committed to it, SQLite will read. Its tail may be torn.
+    case sound
+    /// SQLite would leave out what was committed.
+    case damaged
+  }
+
+  private static let headerSize = 32
+  private static let frameHeaderSize = 24
+  private static let magic: UInt32 = 0x377F_0682
+  private static let version: UInt32 = 3_007_000
+  /// What a disk writes whole or not at all.
+  private static let smallestSector = 512
+
+  let state: State
+  let pageSize: Int
+  /// The number of the page in each frame, up to the last commit; of a damaged log, that which can be made out, whether or not
+  /// SQLite takes it.
+  let frames: [Int]
+  private let file: RawFile?
+
+  static var none: WriteAheadLog { WriteAheadLog(.empty) }
+
+  private init(_ state: State, pageSize: Int = 0, frames: [Int] = [], file: RawFile? = nil) {
+    (self.state, self.pageSize, self.frames, self.file) = (state, pageSize, frames, file)
+  }
+
+  /// Reads all of the log's headers and checks every frame. Costs one pass over the file, which is there only after a crash.
+  static func read(_ url: URL, defaultPageSize: Int) throws -> WriteAheadLog {
+    guard let file = try RawFile(url), file.size > headerSize else { return WriteAheadLog(.empty) }
+    guard let header = file.bytes(at: 0, count: headerSize) else { return WriteAheadLog(.damaged) }
+    // The header is synced before the first frame is written: where it never arrived, nothing was committed.
+    if header.allSatisfy({ $0 == 0 }) { return WriteAheadLog(.empty) }
+    let isBigEndian = header.word(at: 0) & 1 == 1
+    var sum = Sum(isBigEndian: isBigEndian)
+    sum.add(header[..<24])
+    let isSound =
+      header.word(at: 0) & ~1 == magic && header.word(at: 4) == version && sum.first == header.word(at: 24)
+      && sum.second == header.word(at: 28)
+    let stated = Int(header.word(at: 8))
+    let pageSize = stated >= 512 && stated <= 65_536 && stated & (stated - 1) == 0 ? stated : defaultPageSize
+    guard isSound else { return unheaded(file, pageSize, header) }
+    let counted = try countedFrames(beside: url, salts: header[16..<24])
+    return check(file, pageSize, salts: (header.word(at: 16), header.word(at: 20)), sum, counted: counted)
+  }
+
+  /// How many frames of committed transactions SQLite's index beside the log counts; nil if it says nothing of this round of the log.
+  ///
+  /// It is never synced, so it may be of any earlier moment, or be no index at all, which its checksum tells.
+  private static func countedFrames(beside log: URL, salts: ArraySlice<UInt8>) throws -> Int? {
+    let index = URL(fileURLWithPath: log.path.replacingOccurrences(of: "-wal", with: "-shm", options: [.backwards, .anchored]))
+    guard let header = try RawFile(index)?.bytes(at: 0, count: 96), header[..<48].elementsEqual(header[48...]) else { return nil }
+    var sum = Sum(isBigEndian: UInt32(1).bigEndian == 1)
+    sum.add(header[..<40])
+    func number(_ offset: Int) -> UInt32 { header.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) } }
+    guard header[12] != 0, number(40) == sum.first, number(44) == sum.second, header[32..<40].elementsEqual(salts) else { return nil }
+    return Int(number(16))
+  }
+
+  /// Of a log without its header any frame may be one of this round, and SQLite takes none. A commit was there if a frame with its mark fits
+  /// what stands before it; a file that only has the size of a log yet has none.
+  private static func unheaded(_ file: RawFile, _ pageSize: Int, _ start: [UInt8]) -> WriteAheadLog {
+    var frames: [Int] = []
+    var committed = 0
+    var isEvident = false
+    // The header says which order of bytes the sums are in: not to be believed here.
+    var sums = [true, false].map { Sum(isBigEndian: $0, first: start.word(at: 24), second: start.word(at: 28)) }
+    for index in 0..<((file.size - headerSize) / (frameHeaderSize + pageSize)) {
+      let offset = headerSize + index * (frameHeaderSize + pageSize)
+      guard let header = file.bytes(at: offset, count: frameHeaderSize),
+        let page = file.bytes(at: offset + frameHeaderSize, count: pageSize)
+      else {
+        isEvident = true
+        frames.append(0)
+        continue
+      }
+      let (first, second) = (header.word(at: 16), header.word(at: 20))
+      frames.append(Int(header.word(at: 0)))
+      if header.word(at: 4) != 0 { committed = frames.count }
+      for order in sums.indices {
+        sums[order].add(header[..<8])
+        sums[order].add(page[...])
+        if header.word(at: 4) != 0, sums[order].first == first, sums[order].second == second { isEvident = true }
+        sums[order].restart(first, second)
+      }
+    }
+    guard isEvident else { return WriteAheadLog(.empty, pageSize: pageSize) }
+    return WriteAheadLog(.damaged, pageSize: pageSize, frames: Array(frames[..<committed]), file: file)
+  }
+
+  private static func check(
+    _ file: RawFile, _ pageSize: Int, salts: (UInt32, UInt32), _ start: Sum, counted: Int?
+  ) -> WriteAheadLog {
+    var sum = start
+    var frames: [Int] = []
+    var isChained = true
+    /// Frames up to the last commit that SQLite takes, and up to the last that can be made out.
+    var (taken, known) = (0, 0)
+    var lost = false
+    /// Commits that SQLite doesn't take and that others follow on from.
+    var followed = 0
+    /// The frame before has a commit mark of this round, and is not among those that SQLite takes.
+    var followsLostCommit = false
+    for index in 0..<((file.size - headerSize) / (frameHeaderSize + pageSize)) {
+      let offset = headerSize + index * (frameHeaderSize + pageSize)
+      guard let header = file.bytes(at: offset, count: frameHeaderSize),
+        let page = file.bytes(at: offset + frameHeaderSize, count: pageSize)
+      else {
+        // A sector that can't be read.
+        (isChained, lost, followsLostCommit) = (false, true, false)
+        frames.append(0)
+        continue
+      }
+      // From what the frame before says of itself: right also behind a frame whose page is wrong.
+      sum.add(header[..<8])
+      sum.add(page[...])
+      let (first, second) = (header.word(at: 8) == salts.0, header.word(at: 12) == salts.1)
+      let isValid = sum.first == header.word(at: 16) && sum.second == header.word(at: 20) && first && second
+      sum.restart(header.word(at: 16), header.word(at: 20))
+      isChained = isChained && isValid
+      if isValid, followsLostCommit { followed += 1 }
+      // A header that lies in two sectors may be half of an earlier round.
+      let isOfThisRound = first && second && (isValid || offset % smallestSector <= smallestSector - frameHeaderSize)
+      let isCommit = header.word(at: 4) != 0
+      followsLostCommit = !isChained && isCommit && isOfThisRound
+      // Of an earlier round: its pages are older than the database.
+      frames.append(first || second ? Int(header.word(at: 0)) : 0)
+      if isCommit, isChained { taken = frames.count }
+      if isCommit, first || second { known = frames.count }
+    }
+    // GRDB's own first commit to a log, of nothing, isn't synced: the commit after it may be torn together with it.
+    if followed > (taken == 0 ? 1 : 0) { lost = true }
+    if let counted, counted > taken { lost = true }
+    let state: State = lost ? .damaged : taken == 0 ? .empty : .sound
+    return WriteAheadLog(state, pageSize: pageSize, frames: Array(frames[..<(lost ? known : taken)]), file: file)
+  }
+
+  /// The page in a frame; nil if it can't be read.
+  func page(inFrame index: Int) -> [UInt8]? {
+    file?.bytes(at: Self.headerSize + index * (Self.frameHeaderSize + pageSize) + Self.frameHeaderSize, count: pageSize)
+  }
+
+  /// SQLite's sum over pairs of 32-bit words.
+  private struct Sum {
+    let isBigEndian: Bool
+    var first: UInt32 = 0
+    var second: UInt32 = 0
+
+    mutating func restart(_ first: UInt32, _ second: UInt32) { (self.first, self.second) = (first, second) }
+
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+      bytes.withUnsafeBytes { raw in
+        var (left, right) = (first, second)
+        var offset = 0
+        while offset + 8 <= raw.count {
+          let a = raw.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+          let b = raw.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+          left = left &+ (isBigEndian ? UInt32(bigEndian: a) : UInt32(littleEndian: a)) &+ right
+          right = right &+ (isBigEndian ? UInt32(bigEndian: b) : UInt32(littleEndian: b)) &+ left
+          offset += 8
+        }
+        (first, second) = (left, right)
+      }
+    }
+  }
+}

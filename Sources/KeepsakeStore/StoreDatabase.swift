@@ -1,0 +1,387 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Synchronization
+
+/// The connections to a store's database: opened only after a look at it, and opened anew when the disk has failed.
+///
+/// After an error of the disk in a write nobody knows what of it is there: a failed sync may have dropped what was written
+/// before, and a second one that succeeds says nothing about that. So the write fails, and before the next one all
+/// connections are closed, what the failed commit left in the write-ahead log is cut off, and the database is checked as at
+/// any opening. Damage that is met while running isn't repaired then: values may have to go back to an older state, on which a
+/// writer that counts must not go on. Writes are refused until the store is opened again.
+final class StoreDatabase: Sendable {
+  private enum Trouble {
+    /// The disk failed; tried again before the next write.
+    case disk
+    /// Only the next opening can help.
+    case damage
+  }
+  private struct State {
+    var pool: DatabasePool
+    var trouble: Trouble?
+    var isClosed = false
+  }
+
+  private let files: StoreFiles
+  /// What transactions share. Carries the seal.
+  let memory: ContentMemory
+  private let checkpointer: WALCheckpointer
+  private let state: Mutex<State>
+  private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
+  private let users: Users
+  let backup: RollingBackup
+
+  private init(_ files: StoreFiles, pool: DatabasePool, seal: StoreSeal, checkpointer: WALCheckpointer) {
+    self.files = files
+    self.checkpointer = checkpointer
+    memory = ContentMemory(seal: seal)
+    state = Mutex(State(pool: pool))
+    users = Users()
+    backup = RollingBackup(files)
+  }
+
+  // MARK: Opening
+
+  /// Opens the store's database, repairing what has to be.
+  ///
+  /// Throws what the seal's gate throws before anything is touched, however damaged the database is.
+  static func open(_ files: StoreFiles, seal request: SealRequest) throws -> (StoreDatabase, [StoreIncident]) {
+    try Recovery.finishInterrupted(files)
+    let checkpointer = WALCheckpointer()
+    var incidents: [StoreIncident] = []
+    var gate: SealGate?
+    var opened: (pool: DatabasePool, seal: StoreSeal)
+    do {
+      if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
+      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
+    } catch let error as StoreError where error.code == .damaged {
+      // Where the database doesn't show its seal, what lies beside it, or in its pages, does.
+      let known = gate.flatMap { $0.found == nil ? nil : $0 }
+      let recovery = try Recovery(files, known ?? SealGate(request, database: nil, folder: files.folder))
+      let report = try recovery.run(because: [error.message])
+      incidents = [StoreIncident(.recovered, report.message)]
+      opened = try openSealed(files, request, checkpointer, &gate, &incidents)
+    }
+    try StoreFiles.remove(files.suspicion)
+    return (StoreDatabase(files, pool: opened.pool, seal: opened.seal, checkpointer: checkpointer), incidents)
+  }
+
+  /// Opens, audits, and puts on the seal that was asked for. `gate` says what the seal was, also if this throws later.
+  private static func openSealed(
+    _ files: StoreFiles, _ request: SealRequest, _ checkpointer: WALCheckpointer, _ gate: inout SealGate?,
+    _ incidents: inout [StoreIncident]
+  ) throws -> (DatabasePool, StoreSeal) {
+    let pool = try connect(files)
+    do {
+      let entered = try translatingDamage { () -> StoreSeal in
+        var opening = try pool.read { try SealGate(request, database: $0, folder: files.folder) }
+        gate = opening
+        try prepare(pool, files, checkpointer)
+        if let incident = try opening.repairHeader(pool) { incidents.append(incident) }
+        try audit(pool, files, opening.seal, &incidents)
+        return try opening.enter(pool)
+      }
+      return (pool, entered)
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+  }
+
+  /// For tools: makes anew what derives from other rows, and leaves the seal as it is.
+  static func rebuild(_ files: StoreFiles, _ request: SealRequest?) throws -> [StoreIncident] {
+    var incidents: [StoreIncident] = []
+    let pool = try connect(files)
+    do {
+      try translatingDamage {
+        let seal = try pool.read { try SealGate.seal(of: $0, request, folder: files.folder) }
+        try audit(pool, files, seal, &incidents)
+        _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      }
+      try pool.close()
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+    return incidents
+  }
+
+  /// Opens again what was open before.
+  private static func reopen(
+    _ files: StoreFiles, _ seal: StoreSeal, _ checkpointer: WALCheckpointer, _ incidents: inout [StoreIncident]
+  ) throws -> DatabasePool {
+    let pool = try connect(files)
+    do {
+      try translatingDamage {
+        try prepare(pool, files, checkpointer)
+        try audit(pool, files, seal, &incidents)
+        try SealGate.keepLedger(of: seal, on: pool)
+      }
+      return pool
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+  }
+
+  private static func connect(_ files: StoreFiles) throws -> DatabasePool {
+    do {
+      return try DatabasePool(path: files.database.path, configuration: configuration())
+    } catch let error as DatabaseError where error.isDamage {
+      throw StoreError(.damaged, "the database can't be opened: \(error.message ?? "damaged")", cause: error)
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: "opening the store")
+    }
+  }
+
+  private static func prepare(_ pool: DatabasePool, _ files: StoreFiles, _ checkpointer: WALCheckpointer) throws {
+    try pool.writeWithoutTransaction { database in
+      // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+      try database.execute(sql: "PRAGMA synchronous = FULL")
+      // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
+      try database.execute(sql: "PRAGMA secure_delete = OFF")
+      try Schema.migrate(database, at: files.database)
+      try checkpointer.install(on: database)
+    }
+  }
+
+  /// Throws `damaged` where only a recovery helps; makes anew what derives from other rows.
+  private static func audit(
+    _ pool: DatabasePool, _ files: StoreFiles, _ seal: StoreSeal, _ incidents: inout [StoreIncident]
+  ) throws {
+    let memory = ContentMemory(seal: seal)
+    let whole = StoreFiles.exists(files.suspicion) ? true : nil
+    let findings = try pool.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: whole) }
+    if let first = findings.damage.first { throw StoreError(.damaged, first) }
+    if !findings.isEmpty { incidents.append(try rebuild(findings, pool, memory)) }
+  }
+
+  private static func translatingDamage<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError where error.isDamage {
+      throw StoreError(.damaged, "the database can't be read: \(error.message ?? "damaged")", cause: error)
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: "opening the store")
+    }
+  }
+
+  /// Makes indexes and derived tables anew, in one transaction; throws `damaged` if that doesn't help.
+  private static func rebuild(
+    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ memory: ContentMemory
+  ) throws -> StoreIncident {
+    try pool.write { database in
+      let transaction = StoreTransaction(database, memory: memory)
+      if !findings.indexes.isEmpty { try database.execute(sql: "REINDEX") }
+      if !findings.derived.isEmpty { try ContentUse.rebuild(in: transaction) }
+      let rest = try StoreAudit.run(on: transaction)
+      guard rest.isEmpty else { throw StoreError(.damaged, rest.all.first ?? "") }
+    }
+    let what = findings.all.joined(separator: "; ")
+    return StoreIncident(.rebuilt, "what derives from the saves disagreed with them and was made anew; nothing was lost (\(what))")
+  }
+
+  private static func configuration() -> Configuration {
+    var configuration = Configuration()
+    configuration.label = "keepsake"
+    configuration.prepareDatabase { database in
+      // Finds damage in a page when it is read, not when it is used.
+      try database.execute(sql: "PRAGMA cell_size_check = ON")
+      #if canImport(Darwin)
+      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+      #endif
+    }
+    return configuration
+  }
+
+  // MARK: Use
+
+  /// The connections as they are now, for what SQLite alone offers.
+  var pool: DatabasePool { state.withLock { $0.pool } }
+
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    users.enter()
+    defer { users.leave() }
+    do {
+      return try pool.read(body)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+      try suspect(error)
+      throw error
+    }
+  }
+
+  func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    try heal()
+    users.enter()
+    defer { users.leave() }
+    do {
+      let value = try pool.write(body)
+      backup.noteCommit(in: self)
+      return value
+    } catch let error as DatabaseError {
+      try note(error)
+      throw error
+    }
+  }
+
+  var isCheckpointDue: Bool { checkpointer.isDue }
+
+  /// Moves the log into the database where that is due.
+  ///
+  /// A failure is no error of any commit: the log stays, and with it all that was committed; the next write looks at the disk first.
+  func checkpointIfDue() {
+    guard checkpointer.isDue, state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
+    users.enter()
+    defer { users.leave() }
+    do {
+      try checkpointer.run(on: pool)
+    } catch let error as DatabaseError {
+      try? note(error)  // Where not even the note can be written, the next write meets the disk as it is.
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+
+  /// Closes all connections, after a backup if one is due; that ends early at `deadline`.
+  func close(until deadline: ContinuousClock.Instant? = nil) throws {
+    if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
+    // So that a closed store is one file. Where that fails, for want of room or because somebody looks at the store, the log
+    // keeps what the database lacks, and the next opening goes on with both.
+    if state.withLock({ $0.trouble == nil && !$0.isClosed }) {
+      _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
+    }
+    try pool.close()
+    state.withLock { $0.isClosed = true }
+  }
+
+  /// Keeps in mind what an error of a write means for the writes after it.
+  private func note(_ error: DatabaseError) throws {
+    switch error.resultCode {
+    case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+      state.withLock { $0.trouble = .damage }
+      try suspect(error)
+    default: return
+    }
+  }
+
+  /// Has the next opening look at everything, however large the store is.
+  private func suspect(_ error: any Error) throws {
+    try AtomicFile.write(Data("\(error)\n".utf8), to: files.suspicion)
+  }
+
+  /// Opens everything anew after the disk has failed. Throws if it still does, or if there is damage.
+  private func heal() throws {
+    guard state.withLock({ $0.trouble != nil && !$0.isClosed }) else { return }
+    try users.alone {
+      switch state.withLock({ $0.trouble }) {
+      case nil: return
+      case .damage:
+        throw StoreError(
+          .damaged, "the store's database is damaged and can't take this save: close it and open it again, it is repaired then")
+      case .disk:
+        let committed = try Self.committedFrames(files)
+        try pool.close()
+        try trimLog(to: committed)
+        var incidents: [StoreIncident] = []
+        do {
+          if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
+          let fresh = try Self.reopen(files, memory.seal, checkpointer, &incidents)
+          memory.forgetPlain()
+          state.withLock { state in
+            state.pool = fresh
+            state.trouble = nil
+          }
+        } catch let error as StoreError where error.code == .damaged {
+          state.withLock { $0.trouble = .damage }
+          try suspect(error)
+          throw error
+        }
+        report(StoreIncident(.reopened, "the disk failed while saving; the database was opened anew and is whole"))
+        for incident in incidents { report(incident) }
+      }
+    }
+  }
+
+  /// How many frames of the log belong to commits that succeeded, as SQLite's index beside the log says; nil if there is none.
+  ///
+  /// To be asked before the connections close, because the last one to close may take the index away.
+  private static func committedFrames(_ files: StoreFiles) throws -> Int? {
+    let index = files.folder.appendingPathComponent(Store.databaseName + "-shm")
+    // Two copies of the header, 48 bytes each, in the machine's own byte order; the frame count stands at 16.
+    guard let bytes = try RawFile(index)?.bytes(at: 0, count: 96), bytes[..<48] == bytes[48...], bytes[12] != 0 else { return nil }
+    return bytes.withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) }
+  }
+
+  /// Cuts off what a commit that failed left in the log: its frames look committed, but were never known to be on the disk.
+  private func trimLog(to committed: Int?) throws {
+    guard let committed, StoreFiles.exists(files.log), let raw = try RawFile(files.log), raw.size > 32 else { return }
+    guard let header = raw.bytes(at: 0, count: 32) else { return }
+    let length = UInt64(32 + committed * (24 + Int(header.word(at: 8))))
+    guard length < raw.size else { return }
+    do {
+      let handle = try FileHandle(forWritingTo: files.log)
+      try handle.truncate(atOffset: length)
+      try handle.synchronize()
+      try handle.close()
+    } catch {
+      throw StoreError(.io, "what a failed save left in the write-ahead log can't be removed", cause: error)
+    }
+  }
+
+  // MARK: Incidents
+
+  var incidents: [StoreIncident] { log.withLock { $0.incidents } }
+
+  func onIncident(_ observer: @escaping @Sendable (StoreIncident) -> Void) { log.withLock { $0.observer = observer } }
+
+  func report(_ incident: StoreIncident) {
+    let observer = log.withLock { log in
+      log.incidents.append(incident)
+      if log.incidents.count > Self.maximumIncidents { log.incidents.removeFirst() }
+      return log.observer
+    }
+    observer(incident)
+  }
+
+  private static let maximumIncidents = 100
+}
+
+/// Counts who uses the connections, so that they are closed when nobody does.
+private final class Users: @unchecked Sendable {
+  // Unchecked: both numbers are guarded by the condition.
+  private let condition = NSCondition()
+  private var count = 0
+  private var isAlone = false
+
+  func enter() {
+    condition.lock()
+    while isAlone { condition.wait() }
+    count += 1
+    condition.unlock()
+  }
+
+  func leave() {
+    condition.lock()
+    count -= 1
+    condition.broadcast()
+    condition.unlock()
+  }
+
+  /// Runs `body` while nobody is inside. Whoever comes waits only once it runs, so that a read within a read goes through.
+  func alone<Value>(_ body: () throws -> Value) throws -> Value {
+    condition.lock()
+    while count > 0 || isAlone { condition.wait() }
+    isAlone = true
+    condition.unlock()
+    defer {
+      condition.lock()
+      isAlone = false
+      condition.broadcast()
+      condition.unlock()
+    }
+    return try body()
+  }
+}

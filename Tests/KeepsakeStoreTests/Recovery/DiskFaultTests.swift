@@ -1,0 +1,86 @@
+import Foundation
+import GRDBSQLite
+import KeepsakeReplication
+import Synchronization
+import Testing
+
+@testable import KeepsakeStore
+
+/// The disk fails while the game saves: the save says why, what was saved before stays, and saving works again when the cause
+/// is gone.
+@Suite(.serialized) struct DiskFaultTests {
+  let folder: URL
+
+  init() throws {
+    try #require(FaultyDisk.isInstalled)
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(FaultyDisk.mark)-\(UUID().uuidString)")
+  }
+
+  private func failing(_ fault: FaultyDisk.Fault, _ body: () throws -> Void) rethrows {
+    FaultyDisk.fault.withLock { $0 = fault }
+    defer { FaultyDisk.fault.withLock { $0 = nil } }
+    try body()
+  }
+
+  private func heads(_ store: Store) throws -> [VersionID] { try store.read { try $0.heads(of: "main") } }
+
+  @Test(
+    "each cause has its own error, again and again, and the next save after it works",
+    arguments: [
+      (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
+      (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),
+    ])
+  func tells(fault: FaultyDisk.Fault, expected: StoreError.Code) throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    try store.save(Data("first".utf8), as: 1)
+    failing(fault) {
+      for number in UInt64(2)...4 {
+        let code = errorCode { try store.save(Data("lost \(number)".utf8), as: number) }
+        #expect(code == expected, "save \(number)")
+      }
+    }
+    #expect(try heads(store) == [id(1)])
+    try store.save(Data("second".utf8), as: 2)
+    #expect(try heads(store) == [id(2)])
+    #expect(try store.read { try $0.plainContent(ContentHash(of: Data("first".utf8))) } == Data("first".utf8))
+    // What may have been dropped by the disk was looked at anew, before each further try; a full disk drops nothing.
+    #expect(Set(store.incidents.map(\.kind)) == (expected == .io ? [.reopened] : []))
+    try store.close()
+    let again = try Store.open(at: folder)
+    defer { try? again.close() }
+    #expect(try heads(again) == [id(2)] && again.incidents.isEmpty)
+  }
+
+  @Test("a save whose sync failed is not there afterwards, though its bytes look committed")
+  func distrustsFailedSync() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    try store.save(Data("first".utf8), as: 1)
+    let log = StoreFiles(folder: folder).log
+    failing(.sync(FaultyDisk.failedSync)) { #expect(errorCode { try store.save(Data("lost".utf8), as: 2) } == .io) }
+    // The log holds a commit that SQLite itself would believe at the next opening.
+    #expect(try WriteAheadLog.read(log, defaultPageSize: 4_096).state == .sound)
+    try store.write { transaction throws in #expect(try transaction.heads(of: "main") == [id(1)]) }
+    #expect(store.incidents.map(\.kind) == [.reopened])
+    #expect(try store.read { try !$0.hasContent(ContentHash(of: Data("lost".utf8))) })
+    try store.close()
+  }
+
+  @Test("damage that a save meets while the game runs refuses it, and the next opening repairs it")
+  func meetsDamage() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    try store.save(Data("first".utf8), as: 1)
+    failing(.write(SQLITE_CORRUPT)) { #expect(errorCode { try store.save(Data("lost".utf8), as: 2) } == .damaged) }
+    #expect(errorCode { try store.save(Data("lost".utf8), as: 2) } == .damaged)
+    #expect(try heads(store) == [id(1)])
+    #expect(StoreFiles.exists(StoreFiles(folder: folder).suspicion))
+    try store.close()
+    let again = try Store.open(at: folder)
+    defer { try? again.close() }
+    #expect(!StoreFiles.exists(StoreFiles(folder: folder).suspicion))
+    try again.save(Data("second".utf8), as: 2)
+    #expect(try heads(again) == [id(2)])
+  }
+}

@@ -1,0 +1,282 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// Damage of each kind to a store of which everything is known: what is repaired where, what is set aside, and that a crash
+/// in the middle leaves one of two whole things. Random damage is in `KeepsakeTests/DamageTests`.
+@Suite struct RecoveryTests {
+  let folder: TemporaryFolder
+  var files: StoreFiles { StoreFiles(folder: folder.store) }
+  let level = CellKey(collection: "progress", key: "level")
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Twelve saves in each of two slots, a value and a wallet of 7 operations.
+  private func makeStore(backups: Bool = false) throws {
+    let store = try Store.open(at: folder.store)
+    try store.write { transaction throws in
+      for value in 1...6 { try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(Int64(value)))))) }
+      var wallet = try #require(try transaction.wallet())
+      wallet.head.count = 7
+      try transaction.setWallet(wallet)
+      try transaction.setFacts(
+        DeviceFacts(container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 3, seq: 4, mark: 5), caughtUp: true))
+    }
+    for number in UInt64(1)...12 {
+      for (slot, base) in [("main", UInt64(0)), ("other", 100)] {
+        try store.submit([SubmittedContent(slot: slot, bytes: Self.bytes(number + base))]) { transaction, kept in
+          try transaction.put(number + base, slot: slot, covers: number > 1 ? [number + base - 1] : [], kept)
+        }.wait()
+      }
+    }
+    try store.close()
+    if !backups { for backup in files.presentBackups { try FileManager.default.removeItem(at: backup) } }
+  }
+
+  private static func bytes(_ number: UInt64) -> Data {
+    var random = SeededRandom(seed: 5)
+    return random.bytes(3_000) + Data("save \(number)".utf8)
+  }
+
+  private func alter(_ sql: String) throws {
+    let queue = try DatabaseQueue(path: files.database.path)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA writable_schema = ON")
+      try database.execute(sql: sql)
+    }
+    try queue.close()
+  }
+
+  private func alterBytes(_ change: (inout Data) -> Void) throws {
+    var bytes = try Data(contentsOf: files.database)
+    change(&bytes)
+    try bytes.write(to: files.database)
+  }
+
+  private func check(_ store: Store, newest: UInt64 = 12) throws {
+    try store.read { transaction throws in
+      for (slot, base) in [("main", UInt64(0)), ("other", 100)] {
+        let expected = slot == "main" ? newest : 12
+        #expect(try transaction.heads(of: slot) == [id(base + expected)])
+        let version = try #require(try transaction.version(id(base + expected)))
+        let plain = try transaction.plainContent(version.record.contents[0])
+        let isSame = plain == Self.bytes(base + expected)
+        #expect(isSame)
+      }
+      #expect(try transaction.cell(level)?.value == .max(.int(6)))
+      #expect(try transaction.wallet()?.head.count == 7)
+    }
+  }
+
+  // MARK: Rebuilt in place
+
+  @Test("an index that lost the newest save is made anew, and the save is there")
+  func rebuildsIndex() throws {
+    try makeStore()
+    // The index is told to be a partial one while rows are changed, so that it lacks them; then the old text is put back.
+    let sql = try schema("version_slot")
+    try alter("UPDATE sqlite_schema SET sql = sql || ' WHERE acknowledged = 7' WHERE name = 'version_slot'")
+    try alter("UPDATE version SET position = position + 1000 WHERE slot = 'main'")
+    try alter("UPDATE sqlite_schema SET sql = '\(sql)' WHERE name = 'version_slot'")
+    let store = try Store.open(at: folder.store)
+    #expect(store.incidents.map(\.kind) == [.rebuilt])
+    try check(store)
+    try store.close()
+    #expect(!StoreFiles.exists(files.damaged))
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(again.incidents.isEmpty)
+  }
+
+  private func schema(_ name: String) throws -> String {
+    let queue = try DatabaseQueue(path: files.database.path)
+    defer { try? queue.close() }
+    return try queue.read { try String.fetchOne($0, sql: "SELECT sql FROM sqlite_schema WHERE name = ?", arguments: [name]) } ?? ""
+  }
+
+  @Test(
+    "a wrong record of which save needs which bytes is put right before anything is thrown away by it",
+    arguments: [
+      "DELETE FROM content_use WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
+      "UPDATE content_use SET hash = x'00' WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
+      "UPDATE cloud_content SET depth = 'x'; INSERT INTO cloud_content VALUES (x'00', 'y')",
+    ])
+  func rebuildsUse(change: String) throws {
+    try makeStore()
+    try alter(change)
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.rebuilt])
+    try check(store)
+  }
+
+  // MARK: Recovered
+
+  /// Each leaves everything readable for somebody: SQLite, or the scanner of pages.
+  static let harmless: [(String, @Sendable (inout Data) -> Void)] = [
+    ("the magic", { $0[3] ^= 0x20 }), ("the page size", { $0[16] = 7 }), ("the version for writers", { $0[18] = 9 }),
+    ("the schema's format", { $0[47] = 9 }), ("the text's encoding", { $0[59] = 2 }), ("the format", { $0[60] = 0x40 }),
+    ("the mark of a store", { $0[69] ^= 1 }), ("the whole header", { $0.replaceSubrange(0..<100, with: Data(count: 100)) }),
+    ("the page of the schema", { $0.replaceSubrange(0..<4_096, with: Data(repeating: 0xA5, count: 4_096)) }),
+    ("the count of free pages", { $0[39] ^= 3 }),
+  ]
+
+  @Test("damage in the header or the schema costs nothing", arguments: harmless.indices)
+  func recoversHeader(index: Int) throws {
+    try makeStore()
+    let (name, change) = Self.harmless[index]
+    try alterBytes(change)
+    let before = try Data(contentsOf: files.database)
+    let store = try Store.open(at: folder.store)
+    #expect(store.incidents.map(\.kind) == [.recovered], "\(name)")
+    try check(store)
+    // What was damaged is kept, as it was, where the incident says.
+    let names = try FileManager.default.contentsOfDirectory(atPath: files.damaged.path)
+    let aside = files.damaged.appendingPathComponent(try #require(names.first))
+    #expect(names.count == 1 && store.incidents[0].message.contains(aside.path))
+    let isKept = try Data(contentsOf: aside.appendingPathComponent(Store.databaseName)) == before
+    #expect(isKept, "\(name)")
+    // The cloud is asked for everything once more.
+    let facts = try store.read { try $0.facts() }
+    #expect(facts.container == ContainerID(high: 1, low: 2) && facts.cursor.seq == 4 && facts.cursor.mark != 5)
+    try store.save(Data("on".utf8), as: 13)
+    try store.close()
+    let again = try Store.open(at: folder.store)
+    defer { try? again.close() }
+    #expect(again.incidents.isEmpty)
+    #expect(try again.read { try $0.heads(of: "main") } == [id(13)])
+  }
+
+  @Test("when the newest save's row is lost, the one before stands again instead of an empty slot")
+  func stepsBack() throws {
+    try makeStore()
+    try alter(
+      "UPDATE version SET slot = 'nowhere' WHERE position = (SELECT MAX(position) FROM version WHERE slot = 'main'); VACUUM")
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered] && store.incidents[0].message.contains("\"main\""))
+    try check(store, newest: 11)
+    // Nobody else may have the lost one: what stands now is offered to the cloud.
+    #expect(try store.read { try $0.unacknowledgedVersions() }.contains(id(11)))
+  }
+
+  @Test("what the database lost, the backup gives back")
+  func takesBackup() throws {
+    try makeStore(backups: true)
+    #expect(files.presentBackups.count == 1)
+    try Data("gone".utf8).write(to: files.database)
+    var store = try Store.open(at: folder.store)
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    try check(store)
+    try store.close()
+    try FileManager.default.removeItem(at: files.database)
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    try check(store)
+  }
+
+  @Test("where nothing can be read anywhere, opening says so and touches nothing")
+  func givesUp() throws {
+    try makeStore()
+    var random = SeededRandom(seed: 3)
+    let noise = random.bytes(80_000)
+    try noise.write(to: files.database)
+    let before = try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted()
+    #expect(errorCode { _ = try Store.open(at: folder.store) } == .damaged)
+    let isUntouched = try Data(contentsOf: files.database) == noise
+    #expect(isUntouched)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == before)
+  }
+
+  @Test("a crash in the middle of a recovery leaves the damaged store or the new one", arguments: 0..<6)
+  func surviveCrash(step: Int) throws {
+    try makeStore()
+    try alterBytes { $0[3] ^= 0x20 }
+    // The state after a crash at each step, made by hand: the new database comes from a recovery of a copy.
+    let copy = folder.url.appendingPathComponent("copy")
+    try FileManager.default.copyItem(at: folder.store, to: copy)
+    try Store.open(at: copy).close()
+    let whole = StoreFiles(folder: copy)
+    let damaged = files.damaged.appendingPathComponent("then")
+    let recovered = files.workshop.appendingPathComponent("recovered.sqlite")
+    try FileManager.default.createDirectory(at: files.workshop, withIntermediateDirectories: true)
+    if step == 0 {
+      // Half a new database, and no note.
+      try Data(count: 5_000).write(to: recovered)
+    } else {
+      try FileManager.default.copyItem(at: whole.database, to: recovered)
+      try Data(#"{"name":"then"}"#.utf8).write(to: files.intent)
+      // A log that belongs to the damaged database must not be played into the new one.
+      try Data(repeating: 9, count: 5_000).write(to: files.log)
+    }
+    if step >= 2 {
+      try FileManager.default.createDirectory(at: damaged, withIntermediateDirectories: true)
+      try FileManager.default.moveItem(at: files.log, to: damaged.appendingPathComponent(Store.databaseName + "-wal"))
+    }
+    if step >= 3 { try FileManager.default.moveItem(at: files.database, to: damaged.appendingPathComponent(Store.databaseName)) }
+    if step >= 4 { try FileManager.default.moveItem(at: recovered, to: files.database) }
+    if step >= 5 { try FileManager.default.removeItem(at: files.intent) }
+    let store = try Store.open(at: folder.store)
+    try check(store)
+    try store.close()
+    #expect(!StoreFiles.exists(files.workshop) && !StoreFiles.exists(files.intent))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: files.damaged.path).count == 1)
+  }
+
+  // MARK: Large stores
+
+  @Test("in a store too large to look at every page, a lost way to a content is still found")
+  func findsLostWays() throws {
+    try makeStore()
+    let sql = try schema("content_base")
+    #expect(!sql.isEmpty)
+    let findings = { () throws -> StoreAudit.Findings in
+      let queue = try DatabaseQueue(path: self.files.database.path)
+      defer { try? queue.close() }
+      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: ContentMemory(seal: .none)), whole: false) }
+    }
+    #expect(try findings().isEmpty)
+    // The entry of one content in the index of hashes is altered, in the file.
+    let hash = ContentHash(of: Self.bytes(12)).bytes
+    try alterBytes { bytes in
+      var from = bytes.startIndex
+      while let found = bytes.range(of: hash, in: from..<bytes.endIndex) {
+        // In an index, the row's number follows; in the table, the length of the bytes does.
+        if bytes[found.upperBound] < 0x0B || found.lowerBound < 4_096 { bytes[found.lowerBound + 3] ^= 1 }
+        from = found.upperBound
+      }
+    }
+    #expect(try !findings().isEmpty)
+  }
+
+  // MARK: Backups
+
+  @Test("two backups take turns, and a damaged store never replaces a whole one")
+  func rollsBackups() throws {
+    try makeStore()
+    let store = try Store.open(at: folder.store)
+    let backup = store.database.backup
+    try backup.copy(store.database) { false }
+    try store.save(Data("later".utf8), as: 13)
+    try backup.copy(store.database) { false }
+    #expect(files.presentBackups.count == 2)
+    let newest = files.presentBackups[0]
+    let heads = { (url: URL) throws -> Int in
+      let queue = try DatabaseQueue(path: url.path)
+      defer { try? queue.close() }
+      return try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM version") } ?? 0
+    }
+    #expect(try files.presentBackups.map(heads) == [25, 24])
+    try store.database.write { try $0.execute(sql: "UPDATE version SET body = x'00' WHERE slot = 'other'") }
+    #expect(errorCode { try backup.copy(store.database) { false } } == .damaged)
+    #expect(files.presentBackups.first == newest && files.presentBackups.count == 2)
+    // One that is stopped leaves both as they are, and nothing else.
+    #expect(errorCode { try backup.copy(store.database) { true } } != nil)
+    #expect(!StoreFiles.exists(folder.store.appendingPathComponent("backup.partial")))
+    try store.close()
+  }
+}
