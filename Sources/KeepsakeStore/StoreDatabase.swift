@@ -207,7 +207,7 @@ final class StoreDatabase: Sendable {
     do {
       return try pool.read(body)
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-      try suspect(error)
+      suspect(error)
       throw error
     }
   }
@@ -221,7 +221,7 @@ final class StoreDatabase: Sendable {
       backup.noteCommit(in: self)
       return value
     } catch let error as DatabaseError {
-      try note(error)
+      note(error)
       throw error
     }
   }
@@ -238,7 +238,7 @@ final class StoreDatabase: Sendable {
     do {
       try checkpointer.run(on: pool)
     } catch let error as DatabaseError {
-      try? note(error)  // Where not even the note can be written, the next write meets the disk as it is.
+      note(error)
     } catch {
       // Closed meanwhile.
     }
@@ -257,19 +257,20 @@ final class StoreDatabase: Sendable {
   }
 
   /// Keeps in mind what an error of a write means for the writes after it.
-  private func note(_ error: DatabaseError) throws {
+  private func note(_ error: DatabaseError) {
     switch error.resultCode {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       state.withLock { $0.trouble = .damage }
-      try suspect(error)
+      suspect(error)
     default: return
     }
   }
 
   /// Has the next opening look at everything, however large the store is.
-  private func suspect(_ error: any Error) throws {
-    try AtomicFile.write(Data("\(error)\n".utf8), to: files.suspicion)
+  private func suspect(_ error: any Error) {
+    // Where the note can't be written, the damage is still what has to be told; the next opening then looks as usual.
+    try? AtomicFile.write(Data("\(error)\n".utf8), to: files.suspicion)
   }
 
   /// Opens everything anew after the disk has failed. Throws if it still does, or if there is damage.
@@ -296,7 +297,7 @@ final class StoreDatabase: Sendable {
           }
         } catch let error as StoreError where error.code == .damaged {
           state.withLock { $0.trouble = .damage }
-          try suspect(error)
+          suspect(error)
           throw error
         }
         report(StoreIncident(.reopened, "the disk failed while saving; the database was opened anew and is whole"))
