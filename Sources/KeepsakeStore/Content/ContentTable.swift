@@ -47,6 +47,7 @@ struct ContentTable {
     var frames: [(frame: Data, length: Int)] = []
     var next: ContentHash? = hash
     var plain: Data?
+    var cost = 0
     while let current = next {
       if usingCache, current != hash, let bytes = memory.cache.bytes(of: current) {
         plain = bytes
@@ -56,10 +57,13 @@ struct ContentTable {
         if current == hash { throw StoreError(.missing, "the content \(hash) isn't here") }
         throw StoreError(.damaged, "the content \(hash) can't be read: its base \(current) is gone")
       }
-      guard frames.count <= DecodingCost.maximumDepth else {
-        throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases doesn't end")
-      }
       frames.append((frame, entry.length))
+      cost += entry.cost
+      guard frames.count <= DecodingCost.maximumDepth + 1, let first = frames.first,
+        cost <= DecodingCost.believable(plain: first.length)
+      else {
+        throw StoreError(.damaged, "the content \(hash) can't be read: its chain of bases is longer than any that is written")
+      }
       next = entry.base
     }
     while let (frame, length) = frames.popLast() {

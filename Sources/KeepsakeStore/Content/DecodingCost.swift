@@ -19,4 +19,7 @@ enum DecodingCost {
     let share = Int(Double(alwaysAllowed) * Double(plain) / Double(max(whole, plain, 1)))
     return max(3 * full, share) - hashing
   }
+
+  /// What no chain that a store writes comes near: one that costs more was forged to take time, and is damage.
+  static func believable(plain: Int) -> Int { 8 * limit(plain: plain, of: plain) }
 }

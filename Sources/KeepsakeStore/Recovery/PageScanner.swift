@@ -47,38 +47,47 @@ struct PageScanner {
     return stated >= 512 && stated & (stated - 1) == 0 ? stated : pageSize
   }
 
+  /// What a scan has passed on its way.
+  private struct Walk {
+    /// Pages that chains lead over.
+    var chains: Set<Int> = []
+    /// So much may still be read of overflow pages: each belongs to one row, but forged rows could all claim the whole file.
+    var bytesLeft: Int
+  }
+  private static let readsOfEachPage = 16
+
   /// Gives every row that can be made out, those of the newest pages first.
   func scan(_ each: (SalvagedRow) throws -> Void) throws {
-    var chains: Set<Int> = []
+    var walk = Walk(bytesLeft: maximumPayload.multipliedReportingOverflow(by: Self.readsOfEachPage).partialValue)
     var doubtful: [(image: [UInt8], number: Int)] = []
     func look(_ image: [UInt8]?, _ number: Int) throws {
       guard let image, image.contains(where: { $0 != 0 }) else { return }
       guard let cells = cells(of: image, number) else {
         // Large stores consist of overflow pages, which have no directory either: looked at when it is known which those are.
-        if doubtful.count < Self.maximumDoubtful { doubtful.append((image, number)) }
+        if doubtful.count < Self.maximumDoubtfulBytes / pageSize { doubtful.append((image, number)) }
         return
       }
       for cell in cells {
-        if let row = row(in: image, at: cell.offset, hasRowid: cell.hasRowid, &chains) { try each(row) }
+        if let row = row(in: image, at: cell.offset, hasRowid: cell.hasRowid, &walk) { try each(row) }
       }
     }
     for (frame, number) in log.frames.enumerated().reversed() where number > 0 { try look(log.page(inFrame: frame), number) }
     for number in stride(from: 1, through: (file?.size ?? 0) / pageSize, by: 1) {
       try look(file?.bytes(at: (number - 1) * pageSize, count: pageSize), number)
     }
-    for (image, number) in doubtful where !chains.contains(number) {
+    for (image, number) in doubtful where !walk.chains.contains(number) {
       for offset in 0..<(pageSize - 4) {
         // A payload size of 0 or 1 is no row; most bytes of an empty place are 0.
         guard image[offset] > 1 else { continue }
         for hasRowid in [true, false] {
-          if let row = row(in: image, at: offset, hasRowid: hasRowid, &chains) { try each(row) }
+          if let row = row(in: image, at: offset, hasRowid: hasRowid, &walk) { try each(row) }
         }
       }
     }
   }
 
-  /// Bounds the memory of a scan: 256 MiB of pages of 4 KiB.
-  private static let maximumDoubtful = 65_536
+  /// Bounds the memory of a scan.
+  private static let maximumDoubtfulBytes = 256 << 20
 
   // MARK: Pages
 
@@ -112,7 +121,7 @@ struct PageScanner {
 
   // MARK: Rows
 
-  private func row(in image: [UInt8], at start: Int, hasRowid: Bool, _ chains: inout Set<Int>) -> SalvagedRow? {
+  private func row(in image: [UInt8], at start: Int, hasRowid: Bool, _ walk: inout Walk) -> SalvagedRow? {
     var offset = start
     guard let payload = number(in: image, &offset), payload > 1, payload <= maximumPayload else { return nil }
     var rowid: Int64?
@@ -127,7 +136,7 @@ struct PageScanner {
     else { return nil }
     var bytes = Array(image[offset..<(offset + local)])
     if local < size {
-      guard overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &chains) else { return nil }
+      guard overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &walk) else { return nil }
     }
     return SalvagedRow(table: shape.name, values: values(of: bytes, header, serials, shape, rowid))
   }
@@ -163,16 +172,17 @@ struct PageScanner {
   }
 
   /// Appends what lies on overflow pages. A chain that ends early, leaves the file or is longer than the row is no chain.
-  private func overflow(from first: Int, into bytes: inout [UInt8], _ size: Int, _ chains: inout Set<Int>) -> Bool {
+  private func overflow(from first: Int, into bytes: inout [UInt8], _ size: Int, _ walk: inout Walk) -> Bool {
     var next = first
     var passed: [Int] = []
     while bytes.count < size {
-      guard let page = page(next) else { return false }
+      guard walk.bytesLeft >= pageSize, let page = page(next) else { return false }
+      walk.bytesLeft -= pageSize
       passed.append(next)
       bytes += page[4..<min(pageSize, 4 + size - bytes.count)]
       next = Int(page.word(at: 0))
     }
-    chains.formUnion(passed)
+    walk.chains.formUnion(passed)
     return true
   }
 
