@@ -157,6 +157,7 @@ final class CommitQueue: Sendable {
       for index in jobs.indices where failures[index] == nil { failures[index] = error }
     }
     for save in prepared.values.joined() { keeper.release(save) }
+    if !failures.isEmpty { keeper.failed(failures.keys.flatMap { prepared[$0] ?? [] }) }
     // Backwards where it failed, so that what a commit undoes stands as it found it.
     for index in jobs.indices.reversed() { if let failure = failures[index] { jobs[index].finish(failure) } }
     for index in jobs.indices where failures[index] == nil { jobs[index].finish(nil) }

@@ -37,6 +37,11 @@ struct History {
     try history.collect(orphans.compactMap { ContentHash(bytes: $0) })
   }
 
+  /// Lets go of those of the contents that nobody needs.
+  static func collect(_ contents: [ContentHash], in transaction: StoreTransaction) throws {
+    try History(transaction: transaction).collect(contents)
+  }
+
   private mutating func thin(_ slot: String) throws {
     let older = try Row.fetchAll(
       transaction.statement(

@@ -85,11 +85,16 @@ package final class Store: Sendable {
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
     defer { commits.checkpointIfDue() }
     return try StoreError.translating("writing") {
-      try database.write { database in
-        var transaction = StoreTransaction(database, memory: memory)
-        let value = try body(&transaction)
-        try History.thin(transaction)
-        return value
+      do {
+        return try database.write { database in
+          var transaction = StoreTransaction(database, memory: memory)
+          let value = try body(&transaction)
+          try History.thin(transaction)
+          return value
+        }
+      } catch {
+        memory.forgetProven()
+        throw error
       }
     }
   }

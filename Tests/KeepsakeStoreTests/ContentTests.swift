@@ -53,6 +53,89 @@ import Testing
     }
   }
 
+  @Test("however long a series gets, no version costs more to load than the bound, and all take little more than deltas")
+  func chainsAreBounded() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 11)
+    var bytes = random.bytes(1 << 18)
+    var hashes: [ContentHash] = []
+    var versions: [Data] = []
+    var least = 0
+    try store.write { transaction throws in
+      for _ in 0..<500 {
+        let before = versions.last
+        least += try Zstd.compress(bytes, prefix: before).count
+        hashes.append(try transaction.keepContent(bytes, against: hashes.last))
+        versions.append(bytes)
+        for _ in 0..<20 { bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(truncatingIfNeeded: random.next()) }
+      }
+    }
+    store.memory.forgetPlain()
+    try store.read { transaction throws in
+      let limit = DecodingCost.limit(plain: bytes.count, of: bytes.count)
+      var longest = 0
+      for (hash, plain) in zip(hashes, versions) {
+        let chain = try transaction.contents.chain(from: hash)
+        #expect(chain.reduce(0) { $0 + $1.entry.cost } <= limit, "seed 11, a chain of \(chain.count)")
+        longest = max(longest, chain.count)
+        let isSame = try transaction.plainContent(hash) == plain
+        #expect(isSame)
+      }
+      // Else the bound was never met.
+      #expect((50..<450).contains(longest), "seed 11, the longest chain has \(longest)")
+    }
+    let kept = try storedSizes(store)
+    #expect(kept.count(where: \.isFull) <= 2, "seed 11")
+    #expect(Double(kept.reduce(0) { $0 + $1.bytes }) <= 1.5 * Double(least), "seed 11")
+  }
+
+  @Test("contents that were forged to take forever to load are damage, found before they take it")
+  func forgedChains() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let large = Data(count: 64 << 20)
+    var hash = ContentHash(of: large)
+    try store.write { transaction throws in
+      try transaction.contents.insert(EncodedContent(hash: hash, length: large.count, base: nil, bytes: Zstd.compress(large)))
+      for number in 0..<200 as Range<UInt64> {
+        let next = ContentHash(of: Data("\(number)".utf8))
+        try transaction.contents.insert(EncodedContent(hash: next, length: large.count, base: hash, bytes: Data([1])))
+        hash = next
+      }
+    }
+    let error = #expect(throws: StoreError.self) { try store.read { _ = try $0.plainContent(hash) } }
+    #expect(error?.code == .damaged && error?.message.contains("longer than any") == true, "\(String(describing: error))")
+    // Nor does a circle go on forever.
+    let (one, other) = (ContentHash(of: Data([1])), ContentHash(of: Data([2])))
+    try store.write { transaction throws in
+      try transaction.contents.insert(EncodedContent(hash: one, length: 1, base: other, bytes: Data([1])))
+      try transaction.contents.insert(EncodedContent(hash: other, length: 1, base: one, bytes: Data([1])))
+      #expect(try transaction.contents.chain(from: one).isEmpty)
+    }
+    #expect(errorCode { try store.read { _ = try $0.plainContent(one) } } == .damaged)
+  }
+
+  @Test("what was written over something damaged in a transaction that failed is not believed to stand there")
+  func failedHealing() throws {
+    struct Refused: Error {}
+    var store = try Store.open(at: folder.store)
+    let bytes = SegmentTests.map(1 << 16, seed: 12)
+    try store.save(bytes, as: 1)
+    try store.write { transaction throws in
+      try transaction.database.execute(sql: "UPDATE content SET bytes = x'00'")
+    }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let pending = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    #expect(throws: Refused.self) { try pending.wait() }
+    try store.drain()
+    try store.save(bytes, as: 2)
+    store.memory.forgetPlain()
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
+  }
+
   @Test("real saves come back byte for byte")
   func corpus() throws {
     guard let corpus = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"] else {

@@ -96,12 +96,11 @@ import Testing
   @Test("parts of a large save whose commit failed are not kept for ever, and the save can be tried again")
   func failedCommit() throws {
     struct Refused: Error {}
-    var store = try Store.open(at: folder.store)
+    let store = try Store.open(at: folder.store)
     let bytes = Self.map(9 << 20, seed: 5)
     let pending = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
     #expect(throws: Refused.self) { try pending.wait() }
-    try store.close()
-    store = try Store.open(at: folder.store)
+    try store.drain()
     #expect(try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content") } == 0)
     try store.save(bytes, as: 1)
     store.memory.forgetPlain()

@@ -54,6 +54,15 @@ final class ContentKeeper: Sendable {
     memory.release(save.bases)
   }
 
+  /// Commits failed: what was written ahead of them goes again. Where the disk doesn't take even that, the next opening sweeps.
+  func failed(_ saves: [PreparedSave]) {
+    // What the transaction that was taken back had written doesn't stand there.
+    database.memory.forgetProven()
+    let ahead = saves.filter { $0.hashes.count > 1 }.flatMap(\.hashes)
+    guard !ahead.isEmpty else { return }
+    _ = try? database.write { try History.collect(ahead, in: StoreTransaction($0, memory: database.memory)) }
+  }
+
   /// The batch is durable.
   func committed(_ batch: Batch) {
     newest.withLock { newest in newest.merge(batch.newest) { _, last in last } }

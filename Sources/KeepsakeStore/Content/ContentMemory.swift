@@ -43,9 +43,12 @@ final class ContentMemory: Sendable {
     }
   }
 
+  /// A transaction was taken back: what it wrote in the place of something damaged is not there.
+  func forgetProven() { proven.withLock { $0.removeAll() } }
+
   /// Forgets all that was read, as after opening.
   func forgetPlain() {
     cache.removeAll()
-    proven.withLock { $0.removeAll() }
+    forgetProven()
   }
 }
