@@ -1,6 +1,6 @@
 public import Foundation
 import KeepsakeReplication
-import KeepsakeStore
+public import KeepsakeStore
 import Synchronization
 
 /// All that a game keeps of one player: saved games, progress, money; durable here, and the same on all of the player's
@@ -33,26 +33,30 @@ public final class GameData: Sendable {
   /// Without `at`, it is in the platform's folder for such data: `$XDG_DATA_HOME` or `~/.local/share` on Linux, Application
   /// Support on Apple's systems, `%LOCALAPPDATA%` on Windows; in it, a folder `id` and in that one per profile.
   ///
+  /// Of a slot's past the versions stay that `history` names, pinned ones, and whatever is needed to settle a conflict. Other rules
+  /// than before hold for a slot from its next save on.
+  ///
   /// With a `seal`, what other hands changed is found; it belongs to the store from then on and is given at each opening.
   ///
   /// Throws `StoreError`: `inUse` if it is open elsewhere, `newerFormat` (nothing is touched) if a newer version of the game
   /// wrote it, `damaged` if the database can't be read; and with nothing touched `wrongSecret` for another secret, game,
   /// profile or player, `otherSeal` for a seal where there is none or the other way round, `tampered` by the policy `reject`.
   public static func open(
-    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
   ) throws -> GameData {
-    try open(id, profile: profile, at: url, seal: seal, environment: .system)
+    try open(id, profile: profile, at: url, seal: seal, history: history, environment: .system)
   }
 
   /// With a clock of the caller's, for tests.
   package static func open(
-    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, environment: GameEnvironment
+    _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
+    environment: GameEnvironment
   ) throws -> GameData {
     try DataFolder.check(id, "a game's identifier")
     try DataFolder.check(profile, "a profile's name")
     let store = try Store.open(
       at: url ?? DataFolder.url(id: id, profile: profile),
-      seal: SealRequest(seal, owner: SealOwner(game: id, profile: profile)))
+      seal: SealRequest(seal, owner: SealOwner(game: id, profile: profile)), history: history)
     do {
       return try GameData(store: store, environment: environment)
     } catch {

@@ -167,7 +167,7 @@ final class CommitQueue: Sendable {
   private func apply(_ job: Job, _ saves: [PreparedSave], in database: Database) throws -> (any Error)? {
     do {
       try database.inSavepoint {
-        var transaction = StoreTransaction(database, memory: self.database.memory)
+        var transaction = StoreTransaction(database, in: self.database.context)
         for content in saves.flatMap(\.contents) { try transaction.contents.keep(content) }
         try job.apply(&transaction, saves.map { KeptContent(hashes: $0.hashes, length: $0.length) })
         try History.thin(transaction)

@@ -4,18 +4,16 @@ import KeepsakeReplication
 
 /// Decides what is kept of a slot's past, and lets go of the rest with the contents that nobody needs any more.
 ///
-/// Kept whole are the newest versions, heads, and the ancestors that a merge of heads starts from. Of the others the record
+/// Kept whole are the versions that the rules name, pinned ones, heads, and the ancestors that a merge of heads starts from. Of the others the record
 /// stays for long: which version comes from which has to be known as well here as
 /// on every other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table
 /// `covered`.
 struct History {
-  /// The newest versions of a slot that stay, whatever else holds.
-  static let newestKept = 20
   /// The newest records of a slot that stay: some days of autosaves every minute, or years of a save a day. A device that
   /// comes back after more than that brings a save whose ancestor isn't known.
   static let recordsKept = 2_000
   /// Heads that each head is compared with: a conflict of more sides than a player has devices keeps fewer ancestors.
-  private static let pinnedPairs = 16
+  private static let comparedPairs = 16
 
   var transaction: StoreTransaction
 
@@ -43,25 +41,32 @@ struct History {
   }
 
   private mutating func thin(_ slot: String) throws {
-    let older = try Row.fetchAll(
-      transaction.statement(
-        """
-        SELECT id FROM version WHERE slot = ? AND NOT thinned
-        ORDER BY position DESC LIMIT -1 OFFSET \(Self.newestKept)
-        """), arguments: [slot])
-    guard !older.isEmpty else { return }
-    let pinned = try pinned(by: transaction.heads(of: slot))
-    var dropped: [StoredVersion] = []
-    for row in older {
-      guard let id = VersionID(bytes: try row.checked("id")) else {
-        throw StoreError(.damaged, "a version of the store has no proper name")
-      }
-      // What isn't a head is covered, and of a covered version the cloud wants the record only.
-      if !pinned.contains(id), let version = try transaction.version(id) { dropped.append(version) }
-    }
-    try keepWhole(pinned)
+    let outdated = try outdated(in: slot)
+    let heads = try transaction.heads(of: slot)
+    guard !outdated.isEmpty || heads.count > 1 else { return }
+    let needed = try needed(by: heads)
+    // What isn't a head is covered, and of a covered version the cloud wants the record only.
+    let dropped = try outdated.filter { !needed.contains($0) }.compactMap(transaction.version)
+    try keepWhole(needed)
     try thin(dropped)
-    try dropRecords(of: slot)
+    if !dropped.isEmpty { try dropRecords(of: slot) }
+  }
+
+  /// The versions that neither the rules nor a pin keep.
+  private func outdated(in slot: String) throws -> [VersionID] {
+    let rules = transaction.context.history
+    guard rules != .everything else { return [] }
+    var versions: [(position: Int64, savedAt: Int64, isPinned: Bool)] = []
+    let rows = try Row.fetchCursor(
+      transaction.statement("SELECT position, saved_at, pinned FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"),
+      arguments: [slot])
+    while let row = try rows.next() {
+      versions.append((try row.checked(at: 0, "position"), try row.checked(at: 1, "saved_at"), try row.checked(at: 2, "pinned")))
+    }
+    guard versions.count > rules.newest else { return [] }
+    return try zip(versions, rules.kept(versions.map(\.savedAt))).filter { !$1 && !$0.isPinned }.flatMap { version, _ in
+      try transaction.identifiers("SELECT id FROM version WHERE position = ?", [version.position])
+    }
   }
 
   /// What was thinned and is needed again: the ancestor of a save that a device brought from long ago.
@@ -69,7 +74,7 @@ struct History {
     for id in ids.sorted() {
       let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
       guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id) else { continue }
-      try transaction.putVersion(version, thinned: false)
+      try transaction.putVersion(version, thinned: false, pinned: false)
     }
   }
 
@@ -82,24 +87,24 @@ struct History {
   }
 
   /// The heads, what they cover directly of what others have, and the versions from which several of them come.
-  private func pinned(by heads: [VersionID]) throws -> Set<VersionID> {
-    var pinned = Set(heads)
+  private func needed(by heads: [VersionID]) throws -> Set<VersionID> {
+    var needed = Set(heads)
     for head in heads {
       for id in try transaction.version(head)?.record.covers ?? [] {
         // What others don't have they can't have gone on from.
-        if let version = try transaction.version(id), version.acknowledged, version.offered { pinned.insert(id) }
+        if let version = try transaction.version(id), version.acknowledged, version.offered { needed.insert(id) }
       }
     }
     if heads.count > 1 {
       let record = { (id: VersionID) in try transaction.version(id)?.record }
       // Pair by pair: three sides may have an ancestor that only two of them share.
       for (index, left) in heads.enumerated() {
-        for right in heads[(index + 1)...].prefix(Self.pinnedPairs) {
-          pinned.formUnion(try Resolution.commonAncestors(of: [left, right], record: record).known)
+        for right in heads[(index + 1)...].prefix(Self.comparedPairs) {
+          needed.formUnion(try Resolution.commonAncestors(of: [left, right], record: record).known)
         }
       }
     }
-    return pinned
+    return needed
   }
 
   private mutating func thin(_ versions: [StoredVersion]) throws {
@@ -108,7 +113,7 @@ struct History {
     for var version in versions {
       let id = version.record.id.bytes
       version.record.metadata.thumbnail = nil
-      try transaction.putVersion(version, thinned: true)
+      try transaction.putVersion(version, thinned: true, pinned: false)
       for hash in version.record.contents {
         try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, id])
         candidates.append(hash)

@@ -4,9 +4,9 @@ import KeepsakeReplication
 enum RowPlace {
   static func fact(_ name: String) -> String { "fact \(name)" }
   static func cell(_ key: CellKey) -> String { "cell \(key)" }
-  /// With the columns beside the body: a slot or a mark that was altered shows when the row is read.
-  static func version(_ id: VersionID, slot: String, acknowledged: Bool, offered: Bool, thinned: Bool) -> String {
-    "version \(id) \(acknowledged ? 1 : 0)\(offered ? 1 : 0)\(thinned ? 1 : 0) \(slot)"
+  /// With the columns beside the body: a slot, a time or a mark that was altered shows when the row is read.
+  static func version(_ id: VersionID, slot: String, savedAt: Int64, marks: VersionMarks) -> String {
+    "version \(id) \(marks) \(savedAt) \(slot)"
   }
   static func outbox(_ id: Int64) -> String { "outbox \(id)" }
   static let staged = "staged"

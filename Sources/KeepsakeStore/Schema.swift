@@ -96,15 +96,19 @@ enum Schema {
           PRIMARY KEY (collection, key)) WITHOUT ROWID;
 
         -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
-        -- says about which versions come from which; its contents are not.
+        -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
         CREATE TABLE version (
-          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL,
-          acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL DEFAULT 0, body BLOB NOT NULL);
-        CREATE INDEX version_slot ON version (slot, thinned, position);
+          position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, saved_at INTEGER NOT NULL,
+          acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
+          body BLOB NOT NULL);
+        -- All that the rules for history look at.
+        CREATE INDEX version_slot ON version (slot, thinned, position, saved_at, pinned);
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
 
         -- Ids that are never a head again; kept for ever.
         CREATE TABLE covered (id BLOB PRIMARY KEY, checksum BLOB NOT NULL) WITHOUT ROWID;
+        -- The versions that are not covered: derived, so that a save needn't look at all of a slot's past.
+        CREATE TABLE head (slot TEXT NOT NULL, id BLOB NOT NULL, PRIMARY KEY (slot, id)) WITHOUT ROWID;
 
         -- base: the content whose plain bytes the frame takes as its prefix; none for a full frame.
         CREATE TABLE content (

@@ -17,7 +17,8 @@ package final class Store: Sendable {
   package let writer: WriterID
 
   let database: StoreDatabase
-  var memory: ContentMemory { database.memory }
+  private var context: StoreContext { database.context }
+  var memory: ContentMemory { context.memory }
   private let lock: StoreLock
   private let commits: CommitQueue
   private let closed = Mutex(false)
@@ -28,17 +29,19 @@ package final class Store: Sendable {
   /// it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`, with nothing
   /// touched, if its seal is not as asked for. Any other damage is repaired first, which `incidents` tells: what can be read goes
   /// into a new database, and the damaged files are set aside in the folder `damaged`.
-  package static func open(at url: URL, seal: SealRequest = .none) throws -> Store {
+  package static func open(at url: URL, seal: SealRequest = .none, history: HistoryRules = .standard) throws -> Store {
     var random = SystemRandomNumberGenerator()
-    return try open(at: url, seal: seal, writer: WriterID(using: &random))
+    return try open(at: url, seal: seal, history: history, writer: WriterID(using: &random))
   }
 
   /// For tests that need to know the writer.
-  package static func open(at url: URL, seal request: SealRequest = .none, writer: WriterID) throws -> Store {
+  package static func open(
+    at url: URL, seal request: SealRequest = .none, history: HistoryRules = .standard, writer: WriterID
+  ) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let (database, incidents) = try StoreError.translating("opening the store") {
-      try StoreDatabase.open(StoreFiles(folder: url), seal: request)
+      try StoreDatabase.open(StoreFiles(folder: url), seal: request, history: history)
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
@@ -75,7 +78,7 @@ package final class Store: Sendable {
   /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try database.read { database in try body(StoreTransaction(database, memory: memory)) }
+      try database.read { database in try body(StoreTransaction(database, in: context)) }
     }
   }
 
@@ -87,7 +90,7 @@ package final class Store: Sendable {
     return try StoreError.translating("writing") {
       do {
         return try database.write { database in
-          var transaction = StoreTransaction(database, memory: memory)
+          var transaction = StoreTransaction(database, in: context)
           let value = try body(&transaction)
           try History.thin(transaction)
           return value
@@ -136,12 +139,12 @@ package final class Store: Sendable {
   }
 
   /// What doesn't verify, as it is found; nothing in a store without a seal.
-  package var sealFindings: SealFindings { memory.seal.findings }
+  package var sealFindings: SealFindings { context.seal.findings }
 
   /// How many rows were changed since the store was made, as its ledger says; nil without a seal. Only ever grows, unless an
   /// older copy of the store is put back, or the ledger was taken out.
   package func changeCount() throws -> UInt64? {
-    guard let key = memory.seal.keys.first else { return nil }
+    guard let key = context.seal.keys.first else { return nil }
     return try StoreError.translating("reading") {
       guard let ledger = try database.read({ try SealLedger.read(from: $0, key: key) }) else {
         throw SealFinding.rollback.error
@@ -153,7 +156,7 @@ package final class Store: Sendable {
   /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
   /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
   package func reseal() throws {
-    try StoreError.translating("sealing anew") { try SealGate.reseal(database, memory.seal, folder: url) }
+    try StoreError.translating("sealing anew") { try SealGate.reseal(database, context.seal, folder: url) }
   }
 
   /// Waits until everything that was submitted before is durable or has failed.

@@ -24,18 +24,18 @@ final class StoreDatabase: Sendable {
   }
 
   private let files: StoreFiles
-  /// What transactions share. Carries the seal.
-  let memory: ContentMemory
+  let context: StoreContext
+  var memory: ContentMemory { context.memory }
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
   private let users: Users
   let backup: RollingBackup
 
-  private init(_ files: StoreFiles, pool: DatabasePool, seal: StoreSeal, checkpointer: WALCheckpointer) {
+  private init(_ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer) {
     self.files = files
     self.checkpointer = checkpointer
-    memory = ContentMemory(seal: seal)
+    self.context = context
     state = Mutex(State(pool: pool))
     users = Users()
     backup = RollingBackup(files)
@@ -46,7 +46,9 @@ final class StoreDatabase: Sendable {
   /// Opens the store's database, repairing what has to be.
   ///
   /// Throws what the seal's gate throws before anything is touched, however damaged the database is.
-  static func open(_ files: StoreFiles, seal request: SealRequest) throws -> (StoreDatabase, [StoreIncident]) {
+  static func open(
+    _ files: StoreFiles, seal request: SealRequest, history: HistoryRules = .standard
+  ) throws -> (StoreDatabase, [StoreIncident]) {
     try Recovery.finishInterrupted(files)
     let checkpointer = WALCheckpointer()
     var incidents: [StoreIncident] = []
@@ -64,7 +66,10 @@ final class StoreDatabase: Sendable {
       opened = try openSealed(files, request, checkpointer, &gate, &incidents)
     }
     try StoreFiles.remove(files.suspicion)
-    return (StoreDatabase(files, pool: opened.pool, seal: opened.seal, checkpointer: checkpointer), incidents)
+    return (
+      StoreDatabase(
+        files, pool: opened.pool, context: StoreContext(seal: opened.seal, history: history), checkpointer: checkpointer), incidents
+    )
   }
 
   /// Opens, audits, and puts on the seal that was asked for. `gate` says what the seal was, also if this throws later.
@@ -150,11 +155,11 @@ final class StoreDatabase: Sendable {
   private static func audit(
     _ pool: DatabasePool, _ files: StoreFiles, _ seal: StoreSeal, _ incidents: inout [StoreIncident]
   ) throws {
-    let memory = ContentMemory(seal: seal)
+    let context = StoreContext(seal: seal)
     let whole = StoreFiles.exists(files.suspicion) ? true : nil
-    let findings = try pool.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: whole) }
+    let findings = try pool.read { try StoreAudit.run(on: StoreTransaction($0, in: context), whole: whole) }
     if let first = findings.damage.first { throw StoreError(.damaged, first) }
-    if !findings.isEmpty { incidents.append(try rebuild(findings, pool, memory)) }
+    if !findings.isEmpty { incidents.append(try rebuild(findings, pool, context)) }
   }
 
   private static func translatingDamage<Value>(_ body: () throws -> Value) throws -> Value {
@@ -169,12 +174,15 @@ final class StoreDatabase: Sendable {
 
   /// Makes indexes and derived tables anew, in one transaction; throws `damaged` if that doesn't help.
   private static func rebuild(
-    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ memory: ContentMemory
+    _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ context: StoreContext
   ) throws -> StoreIncident {
     try pool.write { database in
-      let transaction = StoreTransaction(database, memory: memory)
+      let transaction = StoreTransaction(database, in: context)
       if !findings.indexes.isEmpty { try database.execute(sql: "REINDEX") }
-      if !findings.derived.isEmpty { try ContentUse.rebuild(in: transaction) }
+      if !findings.derived.isEmpty {
+        try ContentUse.rebuild(in: transaction)
+        try HeadTable.rebuild(in: database)
+      }
       let rest = try StoreAudit.run(on: transaction)
       guard rest.isEmpty else { throw StoreError(.damaged, rest.all.first ?? "") }
     }
@@ -289,7 +297,7 @@ final class StoreDatabase: Sendable {
         var incidents: [StoreIncident] = []
         do {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
-          let fresh = try Self.reopen(files, memory.seal, checkpointer, &incidents)
+          let fresh = try Self.reopen(files, context.seal, checkpointer, &incidents)
           memory.forgetPlain()
           state.withLock { state in
             state.pool = fresh

@@ -22,7 +22,7 @@ package final class StoreReader: Sendable {
   package let checksSeal: Bool
 
   private let queue: DatabaseQueue
-  private let memory: ContentMemory
+  private let context: StoreContext
 
   /// Opens the store whose folder, or whose database, is at `url`.
   ///
@@ -61,7 +61,7 @@ package final class StoreReader: Sendable {
 
   private init(queue: DatabaseQueue, seal: StoreSeal) {
     self.queue = queue
-    memory = ContentMemory(seal: seal)
+    context = StoreContext(seal: seal)
     self.seal = seal.kind
     checksSeal = !seal.keys.isEmpty
   }
@@ -70,14 +70,14 @@ package final class StoreReader: Sendable {
   /// nothing is. Reads all of it, but doesn't decode contents.
   package func problems() throws -> [String] {
     try StoreError.translating("checking the database") {
-      try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: memory), whole: true).all }
+      try queue.read { try StoreAudit.run(on: StoreTransaction($0, in: context), whole: true).all }
     }
   }
 
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
-      try queue.read { database in try body(StoreTransaction(database, memory: memory)) }
+      try queue.read { database in try body(StoreTransaction(database, in: context)) }
     }
   }
 }

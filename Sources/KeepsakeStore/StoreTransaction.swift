@@ -8,14 +8,15 @@ package import KeepsakeReplication
 package struct StoreTransaction: DeviceStorage {
   let database: Database
   let contents: ContentTable
+  var context: StoreContext { contents.context }
   let codec: RowCodec
   /// Slots whose versions changed: their history is thinned before the transaction commits.
   private(set) var touchedSlots: Set<String> = []
 
-  init(_ database: Database, memory: ContentMemory) {
+  init(_ database: Database, in context: StoreContext) {
     self.database = database
-    contents = ContentTable(database: database, memory: memory)
-    codec = RowCodec(seal: memory.seal)
+    contents = ContentTable(database: database, context: context)
+    codec = RowCodec(seal: context.seal)
   }
 
   // MARK: Facts and wallet
@@ -72,33 +73,60 @@ package struct StoreTransaction: DeviceStorage {
   // MARK: Versions
 
   package func version(_ id: VersionID) throws -> StoredVersion? {
-    let statement = try statement(
-      "SELECT id, slot, acknowledged, offered, thinned, body FROM version WHERE id = ?")
+    let statement = try statement("SELECT \(VersionRow.columns) FROM version WHERE id = ?")
     return try Row.fetchOne(statement, arguments: [id.bytes]).map(storedVersion)
   }
 
   package mutating func putVersion(_ version: StoredVersion) throws {
-    let known = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
-    try putVersion(version, thinned: known ?? false)
+    let known = try Row.fetchOne(
+      statement("SELECT thinned, pinned FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+    try putVersion(
+      version, thinned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false)
   }
 
-  /// The same, and says whether the contents are kept too.
-  mutating func putVersion(_ version: StoredVersion, thinned: Bool) throws {
+  /// The same, and says whether the contents are kept too, and must be.
+  mutating func putVersion(_ version: StoredVersion, thinned: Bool, pinned: Bool) throws {
     let record = version.record
     touchedSlots.insert(record.slot)
-    let place = RowPlace.version(
-      record.id, slot: record.slot, acknowledged: version.acknowledged, offered: version.offered, thinned: thinned)
+    let marks = VersionMarks(acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned)
+    let place = RowPlace.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     try run(
       """
-      INSERT INTO version (id, slot, acknowledged, offered, thinned, body) VALUES (?, ?, ?, ?, ?, ?)
+      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
-        slot = excluded.slot, acknowledged = excluded.acknowledged, offered = excluded.offered, thinned = excluded.thinned,
-        body = excluded.body
+        slot = excluded.slot, saved_at = excluded.saved_at, acknowledged = excluded.acknowledged, offered = excluded.offered,
+        thinned = excluded.thinned, pinned = excluded.pinned, body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, version.acknowledged, version.offered, thinned, codec.encode(record, place: place),
+        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned,
+        codec.encode(record, place: place),
       ])
+    try showHead(record)
     try useContents(of: record)
+  }
+
+  /// A version that nothing covers is a head of its slot.
+  private func showHead(_ record: VersionRecord) throws {
+    try run(
+      "INSERT OR IGNORE INTO head (slot, id) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM covered WHERE id = ?2)",
+      [record.slot, record.id.bytes])
+  }
+
+  /// Pins a version that is kept whole, or lets it go by the rules again. Throws `missing` if there is none.
+  package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
+    guard let version = try version(id), try !isThinned(id) else {
+      throw StoreError(.missing, "the version \(id) is not kept here")
+    }
+    try putVersion(version, thinned: false, pinned: pinned)
+  }
+
+  private func isThinned(_ id: VersionID) throws -> Bool {
+    try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? true
+  }
+
+  /// The pinned versions of a slot.
+  package func pinnedVersions(of slot: String) throws -> Set<VersionID> {
+    try Set(identifiers("SELECT id FROM version WHERE slot = ? AND NOT thinned AND pinned", [slot]))
   }
 
   /// Holds the contents of a version for as long as it isn't thinned.
@@ -117,11 +145,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func heads(of slot: String) throws -> [VersionID] {
-    try identifiers(
-      """
-      SELECT id FROM version WHERE slot = ? AND NOT EXISTS (SELECT 1 FROM covered WHERE covered.id = version.id)
-      ORDER BY id
-      """, [slot])
+    try identifiers("SELECT id FROM head WHERE slot = ? ORDER BY id", [slot])
   }
 
   package func isCovered(_ id: VersionID) throws -> Bool {
@@ -131,7 +155,9 @@ package struct StoreTransaction: DeviceStorage {
   package mutating func markCovered(_ id: VersionID) throws {
     try run("INSERT OR IGNORE INTO covered (id, checksum) VALUES (?, ?)", [id.bytes, CoveredRow.checksum(of: id)])
     let slot = try String.fetchOne(statement("SELECT slot FROM version WHERE id = ?"), arguments: [id.bytes])
-    if let slot { touchedSlots.insert(slot) }
+    guard let slot else { return }
+    touchedSlots.insert(slot)
+    try run("DELETE FROM head WHERE slot = ? AND id = ?", [slot, id.bytes])
   }
 
   package func unacknowledgedVersions() throws -> [VersionID] {
@@ -142,7 +168,7 @@ package struct StoreTransaction: DeviceStorage {
   package func history(of slot: String) throws -> [StoredVersion] {
     let statement = try statement(
       """
-      SELECT id, slot, acknowledged, offered, thinned, body FROM version WHERE slot = ? AND NOT thinned
+      SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned
       ORDER BY position DESC
       """)
     return try Row.fetchAll(statement, arguments: [slot]).map(storedVersion)
@@ -271,7 +297,7 @@ package struct StoreTransaction: DeviceStorage {
     let found = try VersionRow(row)
     return StoredVersion(
       record: try codec.decode(VersionRecord.self, from: found.body, place: found.place),
-      acknowledged: found.acknowledged, offered: found.offered)
+      acknowledged: found.marks.acknowledged, offered: found.marks.offered)
   }
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {

@@ -45,7 +45,7 @@ import Testing
     defer { try? again.close() }
     try again.read { transaction throws in
       let history = try transaction.history(of: "main")
-      #expect(history.count == History.newestKept)
+      #expect(history.count == HistoryRules.standard.newest)
       for version in history {
         let plain = try transaction.plainBytes(of: version.record)
         #expect(plain == series[Int(version.record.id.low) - 1])

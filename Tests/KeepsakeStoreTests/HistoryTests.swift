@@ -18,10 +18,68 @@ import Testing
     try store.read { transaction throws in
       #expect(try transaction.history(of: "main").map(\.record.id.low) == (181...200).reversed())
       let contents = try Int.fetchOne(transaction.database, sql: "SELECT COUNT(*) FROM content") ?? 0
-      #expect(contents <= History.newestKept + ContentCompaction.longestRow + 1)
+      #expect(contents <= HistoryRules.standard.newest + ContentCompaction.longestRow + 1)
       #expect(try transaction.isCovered(id(1)))
       #expect(try transaction.heads(of: "main") == [id(200)])
     }
+  }
+
+  @Test("of three days of autosaves the last of each hour and of each day stay, and can be loaded")
+  func keepsByTime() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let (minute, hour): (Int64, Int64) = (60_000, 3_600_000)
+    let start = 20_000 * 24 * hour
+    let times = (0..<3 * 24 * 6).map { start + Int64($0) * 10 * minute }
+    for (index, time) in times.enumerated() { try store.save(Data("save \(time)".utf8), as: UInt64(index + 1), savedAt: time) }
+    let kept = try store.read { try $0.history(of: "main").map(\.record) }
+    // The newest, which are of the last four hours; twenty more hours before these; the ends of the two days before.
+    let hours = (5...24).map { start + (72 - $0) * hour + 50 * minute }
+    let days = [2, 1].map { start + $0 * 24 * hour - 10 * minute }
+    #expect(kept.map(\.savedAtMilliseconds) == times.suffix(20).reversed() + hours + days)
+    store.memory.forgetPlain()
+    try store.read { transaction throws in
+      for record in kept { #expect(try transaction.plainBytes(of: record) == Data("save \(record.savedAtMilliseconds)".utf8)) }
+    }
+  }
+
+  @Test("a game that asks for everything keeps everything, one that asks for little keeps little, and none less than the newest")
+  func keepsAsAsked() throws {
+    func kept(_ rules: HistoryRules) throws -> [UInt64] {
+      let folder = try TemporaryFolder()
+      let store = try Store.open(at: folder.store, history: rules)
+      defer { try? store.close() }
+      for number in UInt64(1)...40 { try store.save(Data("save \(number)".utf8), as: number) }
+      return try store.read { try $0.history(of: "main").map(\.record.id.low) }
+    }
+    #expect(try kept(.everything) == (1...40).reversed())
+    #expect(try kept(HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0)) == [40, 39, 38])
+    // The head, and what others have and may go on from.
+    #expect(try kept(HistoryRules(newest: -1, hourly: 0, daily: 0, weekly: 0)) == [40, 39])
+  }
+
+  @Test("a pinned save stays, and can be loaded, however many follow; let go, it goes by the rules again")
+  func keepsPinned() throws {
+    var store = try Store.open(at: folder.store)
+    for number in UInt64(1)...5 { try store.save(Data("save \(number)".utf8), as: number) }
+    try store.write { try $0.setPinned(true, id(2)) }
+    for number in UInt64(6)...300 { try store.save(Data("save \(number)".utf8), as: number) }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.read { transaction throws in
+      #expect(try transaction.history(of: "main").map(\.record.id.low) == (281...300).reversed() + [2])
+      #expect(try transaction.pinnedVersions(of: "main") == [id(2)])
+      let record = try #require(try transaction.version(id(2))?.record)
+      #expect(try transaction.plainBytes(of: record) == Data("save 2".utf8))
+    }
+    // What the cloud says of it leaves the pin.
+    try store.write { transaction in try transaction.putVersion(#require(try transaction.version(id(2)))) }
+    #expect(try store.read { try $0.pinnedVersions(of: "main") } == [id(2)])
+    #expect(errorCode { try store.write { try $0.setPinned(true, id(3)) } } == .missing)
+    #expect(errorCode { try store.write { try $0.setPinned(true, id(999)) } } == .missing)
+    try store.write { try $0.setPinned(false, id(2)) }
+    #expect(try store.read { try !$0.hasContent(ContentHash(of: Data("save 2".utf8))) })
   }
 
   @Test("a conflict's sides, and what both came from, stay however many saves follow on one of them")
@@ -45,7 +103,7 @@ import Testing
     try store.read { transaction throws in
       let kept = Set(try transaction.history(of: "main").map(\.record.id.low))
       #expect(kept.isSuperset(of: [1, 2, 1100, 1099]))
-      #expect(kept.count <= History.newestKept + 3)
+      #expect(kept.count <= HistoryRules.standard.newest + 3)
       #expect(try transaction.heads(of: "main") == [id(2), id(1100)])
       #expect(try transaction.plainContent(common[0].hashes[0]) == Data("common".utf8))
     }
@@ -105,7 +163,7 @@ import Testing
       }
     }
     #expect(try store.read { try $0.plainContent(ContentHash(of: Data("shared".utf8))) } == Data("shared".utf8))
-    #expect(try store.read { try $0.history(of: "main").count } == History.newestKept + 1)
+    #expect(try store.read { try $0.history(of: "main").count } == HistoryRules.standard.newest + 1)
   }
 
   @Test("records of the past are bounded too")
@@ -116,7 +174,7 @@ import Testing
       for number in UInt64(1)...2_500 { try transaction.put(number, covers: number > 1 ? [number - 1] : []) }
     }
     let count = try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM version") }
-    #expect(count == History.recordsKept + History.newestKept)
+    #expect(count == History.recordsKept + HistoryRules.standard.newest)
     #expect(try store.read { try $0.version(id(1)) == nil && $0.isCovered(id(1)) })
   }
 

@@ -174,7 +174,7 @@ import Glibc
     }
     try last?.wait()
     #expect(try store.read { try $0.heads(of: "main") } == [id(500)])
-    #expect(try store.read { try $0.history(of: "main").count } == History.newestKept)
+    #expect(try store.read { try $0.history(of: "main").count } == HistoryRules.standard.newest)
   }
 
   @Test("a full disk is told as such, loses nothing that was saved, and saving goes on when there is room")

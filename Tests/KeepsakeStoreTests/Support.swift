@@ -60,21 +60,21 @@ func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
 
 func record(
   _ number: UInt64, slot: String = "main", covers: [UInt64] = [], contents: [ContentHash] = [], length: Int = 0,
-  metadata: SaveMetadata = SaveMetadata()
+  metadata: SaveMetadata = SaveMetadata(), savedAt: Int64? = nil
 ) -> VersionRecord {
   VersionRecord(
     id: id(number), slot: slot, covers: covers.map(id), contents: contents, length: length, metadata: metadata,
-    savedAtMilliseconds: Int64(number), writer: WriterID(1), provisional: false)
+    savedAtMilliseconds: savedAt ?? Int64(number), writer: WriterID(1), provisional: false)
 }
 
 extension StoreTransaction {
   /// A save that replaces one other, as a device's commit would write it, without an outbox.
   mutating func put(
     _ number: UInt64, slot: String = "main", covers: [UInt64] = [], _ kept: [KeptContent] = [],
-    acknowledged: Bool = true
+    acknowledged: Bool = true, savedAt: Int64? = nil
   ) throws {
     let record = record(
-      number, slot: slot, covers: covers, contents: kept.flatMap(\.hashes), length: kept.reduce(0) { $0 + $1.length })
+      number, slot: slot, covers: covers, contents: kept.flatMap(\.hashes), length: kept.reduce(0) { $0 + $1.length }, savedAt: savedAt)
     try putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
     for covered in covers { try markCovered(id(covered)) }
   }
@@ -82,10 +82,12 @@ extension StoreTransaction {
 
 extension Store {
   /// Saves `bytes` in a slot as version `number`, which replaces `number - 1`, and waits for it.
-  func save(_ bytes: Data, as number: UInt64, slot: String = "main", acknowledged: Bool = true) throws {
+  func save(
+    _ bytes: Data, as number: UInt64, slot: String = "main", acknowledged: Bool = true, savedAt: Int64? = nil
+  ) throws {
     try submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
       try transaction.put(
-        number, slot: slot, covers: number > 1 ? [number - 1] : [], kept, acknowledged: acknowledged)
+        number, slot: slot, covers: number > 1 ? [number - 1] : [], kept, acknowledged: acknowledged, savedAt: savedAt)
     }.wait()
   }
 }

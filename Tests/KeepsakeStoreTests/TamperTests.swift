@@ -121,7 +121,7 @@ import Testing
   }
 
   /// The newest save of `SealLab.fill`, as it stands once the store was opened again.
-  static let headPlace = RowPlace.version(id(3), slot: "main", acknowledged: false, offered: false, thinned: false)
+  static let headPlace = RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
 
   static let moves = [
     Move(
@@ -137,14 +137,14 @@ import Testing
     Move(
       testDescription: "another version's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE position = 2) WHERE position = 3",
-      place: RowPlace.version(id(3), slot: "main", acknowledged: false, offered: false, thinned: false)),
+      place: RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
       testDescription: "another slot's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE slot = 'other') WHERE position = 3",
-      place: RowPlace.version(id(3), slot: "main", acknowledged: false, offered: false, thinned: false)),
+      place: RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
       testDescription: "a version under another id", sql: "UPDATE version SET id = x'00000000000000000000000000000042' WHERE position = 3",
-      place: RowPlace.version(id(0x42), slot: "main", acknowledged: false, offered: false, thinned: false)),
+      place: RowPlace.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
       testDescription: "a fact under another name", sql: "UPDATE fact SET name = 'purse' WHERE name = 'wallet'", place: "fact purse"),
     Move(testDescription: "a group of the outbox under another number", sql: "UPDATE outbox SET id = 77 WHERE id = 1", place: "outbox 77"),
@@ -424,8 +424,8 @@ import Testing
   @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
   func otherSlot(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
-    let before = RowPlace.version(id(1_000), slot: "other", acknowledged: true, offered: true, thinned: false)
-    let after = RowPlace.version(id(1_000), slot: "main", acknowledged: true, offered: true, thinned: false)
+    let before = RowPlace.version(id(1_000), slot: "other", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
+    let after = RowPlace.version(id(1_000), slot: "main", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
     try SealLab.edit(folder.store) { database in
       let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM version WHERE slot = 'other'"))
       let payload = try RowCodec.payload(of: body, place: before)

@@ -37,7 +37,7 @@ import Testing
     try queue.write { database in
       let row = try #require(try Row.fetchOne(database, sql: "SELECT * FROM \(table) WHERE \(condition)"))
       let body: Data = try row.checked("body")
-      let place = try named ?? VersionRow(row).place
+      let place = try named ?? VersionRow(row, at: 1).place  // Behind its position.
       let head = RowCodec.checksumLength + StoreSeal.headBytes + 32
       let json = String(decoding: body.dropFirst(head), as: UTF8.self)
       let changed = change(json)

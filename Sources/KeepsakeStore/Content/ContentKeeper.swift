@@ -60,7 +60,7 @@ final class ContentKeeper: Sendable {
     database.memory.forgetProven()
     let ahead = saves.filter { $0.hashes.count > 1 }.flatMap(\.hashes)
     guard !ahead.isEmpty else { return }
-    _ = try? database.write { try History.collect(ahead, in: StoreTransaction($0, memory: database.memory)) }
+    _ = try? database.write { try History.collect(ahead, in: StoreTransaction($0, in: database.context)) }
   }
 
   /// The batch is durable.
@@ -72,10 +72,10 @@ final class ContentKeeper: Sendable {
     _ plain: Data, as hash: ContentHash, from previous: ContentHash?, of whole: Int, in batch: inout Batch, _ save: inout PreparedSave
   ) throws -> PreparedContent {
     let pending = batch.pending
-    let memory = memory
+    let context = database.context
     let (known, base) = try StoreError.translating("reading the save before") {
       try database.read { database -> (Bool, ContentBase?) in
-        let table = ContentTable(database: database, memory: memory)
+        let table = ContentTable(database: database, context: context)
         // What hasn't changed since costs no compression.
         if try pending[hash] != nil || table.has(hash) { return (true, nil) }
         let limit = DecodingCost.limit(plain: plain.count, of: whole)
@@ -103,10 +103,10 @@ final class ContentKeeper: Sendable {
   private func writeAhead(_ save: inout PreparedSave, atLeast bytes: Int, in batch: inout Batch) throws {
     guard save.contents.reduce(0, { $0 + ($1.encoded?.bytes.count ?? 0) + $1.plain.count }) >= bytes else { return }
     let contents = save.contents
-    let memory = memory
+    let context = database.context
     try StoreError.translating("saving") {
       try database.write { database in
-        let table = ContentTable(database: database, memory: memory)
+        let table = ContentTable(database: database, context: context)
         for content in contents { try table.keep(content) }
       }
     }
@@ -118,10 +118,10 @@ final class ContentKeeper: Sendable {
   /// The contents of the save before, the newest first asked for.
   private func previous(of slot: String, in batch: Batch) throws -> [ContentHash] {
     if let hashes = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return hashes }
-    let memory = memory
+    let context = database.context
     return try StoreError.translating("reading the save before") {
       try database.read { database in
-        let transaction = StoreTransaction(database, memory: memory)
+        let transaction = StoreTransaction(database, in: context)
         for head in try transaction.heads(of: slot) {
           if let contents = try transaction.version(head)?.record.contents, !contents.isEmpty { return contents }
         }

@@ -6,13 +6,8 @@ import Synchronization
 /// which have proved to be readable.
 final class ContentMemory: Sendable {
   let cache = PlainCache()
-  /// How the store's rows and frames are sealed. It is here because every way into the store comes by this: a transaction that forgot the
-  /// seal would write unsealed rows.
-  let seal: StoreSeal
   private let held = Mutex<[ContentHash: Int]>([:])
   private let proven = Mutex<Set<ContentHash>>([])
-
-  init(seal: StoreSeal) { self.seal = seal }
 
   /// Keeps contents from being collected until they are released as often: a save that is being prepared found them here, or put them here
   /// ahead of its commit.

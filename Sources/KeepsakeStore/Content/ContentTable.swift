@@ -18,7 +18,8 @@ struct ContentTable {
   }
 
   let database: Database
-  let memory: ContentMemory
+  let context: StoreContext
+  var memory: ContentMemory { context.memory }
 
   func has(_ hash: ContentHash) throws -> Bool {
     let statement = try database.cachedStatement(sql: "SELECT 1 FROM content WHERE hash = ?")
@@ -214,7 +215,7 @@ struct ContentTable {
     let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes), bytes FROM content WHERE hash = ?")
     guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
     let entry = try row.entry(of: hash)
-    return (entry, try memory.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base))
+    return (entry, try context.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base))
   }
 
   private func insertFull(_ plain: Data, as hash: ContentHash) throws {
@@ -223,7 +224,7 @@ struct ContentTable {
 
   /// Writes the content, in place of one with the same hash.
   func insert(_ content: EncodedContent) throws {
-    let frame = try memory.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
+    let frame = try context.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
       sql: "INSERT OR REPLACE INTO content (hash, length, base, bytes) VALUES (?, ?, ?, ?)"
     ).execute(arguments: [content.hash.bytes, content.length, content.base?.bytes, frame])

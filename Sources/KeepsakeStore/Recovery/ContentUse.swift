@@ -51,7 +51,7 @@ struct ContentUse: Hashable {
   private static func implied(in transaction: StoreTransaction) throws -> Implied {
     var implied = Implied(mute: try quarantined(in: transaction))
     let rows = try Row.fetchCursor(
-      transaction.database, sql: "SELECT id, slot, acknowledged, offered, thinned, body FROM version WHERE NOT thinned")
+      transaction.database, sql: "SELECT \(VersionRow.columns) FROM version WHERE NOT thinned")
     while let row = try rows.next() {
       let version = try VersionRow(row)
       do {

@@ -133,7 +133,7 @@ final class RollingBackup: Sendable {
             // Alone it has no log.
             try copy.execute(sql: "PRAGMA journal_mode = DELETE")
             // What is damaged must not take the place of what is whole.
-            let findings = try StoreAudit.run(on: StoreTransaction(copy, memory: ContentMemory(seal: database.memory.seal)))
+            let findings = try StoreAudit.run(on: StoreTransaction(copy, in: StoreContext(seal: database.context.seal)))
             if let first = findings.all.first { throw StoreError(.damaged, "the backup isn't sound: \(first)") }
           }
           try target.close()

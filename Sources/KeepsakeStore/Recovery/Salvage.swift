@@ -14,6 +14,7 @@ struct Salvage {
   private struct FoundVersion {
     var stored: StoredVersion
     var thinned: Bool
+    var pinned: Bool
     var position: Int64
     /// Where it came from; positions are comparable within one source and between those of one store.
     var order: Int
@@ -41,7 +42,7 @@ struct Salvage {
 
   init(into database: Database, seal: StoreSeal) {
     self.seal = seal
-    transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+    transaction = StoreTransaction(database, in: StoreContext(seal: seal))
   }
 
   /// Whether nothing was found that a store of ours holds.
@@ -84,15 +85,13 @@ struct Salvage {
   }
 
   private mutating func addVersion(_ row: SalvagedRow) {
-    guard let bytes = row.data("id"), let id = VersionID(bytes: bytes),
-      let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
-      let thinned = row.integer("thinned"), let body = row.data("body"), let position = row.integer("position")
+    guard let found = VersionRow(row), let position = row.integer("position"), versions[found.id] == nil,
+      let record: VersionRecord = proof(of: found.body, place: found.place), record.id == found.id
     else { return }
-    guard versions[id] == nil, let place = Self.place(of: row), let record: VersionRecord = proof(of: body, place: place), record.id == id
-    else { return }
-    versions[id] = FoundVersion(
-      stored: StoredVersion(record: record, acknowledged: acknowledged != 0, offered: offered != 0),
-      thinned: thinned != 0, position: position, order: versions.count)
+    let marks = found.marks
+    versions[found.id] = FoundVersion(
+      stored: StoredVersion(record: record, acknowledged: marks.acknowledged, offered: marks.offered),
+      thinned: marks.thinned, pinned: marks.pinned, position: position, order: versions.count)
     covered.formUnion(record.covers)
   }
 
@@ -140,12 +139,7 @@ struct Salvage {
     case "cell":
       guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
       return RowPlace.cell(CellKey(collection: collection, key: key))
-    case "version":
-      guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
-        let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"), let thinned = row.integer("thinned")
-      else { return nil }
-      return RowPlace.version(
-        id, slot: slot, acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0)
+    case "version": return VersionRow(row)?.place
     default: return nil
     }
   }
@@ -169,6 +163,7 @@ struct Salvage {
       let columns = row.values.keys.filter { $0 != "position" }.sorted()
       try insert(row, columns, or: "IGNORE")
     }
+    try HeadTable.rebuild(in: transaction.database)
     for row in quarantined { try insert(row, ["place", "outcome", "body"], or: "ABORT") }
     try header.write(to: transaction.database)
     guard let key = seal.keys.first(where: { $0.id == header.key }) else { return }
@@ -273,7 +268,7 @@ struct Salvage {
     stepBack()
     for id in inOrder() {
       guard let found = versions[id] else { continue }
-      try transaction.putVersion(found.stored, thinned: found.thinned)
+      try transaction.putVersion(found.stored, thinned: found.thinned, pinned: found.pinned)
     }
     for id in covered.sorted() { try transaction.markCovered(id) }
   }

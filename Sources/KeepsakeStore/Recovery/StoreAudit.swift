@@ -28,7 +28,7 @@ struct StoreAudit {
   private static let maximumFindings = 20
   /// Tables that are small beside the contents.
   private static let smallTables = [
-    "fact", "cell", "version", "covered", "content_use", "cloud_content", "outbox", "staged", "ledger", "quarantine",
+    "fact", "cell", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "ledger", "quarantine",
   ]
 
   private let transaction: StoreTransaction
@@ -127,7 +127,7 @@ struct StoreAudit {
   // MARK: Rows
 
   private mutating func checkRows() throws {
-    try check("version", "SELECT id, slot, acknowledged, offered, thinned, body FROM version") { row in
+    try check("version", "SELECT \(VersionRow.columns) FROM version") { row in
       let version = try VersionRow(row)
       try RowCodec.payload(of: version.body, place: version.place)
     }
@@ -190,6 +190,9 @@ struct StoreAudit {
         """)
     if suspects != 0, try !ContentUse.isAsImplied(in: transaction) {
       findings.derived.append("which contents the saves need was recorded wrongly")
+    }
+    if try !HeadTable.isAsImplied(in: database) {
+      findings.derived.append("which saves are the newest was recorded wrongly")
     }
     let clouds = try Int.fetchOne(
       database,

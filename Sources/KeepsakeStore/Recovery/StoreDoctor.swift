@@ -100,7 +100,7 @@ package struct StoreDoctor {
       let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
       try queue.read { database in
         let seal = try SealGate.seal(of: database, request, folder: files.folder)
-        let transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+        let transaction = StoreTransaction(database, in: StoreContext(seal: seal))
         progress("checking the database")
         let findings = try StoreAudit.run(on: transaction, whole: true)
         diagnosis.findings = findings.all

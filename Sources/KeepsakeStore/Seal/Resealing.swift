@@ -60,7 +60,7 @@ struct Resealing {
   }
 
   private func reseal(_ hash: ContentHash, in database: Database) throws -> Int {
-    let content = ContentTable(database: database, memory: ContentMemory(seal: old))
+    let content = ContentTable(database: database, context: StoreContext(seal: old))
     let statement = try database.cachedStatement(sql: "SELECT bytes FROM content WHERE hash = ?")
     guard let entry = try opened({ try content.entry(hash) }) ?? nil,
       let bytes = try Data.fetchOne(statement, arguments: [hash.bytes]),

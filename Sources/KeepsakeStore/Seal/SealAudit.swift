@@ -106,7 +106,8 @@ struct SealAudit {
 
   /// Makes the rest whole: heads for slots whose head is gone, and everything from the cloud once more.
   private func settle(_ lost: [SealedTable.SealedRow], _ findings: inout [SealFinding]) throws {
-    var transaction = StoreTransaction(database, memory: ContentMemory(seal: seal))
+    var transaction = StoreTransaction(database, in: StoreContext(seal: seal))
+    try HeadTable.rebuild(in: database)
     for slot in try transaction.slots() where try transaction.heads(of: slot).isEmpty {
       try uncoverNewest(of: slot, in: transaction)
     }
@@ -133,6 +134,7 @@ struct SealAudit {
     for id in ids where !covered.contains(id) {
       try transaction.run("DELETE FROM covered WHERE id = ?", [id.bytes])
     }
+    try HeadTable.rebuild(in: database)
   }
 
   /// What waited to be sent is no longer known: whatever the cloud may lack is put in its place.

@@ -30,8 +30,7 @@ enum SealedTable: String, CaseIterable {
   }
 
   private var columns: String {
-    let others = self == .version ? ["id", "slot", "acknowledged", "offered", "thinned", "body"] : ["body"]
-    return (keyColumns + others).joined(separator: ", ")
+    (keyColumns + [self == .version ? VersionRow.columns : "body"]).joined(separator: ", ")
   }
 
   private var selection: String {
@@ -91,7 +90,7 @@ enum SealedTable: String, CaseIterable {
       case .version:
         sealed.version = VersionID(bytes: try row.checked("id"))
         sealed.slot = try row.checked("slot") as String
-        sealed.place = try VersionRow(row).place
+        sealed.place = try VersionRow(row, at: keyColumns.count).place
       case .outbox: sealed.place = RowPlace.outbox(try row.checked("id"))
       case .staged: sealed.place = RowPlace.staged
       }

@@ -57,6 +57,7 @@ struct StoreDigest: Hashable, Sendable {
     // Without the checksum, which covers `offered` too.
     ("version", ["position", "id", "slot", "acknowledged", "thinned", "substr(body, \(RowCodec.checksumLength + 1))"]),
     ("covered", ["id"]),
+    ("head", ["slot", "id"]),
     ("content_use", ["hash", "version"]),
     ("outbox", ["id", "body"]),
     ("staged", ["position", "body"]),

@@ -98,11 +98,14 @@ import Testing
   }
 
   @Test(
-    "a wrong record of which save needs which bytes is put right before anything is thrown away by it",
+    "a wrong record of which save is the newest, or needs which bytes, is put right before anything is thrown away by it",
     arguments: [
       "DELETE FROM content_use WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
       "UPDATE content_use SET hash = x'00' WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
       "UPDATE cloud_content SET depth = 'x'; INSERT INTO cloud_content VALUES (x'00', 'y')",
+      "DELETE FROM head WHERE slot = 'main'",
+      "UPDATE head SET id = (SELECT id FROM version WHERE slot = 'main' ORDER BY position LIMIT 1) WHERE slot = 'main'",
+      "INSERT INTO head SELECT slot, id FROM covered JOIN version USING (id) LIMIT 1",
     ])
   func rebuildsUse(change: String) throws {
     try makeStore()
@@ -237,7 +240,7 @@ import Testing
     let findings = { () throws -> StoreAudit.Findings in
       let queue = try DatabaseQueue(path: self.files.database.path)
       defer { try? queue.close() }
-      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, memory: ContentMemory(seal: .none)), whole: false) }
+      return try queue.read { try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: .none)), whole: false) }
     }
     #expect(try findings().isEmpty)
     // The entry of one content in the index of hashes is altered, in the file.

@@ -214,7 +214,7 @@ import Testing
 extension StoreReader {
   fileprivate func ledgerCount() throws -> UInt64? {
     try read { transaction throws in
-      let key = try #require(transaction.contents.memory.seal.keys.first)
+      let key = try #require(transaction.context.seal.keys.first)
       return try SealLedger.read(from: transaction.database, key: key)?.count
     }
   }

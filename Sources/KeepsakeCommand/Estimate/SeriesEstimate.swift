@@ -1,0 +1,126 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// What a series of saves takes in a store, and how long it takes to load.
+struct SeriesEstimate: Encodable {
+  var name: String
+  var versions: Int
+  var plainBytes = 0
+  /// Each version alone under zstd, level 3.
+  var aloneBytes = 0
+  /// The first alone, each later one against the one before: what deltas could take at the least.
+  var leastBytes = 0
+  /// In the store, full frames included.
+  var keptBytes = 0
+  /// Versions, or parts of large ones, that stand in full frames.
+  var fullFrames = 0
+  /// The newest version, kept alone.
+  var loadAloneMilliseconds = 0.0
+  var loadNewestMilliseconds = 0.0
+  var loadOldestMilliseconds = 0.0
+
+  /// Best of so many, since other programs have the processor too.
+  private static let loads = 5
+
+  /// Reads and keeps all of them; takes what a save takes for each, and memory for three.
+  init(of series: SaveSeries, progress: (String) -> Void) throws {
+    name = series.name
+    versions = series.files.count
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-estimate-\(UUID().uuidString)")
+    defer {
+      // Only leaves a folder behind among the temporary files.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    let all = folder.appendingPathComponent("all")
+    let alone = folder.appendingPathComponent("alone")
+    var before: Data?
+    let store = try Store.open(at: all, history: .everything)
+    for (index, file) in series.files.enumerated() {
+      progress("\(name): version \(index + 1) of \(versions)")
+      guard let bytes = try AtomicFile.read(file, maximumBytes: EncodedContent.maximumContentBytes) else {
+        throw CommandFailure(.noInput, "\(Printable.text(file.path)) is gone")
+      }
+      plainBytes += bytes.count
+      let own = try Zstd.compress(bytes).count
+      aloneBytes += own
+      leastBytes += try before.map { try Zstd.compress(bytes, prefix: $0).count } ?? own
+      try Self.save(bytes, as: index, in: store)
+      before = bytes
+    }
+    let contents = try store.read { try $0.contentSummaries() }
+    keptBytes = contents.reduce(0) { $0 + $1.encodedBytes }
+    fullFrames = contents.count { $0.base == nil }
+    try store.close()
+    if let before {
+      let store = try Store.open(at: alone)
+      try Self.save(before, as: versions - 1, in: store)
+      try store.close()
+    }
+    progress("\(name): loading")
+    loadAloneMilliseconds = try Self.loadTime(versions - 1, from: alone)
+    loadNewestMilliseconds = try Self.loadTime(versions - 1, from: all)
+    loadOldestMilliseconds = try Self.loadTime(0, from: all)
+  }
+
+  private static func id(_ index: Int) -> VersionID { VersionID(high: 0, low: UInt64(index) + 1) }
+
+  private static func save(_ bytes: Data, as index: Int, in store: Store) throws {
+    let writer = store.writer
+    try store.submit([SubmittedContent(slot: "save", bytes: bytes)]) { transaction, kept in
+      let record = VersionRecord(
+        id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes), length: bytes.count,
+        metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)
+      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+      for covered in record.covers { try transaction.markCovered(covered) }
+    }.wait(within: .seconds(600))
+  }
+
+  /// From a store opened anew each time: nothing is in memory yet.
+  private static func loadTime(_ index: Int, from folder: URL) throws -> Double {
+    var best = Double.infinity
+    for _ in 0..<loads {
+      let store = try Store.open(at: folder, history: .everything)
+      let clock = ContinuousClock()
+      let start = clock.now
+      try store.read { transaction in
+        guard let version = try transaction.version(id(index)) else { throw StoreError(.missing, "a version that was kept isn't here") }
+        _ = try transaction.plainBytes(of: version.record)
+      }
+      best = min(best, (clock.now - start) / .milliseconds(1))
+      try store.close()
+    }
+    return best
+  }
+
+  // MARK: As a table
+
+  static func table(_ estimates: [SeriesEstimate]) -> String {
+    let header = [
+      "", "versions", "plain", "each alone", "least", "kept", "kept/least", "full frames", "load alone", "newest", "oldest",
+    ]
+    let rows = estimates.map { estimate in
+      [
+        Printable.text(estimate.name), "\(estimate.versions)", "\(estimate.plainBytes)", "\(estimate.aloneBytes)", "\(estimate.leastBytes)",
+        "\(estimate.keptBytes)", String(format: "%.2f", Double(estimate.keptBytes) / Double(max(estimate.leastBytes, 1))),
+        "\(estimate.fullFrames)", time(estimate.loadAloneMilliseconds), time(estimate.loadNewestMilliseconds),
+        time(estimate.loadOldestMilliseconds),
+      ]
+    }
+    let all = [header] + rows
+    let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+    func line(_ cells: [String]) -> String {
+      let padded = cells.enumerated().map { column, cell in
+        let space = String(repeating: " ", count: widths[column] - cell.count)
+        return column == 0 ? cell + space : space + cell
+      }
+      return "| " + padded.joined(separator: " | ") + " |"
+    }
+    let rule = widths.enumerated().map { column, width in String(repeating: "-", count: width + 1) + (column == 0 ? "-" : ":") }
+    return ([line(header), "|" + rule.joined(separator: "|") + "|"] + rows.map(line)).joined(separator: "\n")
+  }
+
+  private static func time(_ milliseconds: Double) -> String { String(format: "%.2f ms", milliseconds) }
+}
+#endif

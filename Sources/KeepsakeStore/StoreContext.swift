@@ -1,0 +1,16 @@
+/// What all transactions of an open store share beside the database.
+///
+/// Every way into the store comes by this: a transaction that forgot the seal would write unsealed rows.
+struct StoreContext: Sendable {
+  /// What is remembered of contents.
+  let memory = ContentMemory()
+  /// How rows and frames are sealed.
+  let seal: StoreSeal
+  /// Which of a slot's past stays.
+  let history: HistoryRules
+
+  init(seal: StoreSeal, history: HistoryRules = .standard) {
+    self.seal = seal
+    self.history = history
+  }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// What a store keeps of a version beside its record.
+struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
+  var acknowledged = false
+  var offered = false
+  /// Only the record is kept; the contents are not.
+  var thinned = false
+  /// The player wants it kept, whatever the rules say.
+  var pinned = false
+
+  /// One digit each.
+  var description: String {
+    [acknowledged, offered, thinned, pinned].map { $0 ? "1" : "0" }.joined()
+  }
+}
+
+/// A row of the table `version`. Its body's checksum and seal cover the columns beside it (`RowPlace.version`).
+struct VersionRow {
+  /// In the order in which `init(_:at:)` reads them.
+  static let columns = "id, slot, saved_at, acknowledged, offered, thinned, pinned, body"
+
+  var id: VersionID
+  var slot: String
+  /// As its record says: milliseconds since 1970. A column, so that the rules for history needn't read records.
+  var savedAt: Int64
+  var marks: VersionMarks
+  var body: Data
+
+  /// From a row in which `columns` begin at `first`.
+  init(_ row: Row, at first: Int = 0) throws {
+    guard let id = VersionID(bytes: try row.checked(at: first, "id")) else {
+      throw StoreError(.damaged, "a version of the store has no proper name")
+    }
+    self.id = id
+    slot = try row.checked(at: first + 1, "slot")
+    savedAt = try row.checked(at: first + 2, "saved_at")
+    marks = VersionMarks(
+      acknowledged: try row.checked(at: first + 3, "acknowledged"), offered: try row.checked(at: first + 4, "offered"),
+      thinned: try row.checked(at: first + 5, "thinned"), pinned: try row.checked(at: first + 6, "pinned"))
+    body = try row.checked(at: first + 7, "body")
+  }
+
+  /// From a row that was found somewhere; nil if it lacks a column, or has one of another kind.
+  init?(_ row: SalvagedRow) {
+    guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
+      let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
+      let thinned = row.integer("thinned"), let pinned = row.integer("pinned"), let body = row.data("body")
+    else { return nil }
+    (self.id, self.slot, self.savedAt, self.body) = (id, slot, savedAt, body)
+    marks = VersionMarks(
+      acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0, pinned: pinned != 0)
+  }
+
+  var place: String { RowPlace.version(id, slot: slot, savedAt: savedAt, marks: marks) }
+}
