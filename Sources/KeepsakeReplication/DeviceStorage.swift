@@ -27,6 +27,8 @@ package protocol DeviceStorage {
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool
+  /// Plain bytes of a content; nil if it isn't here.
+  func contentLength(_ hash: ContentHash) throws -> Int?
   /// How many bases the cloud has to decode for this content (0 for a full frame); nil if the cloud isn't known to have it.
   func cloudDepth(of hash: ContentHash) throws -> Int?
   mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) throws
@@ -54,6 +56,19 @@ package protocol DeviceStorage {
   // Wallet
   func wallet() throws -> WalletState?
   mutating func setWallet(_ state: WalletState) throws
+}
+
+extension DeviceStorage {
+  /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
+  package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {
+    if record.contents.count == 1 { return [ContentAlignment.Part(hash: record.contents[0], length: record.length)] }
+    let lengths = try record.contents.map(contentLength)
+    let known = lengths.reduce(0) { $0 + ($1 ?? 0) }
+    let missing = lengths.count { $0 == nil }
+    return zip(record.contents, lengths).map { hash, length in
+      ContentAlignment.Part(hash: hash, length: length ?? max(record.length - known, 0) / missing)
+    }
+  }
 }
 
 /// What became of a content that was received.

@@ -178,6 +178,8 @@ package struct StoreTransaction: DeviceStorage {
 
   package func hasContent(_ hash: ContentHash) throws -> Bool { try contents.has(hash) }
 
+  package func contentLength(_ hash: ContentHash) throws -> Int? { try contents.entry(hash)?.length }
+
   package func cloudDepth(of hash: ContentHash) throws -> Int? {
     try Int.fetchOne(statement("SELECT depth FROM cloud_content WHERE hash = ?"), arguments: [hash.bytes])
   }
@@ -208,8 +210,7 @@ package struct StoreTransaction: DeviceStorage {
   /// Compresses within the transaction; `Store.submit` does it before.
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
-    let limit = DecodingCost.limit(plain: plain.count, of: plain.count)
-    let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, limit: limit) }
+    let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, of: plain.count) }
     try contents.keep(PreparedContent(encoding: plain, as: hash, against: usable))
     return hash
   }

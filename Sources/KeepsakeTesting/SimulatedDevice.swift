@@ -67,6 +67,7 @@ package struct SimulatedDevice: DeviceStorage, Sendable {
   package func allVersions() -> [VersionID] { versions.keys.sorted() }
 
   package func hasContent(_ hash: ContentHash) -> Bool { contents[hash] != nil }
+  package func contentLength(_ hash: ContentHash) -> Int? { contents[hash]?.count }
   package func cloudDepth(of hash: ContentHash) -> Int? { depths[hash] }
   package mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) { depths[hash] = depth }
   package mutating func clearCloudDepths() { depths = [:] }

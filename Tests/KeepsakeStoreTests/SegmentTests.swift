@@ -77,6 +77,49 @@ import Testing
     }
   }
 
+  /// Thousands of things side by side, as text.
+  private static func text(_ lines: [String]) -> Data { Data(lines.joined(separator: "\n").utf8) }
+
+  @Test(
+    "a large save that changes all over, grows, or lives near the threshold costs what changed",
+    arguments: ["all over", "at its end", "in its middle", "about the threshold"])
+  func scattered(where place: String) throws {
+    let store = try Store.open(at: folder.store, history: .everything)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 21)
+    func line() -> String { "\(random.next()) \(random.next()) \(random.next())" }
+    // Of about 60 bytes each: 5.4 MB, or a little less than the threshold.
+    let small = place == "about the threshold" ? 69_000 : 90_000
+    var lines = (0..<small).map { _ in line() }
+    var before: Data?
+    var least = 0
+    var versions: [Data] = []
+    for number in UInt64(1)...24 {
+      let bytes = Self.text(lines)
+      least += try Zstd.compress(bytes, prefix: before).count
+      try store.save(bytes, as: number)
+      before = bytes
+      versions.append(bytes)
+      for _ in 0..<400 { lines[Int(random.next() % UInt64(lines.count))] = "changed \(random.next() % 1_000_000)" }
+      switch place {
+      case "at its end": for _ in 0..<1_000 { lines.append(line()) }
+      case "in its middle": for _ in 0..<1_000 { lines.insert(line(), at: 30_000) }
+      case "about the threshold": if number % 2 == 0 { lines.removeLast(2_000) } else { for _ in 0..<2_000 { lines.append(line()) } }
+      default: break
+      }
+    }
+    if place == "about the threshold" { #expect(Set(versions.map { $0.count > Segmenter.threshold }) == [true, false]) }
+    let kept = try store.read { try Int.fetchOne($0.database, sql: "SELECT SUM(LENGTH(bytes)) FROM content") ?? 0 }
+    #expect(Double(kept) <= 1.5 * Double(least), "seed 21, \(Double(kept) / Double(least)) times the least")
+    store.memory.forgetPlain()
+    try store.read { transaction throws in
+      for version in try transaction.history(of: "main") {
+        let isSame = try transaction.plainBytes(of: version.record) == versions[Int(version.record.id.low) - 1]
+        #expect(isSame, "version \(version.record.id.low)")
+      }
+    }
+  }
+
   @Test("a save that grows beyond the threshold, and shrinks below it again, stays what it was")
   func crossesTheThreshold() throws {
     let store = try Store.open(at: folder.store)
@@ -149,30 +192,5 @@ import Testing
     try store.save(bytes + Data([1]), as: 2)
     store.memory.forgetPlain()
     #expect(loads(1) == nil && loads(2) == nil)
-  }
-}
-
-struct ContentAlignmentTests {
-  private func hashes(_ text: String) -> [ContentHash] { text.map { ContentHash(of: Data("\($0)".utf8)) } }
-
-  /// The bases that `new` gets in `old`, as letters; "-" for none.
-  private func bases(_ new: String, in old: String) -> String {
-    let names = Dictionary(uniqueKeysWithValues: Set(old).map { (ContentHash(of: Data("\($0)".utf8)), $0) })
-    return String(ContentAlignment.bases(of: hashes(new), in: hashes(old)).map { $0.flatMap { names[$0] } ?? "-" })
-  }
-
-  @Test(
-    "what is new is compared with what stood in its place",
-    arguments: [
-      ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"), ("aXYd", "abcd", "abcd"),
-      ("aXYZd", "abcd", "abbcd"), ("aXd", "abcd", "abd"), ("aXbcd", "abcd", "abbcd"), ("abcdX", "abcd", "abcdd"),
-      ("XY", "", "--"), ("", "abc", ""), ("WXYZ", "a", "aaaa"), ("W", "abc", "a"), ("dabc", "abcd", "dccc"), ("aaXa", "aaba", "aaba"),
-    ])
-  func alignment(new: String, old: String, expected: String) {
-    // Known contents are never encoded, so only the bases of new ones matter.
-    let found = bases(new, in: old)
-    let matters = zip(new, zip(found, expected)).filter { !old.contains($0.0) }
-    #expect(found.count == new.count)
-    #expect(matters.allSatisfy { $0.1.0 == $0.1.1 }, "\(found) instead of \(expected)")
   }
 }

@@ -170,7 +170,7 @@ extension DeviceEngine {
         looked += 1
         guard looked <= Self.maximumLookBack else { return nil }
         guard let older = try storage.version(id)?.record else { continue }
-        let alignment = alignments[id] ?? ContentAlignment.bases(of: record.contents, in: older.contents)
+        let alignment = try alignments[id] ?? ContentAlignment(of: storage.parts(of: record), in: storage.parts(of: older)).bases
         alignments[id] = alignment
         let candidate = alignment[index]
         if let candidate, candidate != hash, let depth = try storage.cloudDepth(of: candidate), depth < options.maximumDepth,

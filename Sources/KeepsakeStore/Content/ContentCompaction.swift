@@ -58,8 +58,7 @@ struct ContentCompaction {
     let contents = transaction.contents
     do {
       let plain = try contents.plain(hash)
-      let limit = DecodingCost.limit(plain: plain.count, of: plain.count)
-      var base = try contents.base(from: base, for: plain.count, limit: limit)
+      var base = try contents.base(from: base, for: plain.count, of: plain.count)
       base?.isNearest = false
       try contents.insert(.encoding(plain, as: hash, against: base))
     } catch let error as StoreError where error.code == .damaged {

@@ -13,26 +13,26 @@ final class ContentKeeper: Sendable {
 
   /// Saves that go into one transaction: the later ones lean on the earlier, which are not in the database yet.
   struct Batch {
-    fileprivate var newest: [String: [ContentHash]] = [:]
+    fileprivate var newest: [String: [ContentAlignment.Part]] = [:]
     fileprivate var pending: [ContentHash: PreparedContent] = [:]
   }
 
   private let database: StoreDatabase
   private var memory: ContentMemory { database.memory }
   /// The contents of the save that was kept last in each slot: what the next one probably resembles.
-  private let newest = Mutex<[String: [ContentHash]]>([:])
+  private let newest = Mutex<[String: [ContentAlignment.Part]]>([:])
 
   init(database: StoreDatabase) { self.database = database }
 
   /// Prepares a save. Everything that it consists of is held until `release`.
   func prepare(_ save: SubmittedContent, in batch: inout Batch) throws -> PreparedSave {
-    let segments = Segmenter.segments(of: save.bytes)
-    let hashes = segments.map { ContentHash(of: $0) }
+    let previous = try previous(of: save.slot, in: batch)
+    let (segments, parts) = Self.segments(of: save.bytes, after: previous)
+    let hashes = parts.map(\.hash)
     memory.hold(hashes)
     var prepared = PreparedSave(hashes: hashes, length: save.bytes.count)
     do {
-      let previous = try previous(of: save.slot, in: batch)
-      let bases = ContentAlignment.bases(of: hashes, in: previous)
+      let bases = ContentAlignment(of: parts, in: previous).bases
       var seen: Set<ContentHash> = []
       for (index, segment) in segments.enumerated() where seen.insert(hashes[index]).inserted {
         prepared.contents.append(
@@ -44,8 +44,35 @@ final class ContentKeeper: Sendable {
       release(prepared)
       throw error
     }
-    batch.newest[save.slot] = hashes
+    batch.newest[save.slot] = parts
     return prepared
+  }
+
+  /// Cut where the bytes say so, or as the save before was: where the bytes changed that said so, what lies between two cuts would be like
+  /// nothing that is kept.
+  private static func segments(of bytes: Data, after previous: [ContentAlignment.Part]) -> ([Data], [ContentAlignment.Part]) {
+    func part(_ segment: Data) -> ContentAlignment.Part {
+      ContentAlignment.Part(hash: ContentHash(of: segment), length: segment.count)
+    }
+    var segments = Segmenter.segments(of: bytes, wasCut: previous.count > 1)
+    var parts = segments.map(part)
+    guard segments.count > 1, previous.count > 1 else { return (segments, parts) }
+    let recuts = ContentAlignment(of: parts, in: previous).recuts(minimum: Segmenter.minimum, maximum: Segmenter.maximum)
+    for recut in recuts.reversed() {
+      let known = Dictionary(zip(segments[recut.range].map(\.startIndex), parts[recut.range])) { first, _ in first }
+      var start = segments[recut.range.lowerBound].startIndex
+      let pieces = recut.lengths.map { length in
+        defer { start += length }
+        return bytes[start..<start + length]
+      }
+      parts.replaceSubrange(
+        recut.range,
+        with: pieces.map { piece in
+          if let part = known[piece.startIndex], part.length == piece.count { part } else { part(piece) }
+        })
+      segments.replaceSubrange(recut.range, with: pieces)
+    }
+    return (segments, parts)
   }
 
   /// The commit was decided: what it holds belongs to it, or to nobody.
@@ -78,8 +105,7 @@ final class ContentKeeper: Sendable {
         let table = ContentTable(database: database, context: context)
         // What hasn't changed since costs no compression.
         if try pending[hash] != nil || table.has(hash) { return (true, nil) }
-        let limit = DecodingCost.limit(plain: plain.count, of: whole)
-        return (false, try previous.flatMap { try table.base(from: $0, for: plain.count, limit: limit, pending: pending) })
+        return (false, try previous.flatMap { try table.base(from: $0, for: plain.count, of: whole, pending: pending) })
       }
     }
     guard !known else { return PreparedContent(known: hash, plain: plain) }
@@ -116,14 +142,14 @@ final class ContentKeeper: Sendable {
   }
 
   /// The contents of the save before, the newest first asked for.
-  private func previous(of slot: String, in batch: Batch) throws -> [ContentHash] {
-    if let hashes = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return hashes }
+  private func previous(of slot: String, in batch: Batch) throws -> [ContentAlignment.Part] {
+    if let parts = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return parts }
     let context = database.context
     return try StoreError.translating("reading the save before") {
       try database.read { database in
         let transaction = StoreTransaction(database, in: context)
         for head in try transaction.heads(of: slot) {
-          if let contents = try transaction.version(head)?.record.contents, !contents.isEmpty { return contents }
+          if let record = try transaction.version(head)?.record, !record.contents.isEmpty { return try transaction.parts(of: record) }
         }
         return []
       }

@@ -15,6 +15,13 @@ struct ContentTable {
     var encodedLength: Int
 
     var cost: Int { DecodingCost.frame(plain: length, encoded: encodedLength) }
+
+    /// What a chain may cost that has this full frame at its end, and at its beginning a content of `length` bytes, a part of a save of `whole`:
+    /// what is like it compresses like it.
+    func limit(of whole: Int, for length: Int) -> Int {
+      let fullFrame = Double(encodedLength) * Double(length) / Double(max(self.length, 1))
+      return DecodingCost.limit(plain: length, of: whole, fullFrame: Int(fullFrame))
+    }
   }
 
   let database: Database
@@ -119,20 +126,22 @@ struct ContentTable {
     return next == nil && chain.count <= DecodingCost.maximumDepth ? chain : []
   }
 
-  /// A base for a content of `length` bytes that came from `hash`: that, or where its chain is as long as it may get, the one half-way down
+  /// A base for a content of `length` bytes, a part of a save of `whole`, that came from `hash`: that, or where its chain is as long as it may get, the one half-way down
   /// it. Nil where there is none, or where it can't be read: what is damaged must not damage what comes after it.
   func base(
-    from hash: ContentHash, for length: Int, limit: Int, pending: [ContentHash: PreparedContent] = [:]
+    from hash: ContentHash, for length: Int, of whole: Int, pending: [ContentHash: PreparedContent] = [:]
   ) throws -> ContentBase? {
     do {
       let chain = try chain(from: hash, pending: pending)
+      guard let full = chain.last?.entry else { return nil }
+      let limit = full.limit(of: whole, for: length)
       var cost = chain.reduce(0) { $0 + $1.entry.cost }
       let fits = cost + DecodingCost.frame(plain: length, encoded: 0) <= limit && chain.count < DecodingCost.maximumDepth
       for (index, link) in chain.enumerated() {
         if fits || cost <= limit / 2 && chain.count - index <= DecodingCost.maximumDepth / 2 {
           let plain = try pending[link.hash]?.plain ?? plain(link.hash)
           return ContentBase(
-            hash: link.hash, plain: plain, isNearest: index == 0, fullFrameBytes: chain.last?.entry.encodedLength)
+            hash: link.hash, plain: plain, isNearest: index == 0, fullFrameBytes: full.encodedLength)
         }
         cost -= link.entry.cost
       }
@@ -205,8 +214,8 @@ struct ContentTable {
     guard let base = content.base else { return false }
     let chain = try chain(from: base)
     let own = DecodingCost.frame(plain: content.length, encoded: content.bytes.count)
-    return chain.isEmpty || chain.count >= DecodingCost.maximumDepth
-      || chain.reduce(own) { $0 + $1.entry.cost } > DecodingCost.limit(plain: content.length, of: content.length)
+    guard let full = chain.last?.entry, chain.count < DecodingCost.maximumDepth else { return true }
+    return chain.reduce(own) { $0 + $1.entry.cost } > full.limit(of: content.length, for: content.length)
   }
 
   // MARK: Rows

@@ -9,15 +9,16 @@ enum Segmenter {
   static let threshold = 4 << 20
   static let minimum = 256 << 10
   static let maximum = 4 << 20
-  /// A cut where these bits of the hash are zero: once in 768 KiB behind the minimum, so about a MiB from cut to cut. They are high bits,
-  /// which the last 64 bytes decide together.
+  /// A cut where these bits of the hash are zero: once in a MiB behind the minimum. They are high bits, which the last 64 bytes decide
+  /// together.
   private static let mask: UInt64 = 0xFFFF_F000_0000_0000
 
-  /// The segments of `bytes`, in order; together they are all of it. One, if it is small.
+  /// The segments of `bytes`, in order; together they are all of it. One, if it is small; but where the save before was cut, so that a
+  /// save whose size goes up and down about the threshold isn't new each time, only if it is half as small.
   ///
   /// Costs one pass over the bytes that may be a cut. The same bytes are cut alike everywhere.
-  static func segments(of bytes: Data) -> [Data] {
-    guard bytes.count > threshold else { return [bytes] }
+  static func segments(of bytes: Data, wasCut: Bool = false) -> [Data] {
+    guard bytes.count > (wasCut ? threshold / 2 : threshold) else { return [bytes] }
     var segments: [Data] = []
     var start = bytes.startIndex
     bytes.withUnsafeBytes { raw in

@@ -1,0 +1,84 @@
+#if Cloud
+import Foundation
+import Testing
+
+@testable import KeepsakeCommand
+
+/// Whoever wonders what keeping every version costs tries it on their own saves.
+@Suite struct EstimateTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-estimates-\(UUID().uuidString)")
+
+  private func write(_ files: [String: Data]) throws {
+    for (name, bytes) in files {
+      let url = folder.appendingPathComponent(name)
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try bytes.write(to: url)
+    }
+  }
+
+  private func names(_ series: SaveSeries) -> [String] { series.files.map(\.lastPathComponent) }
+
+  @Test("files whose names differ in their last number are versions of one save, oldest first, however many digits")
+  func groups() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let empty = Data()
+    try write([
+      "2.sav": empty, "10.sav": empty, "1.sav": empty, "a/slot1_v009": empty, "a/slot1_v10": empty, "a/slot2_v1": empty, "readme": empty,
+    ])
+    let series = try SaveSeries.find([folder.path])
+    #expect(series.map(\.name) == ["#.sav", "a/slot1_v#", "a/slot2_v#", "readme"])
+    #expect(series.map(names) == [["1.sav", "2.sav", "10.sav"], ["slot1_v009", "slot1_v10"], ["slot2_v1"], ["readme"]])
+    // Files that are named are one series, as they are named.
+    let named = try SaveSeries.find(["2.sav", "1.sav"].map { folder.appendingPathComponent($0).path })
+    #expect(named.map(names) == [["2.sav", "1.sav"]])
+    #expect(throws: CommandFailure.self) { try SaveSeries.find([folder.appendingPathComponent("nowhere").path]) }
+  }
+
+  @Test("the figures are those of a store that holds all versions, and no file is changed")
+  func figures() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var lines = (0..<4_000).map { "tile \($0) of kind \($0 * 7919 % 41), hardness \($0 * 104_729 % 1009)" }
+    var files: [String: Data] = [:]
+    for version in 1...30 {
+      lines[version * 97] = "changed in \(version)"
+      files["save\(version)"] = Data(lines.joined(separator: "\n").utf8)
+    }
+    try write(files)
+    let estimate = try SeriesEstimate(of: #require(SaveSeries.find([folder.path]).first)) { _ in }
+    #expect(estimate.versions == 30)
+    #expect(estimate.plainBytes == files.values.reduce(0) { $0 + $1.count })
+    #expect(estimate.fullFrames == 1)
+    #expect(estimate.leastBytes * 10 < estimate.aloneBytes)
+    #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes))
+    #expect(estimate.loadAloneMilliseconds > 0 && estimate.loadNewestMilliseconds > 0 && estimate.loadOldestMilliseconds > 0)
+    for (name, bytes) in files { #expect(try Data(contentsOf: folder.appendingPathComponent(name)) == bytes, "\(name)") }
+    // One line for the header, one beneath it, one for the series; all as wide.
+    let table = SeriesEstimate.table([estimate]).split(separator: "\n")
+    #expect(table.count == 3 && Set(table.map(\.count)).count == 1)
+  }
+
+  @Test("a save that is empty, or that nothing can compress, has figures too")
+  func extremes() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var random = SystemRandomNumberGenerator()
+    let noise = Data((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &random) })
+    try write(["empty1": Data(), "empty2": Data(), "noise1": noise, "noise2": Data(noise.reversed())])
+    let estimates = try SaveSeries.find([folder.path]).map { try SeriesEstimate(of: $0) { _ in } }
+    #expect(estimates.map(\.plainBytes) == [0, 100_000])
+    #expect(estimates[1].keptBytes <= estimates[1].aloneBytes)
+  }
+
+  @Test("of real saves all versions take at most one and a half times what deltas take at the least")
+  func corpus() throws {
+    guard let corpus = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"] else {
+      print("skipped: KEEPSAKE_CORPUS is not set, so there are no real saves to keep")
+      return
+    }
+    let series = try SaveSeries.find([corpus + "/saves"])
+    #expect(!series.isEmpty)
+    let estimates = try series.map { try SeriesEstimate(of: $0) { _ in } }
+    print(SeriesEstimate.table(estimates))
+    for estimate in estimates { #expect(Double(estimate.keptBytes) <= 1.5 * Double(estimate.leastBytes), "\(estimate.name)") }
+  }
+}
+#endif

@@ -1,0 +1,92 @@
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+struct ContentAlignmentTests {
+  /// Contents named by letters, of a thousand bytes each unless a length is given.
+  private func parts(_ text: String, _ lengths: [Int]? = nil) -> [ContentAlignment.Part] {
+    text.enumerated().map { index, letter in
+      ContentAlignment.Part(hash: ContentHash(of: Data("\(letter)".utf8)), length: lengths?[index] ?? 1_000)
+    }
+  }
+
+  /// The bases that `new` gets in `old`, as letters; "-" for none.
+  private func bases(_ new: [ContentAlignment.Part], in old: [ContentAlignment.Part], _ letters: String) -> String {
+    let names = Dictionary(uniqueKeysWithValues: Set(letters).map { (ContentHash(of: Data("\($0)".utf8)), $0) })
+    return String(ContentAlignment(of: new, in: old, tolerance: 100).bases.map { $0.flatMap { names[$0] } ?? "-" })
+  }
+
+  @Test(
+    "what is new is compared with what stood in its place",
+    arguments: [
+      ("abcd", "abcd", "abcd"), ("aXcd", "abcd", "abcd"), ("Xbcd", "abcd", "abcd"), ("abcX", "abcd", "abcd"), ("aXYd", "abcd", "abcd"),
+      ("aXYZd", "abcd", "abccd"), ("aXd", "abcd", "abd"), ("aXbcd", "abcd", "abbcd"), ("abcdX", "abcd", "abcdd"),
+      ("XY", "", "--"), ("", "abc", ""), ("WXYZ", "a", "aaaa"), ("W", "abc", "a"), ("aaXa", "aaba", "aaba"),
+    ])
+  func alignment(new: String, old: String, expected: String) {
+    #expect(bases(parts(new), in: parts(old), new + old) == expected)
+  }
+
+  /// Lengths before and now of contents that have all changed: which of the earlier ones each is compared with.
+  @Test(
+    "which of several changed contents is which is told by their lengths",
+    arguments: [
+      // Changed where they stand; a cut more; a cut less.
+      ([500, 2_000, 900], [500, 2_000, 900], "abc"), ([500, 2_000, 900], [500, 1_200, 800, 900], "abbc"),
+      ([500, 2_000, 900], [2_500, 900], "bc"),
+      // A little put in everywhere, and taken out.
+      ([500, 2_000, 900, 700], [540, 2_060, 930, 790], "abcd"), ([500, 2_000, 900, 700], [460, 1_950, 820, 650], "abcd"),
+      // Much put in at the beginning, and in the middle.
+      ([500, 2_000, 900, 700], [1_700, 2_010, 905, 700], "abcd"), ([500, 2_000, 900, 700], [500, 4_000, 900, 700], "abcd"),
+      // Much taken out.
+      ([500, 2_000, 900, 700], [500, 900, 900, 700], "abcd"),
+    ])
+  func lengths(old: [Int], new: [Int], expected: String) {
+    let letters = String("abcdefgh".prefix(old.count))
+    #expect(bases(parts(String("STUVWXYZ".prefix(new.count)), new), in: parts(letters, old), letters) == expected)
+  }
+
+  /// Lengths before, now, and how what is now is better cut; nil for as it is.
+  @Test(
+    "what changed is cut as it was before, where the bytes no longer say so",
+    arguments: [
+      ([500, 2_000, 900], [500, 2_000, 900], nil), ([500, 2_000, 900], [2_500, 900], [500, 2_000, 900]),
+      ([500, 2_000, 900], [500, 1_200, 800, 900], [500, 2_000, 900]), ([500, 2_000, 900], [540, 2_960], [540, 2_000, 960]),
+      // Grown beyond what one may have: cut where its bytes say so, after all.
+      ([500, 2_000, 900, 700], [500, 1_200, 3_000, 900, 700], [500, 1_200, 3_000, 900, 700]), ([500], [300, 300, 400], [1_000]),
+      // Nothing is made smaller than it may be.
+      ([500, 2_000, 900], [2_550], [500, 2_050]), ([500, 2_000], [600], nil),
+    ] as [([Int], [Int], [Int]?)])
+  func recuts(old: [Int], new: [Int], expected: [Int]?) {
+    let alignment = ContentAlignment(
+      of: parts(String("STUVWXYZ".prefix(new.count)), new), in: parts(String("abcdefgh".prefix(old.count)), old), tolerance: 100)
+    let recuts = alignment.recuts(minimum: 150, maximum: 4_000)
+    let isAsNow = expected == new || expected == nil
+    #expect(recuts.map(\.lengths) == (isAsNow ? [] : [expected ?? []]), "\(recuts)")
+    #expect(recuts.allSatisfy { $0.range == 0..<new.count })
+  }
+
+  @Test(
+    "whatever two versions consist of, recutting keeps every byte and the bounds, and each content gets a base",
+    arguments: 0..<200 as Range<UInt64>)
+  func anything(seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    func some(_ count: Int) -> [ContentAlignment.Part] {
+      (0..<count).map { _ in
+        let letter = UInt8.random(in: 0...9, using: &random)
+        return ContentAlignment.Part(
+          hash: ContentHash(of: Data([letter])), length: 300 + Int(letter) * Int.random(in: 1...200, using: &random))
+      }
+    }
+    let (old, new) = (some(.random(in: 0...12, using: &random)), some(.random(in: 0...12, using: &random)))
+    let alignment = ContentAlignment(of: new, in: old, tolerance: 50)
+    #expect(alignment.bases.count == new.count, "seed \(seed)")
+    #expect(alignment.bases.allSatisfy { ($0 == nil) == old.isEmpty || new.map(\.hash).contains($0) }, "seed \(seed)")
+    for recut in alignment.recuts(minimum: 200, maximum: 2_500) {
+      #expect(recut.lengths.reduce(0, +) == new[recut.range].reduce(0) { $0 + $1.length }, "seed \(seed)")
+      #expect(recut.lengths.allSatisfy { $0 >= 200 }, "seed \(seed), \(recut)")
+    }
+  }
+}
