@@ -4,6 +4,8 @@
 struct StoreContext: Sendable {
   /// What is remembered of contents.
   let memory = ContentMemory()
+  /// What is remembered of versions.
+  let records = RecordMemory()
   /// How rows and frames are sealed.
   let seal: StoreSeal
   /// Which of a slot's past stays.

@@ -90,6 +90,7 @@ package struct StoreTransaction: DeviceStorage {
     touchedSlots.insert(record.slot)
     let marks = VersionMarks(acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned)
     let place = RowPlace.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
+    let body = try codec.encode(record, place: place)
     try run(
       """
       INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -98,9 +99,9 @@ package struct StoreTransaction: DeviceStorage {
         thinned = excluded.thinned, pinned = excluded.pinned, body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned,
-        codec.encode(record, place: place),
+        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, body,
       ])
+    context.records.insert(record, body: body, place: place)
     try showHead(record)
     try useContents(of: record)
   }
@@ -296,9 +297,15 @@ package struct StoreTransaction: DeviceStorage {
 
   private func storedVersion(_ row: Row) throws -> StoredVersion {
     let found = try VersionRow(row)
-    return StoredVersion(
-      record: try codec.decode(VersionRecord.self, from: found.body, place: found.place),
-      acknowledged: found.marks.acknowledged, offered: found.marks.offered)
+    if let record = context.records.record(in: found) { return stored(record, found.marks) }
+    let place = found.place
+    let record = try codec.decode(VersionRecord.self, from: found.body, place: place)
+    context.records.insert(record, body: found.body, place: place)
+    return stored(record, found.marks)
+  }
+
+  private func stored(_ record: VersionRecord, _ marks: VersionMarks) -> StoredVersion {
+    StoredVersion(record: record, acknowledged: marks.acknowledged, offered: marks.offered)
   }
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {

@@ -162,6 +162,23 @@ import Glibc
     #expect(try commit.wait(within: .zero) == hash)
   }
 
+  @Test("a row that is altered while the store is open is noticed, though it was read and written a moment ago")
+  func alteredWhileOpen() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    for number in UInt64(1)...2 { try store.save(Data("save \(number)".utf8), as: number) }
+    let before = try store.read { try $0.version(id(1)) }
+    #expect(before?.record == record(1, contents: [ContentHash(of: Data("save 1".utf8))], length: 6))
+    try store.write {
+      try $0.database.execute(sql: "UPDATE version SET body = CAST(substr(body, 1, 20) || 'x' || substr(body, 22) AS BLOB)")
+    }
+    for number in UInt64(1)...2 { #expect(errorCode { _ = try store.read { try $0.version(id(number)) } } == .damaged) }
+    // Nor is another row's body taken, nor the same beside other marks.
+    try store.save(Data("other".utf8), as: 1_000, slot: "other")
+    try store.write { try $0.database.execute(sql: "UPDATE version SET saved_at = 7 WHERE slot = 'other'") }
+    #expect(errorCode { _ = try store.read { try $0.version(id(1_000)) } } == .damaged)
+  }
+
   @Test("a game that captures faster than the disk writes is slowed, not killed for its memory, and loses nothing")
   func backPressure() throws {
     let store = try Store.open(at: folder.store)
