@@ -35,6 +35,34 @@ import Testing
     #expect(try store.read { try $0.unacknowledgedVersions() } == [id(1), id(3)])
   }
 
+  /// One byte, or one mark, of one row of each kind.
+  static let damage = [
+    "UPDATE fact SET \(flip("body")) WHERE name = 'wallet'", "UPDATE cell SET \(flip("body")) WHERE key = 'level'",
+    "UPDATE version SET \(flip("body")) WHERE position = 2", "UPDATE version SET slot = 'Main' WHERE position = 2",
+    "UPDATE version SET acknowledged = 1 - acknowledged WHERE position = 2", "UPDATE version SET offered = 1 - offered WHERE position = 2",
+    "UPDATE outbox SET \(flip("body")) WHERE id = 1", "UPDATE staged SET \(flip("body"))",
+    "UPDATE covered SET checksum = x'0011223344556677' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET checksum = x'' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET id = x'00000000000000000000000000000042' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET id = x'42' WHERE id = (SELECT MIN(id) FROM covered)",
+  ]
+
+  private static func flip(_ column: String) -> String {
+    "\(column) = CAST(substr(\(column), 1, 12) || char((unicode(substr(\(column), 13, 1)) + 1) % 127) || substr(\(column), 14) AS BLOB)"
+  }
+
+  @Test("no row is believed that isn't as it was written: a player would go on from what never was", arguments: damage)
+  func findsDamage(sql: String) throws {
+    try SealLab.make(.none, at: folder.store)
+    try SealLab.edit(folder.store) { database in
+      try database.execute(sql: sql)
+      #expect(database.changesCount == 1)
+    }
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+  }
+
   @Test("an opening that had no room to write leaves it to the next write that succeeds, and does it once")
   func makesUpForFullDisk() throws {
     let store = try Store.open(at: folder.store)
