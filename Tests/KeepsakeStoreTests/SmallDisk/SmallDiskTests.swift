@@ -9,7 +9,7 @@ import Testing
 @Suite struct SmallDiskTests {
   @Test("a disk that is full, and one that may not be written, cost nothing that was acknowledged")
   func keepsEverything() async throws {
-    if let obstacle = SmallDisk.obstacle {
+    if let obstacle = try await onThread({ SmallDisk.obstacle }) {
       print("skipped: saves on a full disk (\(obstacle))")
       return
     }
@@ -105,8 +105,11 @@ struct SmallDiskChild {
     try store.read { try #require(try $0.version(id(number))).offered }
   }
 
-  @Test func fillsUp() throws {
-    var store = try Store.open(at: folder)
+  @Test(arguments: [Seal.Kind.none, .signed, .sealed])
+  func fillsUp(kind: Seal.Kind) throws {
+    defer { for url in [folder, filler] { try? FileManager.default.removeItem(at: url) } }
+    func open() throws -> Store { try Store.open(at: folder, seal: SealLab.request(kind)) }
+    var store = try open()
     try Data(count: 2 << 20).write(to: filler)
     let number = saveUntilFull(after: 0, in: store)
     #expect(number > 5)
@@ -120,7 +123,7 @@ struct SmallDiskChild {
     try store.close()
     try fill()
 
-    store = try Store.open(at: folder)
+    store = try open()
     try check(store, number, small, level, "opened while full")
     #expect(store.incidents.isEmpty)
     #expect(try !isOffered(number, in: store))
@@ -141,7 +144,7 @@ struct SmallDiskChild {
       let file = folder.appendingPathComponent(Store.databaseName + suffix)
       if !suffix.isEmpty, FileManager.default.fileExists(atPath: file.path) { try FileManager.default.removeItem(at: file) }
       try fill()
-      store = try Store.open(at: folder)
+      store = try open()
       try check(store, number + 1, small, level, "begun on a full disk\(suffix)")
       #expect(store.incidents.isEmpty)
       try fill()
@@ -149,13 +152,13 @@ struct SmallDiskChild {
       try store.close()
       // Else what the next one needs is never there again.
       try FileManager.default.removeItem(at: filler)
-      try Store.open(at: folder).close()
+      try open().close()
     }
 
     try SmallDisk.remount("ro")
-    #expect(errorCode { _ = try Store.open(at: folder) } == .notPermitted)
+    #expect(errorCode { _ = try open() } == .notPermitted)
     try SmallDisk.remount("rw")
-    store = try Store.open(at: folder)
+    store = try open()
     #expect(store.incidents.isEmpty)
     try check(store, number + 1, small, level, "after it could not be written")
     try store.close()
