@@ -23,11 +23,17 @@ import Testing
 
   private func save(_ number: UInt64, in store: Store) throws { try store.save(Data("save \(number)".utf8), as: number) }
 
-  /// Pages that a copy takes long for: some 80 steps, with a pause after each.
-  private func makeLarge(_ store: Store) throws {
+  /// A store of six saves of which a copy has just begun, that takes some 80 steps, with a pause after each.
+  private func openBeingCopied() throws -> Store {
+    let store = try open()
     for _ in 1...5 {
       try store.write { try $0.run("INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))", []) }
     }
+    for number in UInt64(1)...5 { try save(number, in: store) }
+    pass(Self.interval)
+    try save(6, in: store)
+    #expect(store.database.backup.isRunning)
+    return store
   }
 
   /// How many saves each backup holds, the newest first.
@@ -78,12 +84,7 @@ import Testing
 
   @Test("a commit during a copy starts no second one, waits for none, and asks for the next")
   func copiesOnce() async throws {
-    let store = try open()
-    try makeLarge(store)
-    for number in UInt64(1)...5 { try save(number, in: store) }
-    pass(Self.interval)
-    try save(6, in: store)
-    #expect(store.database.backup.isRunning)
+    let store = try openBeingCopied()
     pass(Self.interval)
     try save(7, in: store)
     #expect(store.database.backup.isRunning, "the commit waited for the copy")
@@ -101,12 +102,7 @@ import Testing
 
   @Test("closing ends a copy instead of waiting for it, and leaves no half of one")
   func closesInTheMiddle() async throws {
-    let store = try open()
-    try makeLarge(store)
-    for number in UInt64(1)...5 { try save(number, in: store) }
-    pass(Self.interval)
-    try save(6, in: store)
-    #expect(store.database.backup.isRunning)
+    let store = try openBeingCopied()
     try store.close()
     #expect(!store.database.backup.isRunning)
     #expect(files.presentBackups.isEmpty)
