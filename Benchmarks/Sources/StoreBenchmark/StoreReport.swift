@@ -27,8 +27,8 @@ struct StoreReport {
     if let ordinary = figures.openings.first {
       goals.append(
         Goal(
-          what: "opening a store of \(ordinary.size): milliseconds", must: 100, aim: 50,
-          reached: ordinary.wallMicroseconds / 1_000, direction: .atMost, unit: " ms"))
+          what: "opening a store of \(ordinary.size): milliseconds of the processor", must: 100, aim: 50,
+          reached: ordinary.processorMicroseconds / 1_000, direction: .atMost, unit: " ms"))
     }
     return goals
   }
