@@ -129,7 +129,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
-        "KeepsakeStore", "KeepsakeReplication",
+        "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],

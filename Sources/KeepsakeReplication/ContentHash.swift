@@ -24,14 +24,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomString
 
   /// Reads 64 hexadecimal digits; nil for anything else.
   public init?(_ text: some StringProtocol) {
-    guard text.utf8.count == 64, text.utf8.allSatisfy(\.isHexDigit) else { return nil }
-    var parts: [UInt64] = []
-    var rest = text[...]
-    for _ in 0..<4 {
-      guard let part = UInt64(rest.prefix(16), radix: 16) else { return nil }
-      parts.append(part)
-      rest = rest.dropFirst(16)
-    }
+    guard let parts = Hexadecimal.words(in: text, count: 4) else { return nil }
     words = (parts[0], parts[1], parts[2], parts[3])
   }
 
@@ -45,7 +38,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomString
   }
 
   public var description: String {
-    words.0.hexadecimal + words.1.hexadecimal + words.2.hexadecimal + words.3.hexadecimal
+    Hexadecimal.text(words.0, words.1, words.2, words.3)
   }
 
   private static func words(of raw: UnsafeRawBufferPointer) -> (UInt64, UInt64, UInt64, UInt64) {

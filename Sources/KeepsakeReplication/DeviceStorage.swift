@@ -24,6 +24,8 @@ package protocol DeviceStorage {
   mutating func markCovered(_ id: VersionID) throws
   /// Versions that are not yet acknowledged, sorted by id.
   func unacknowledgedVersions() throws -> [VersionID]
+  /// Those of them that nobody else can have yet, sorted by id.
+  func unofferedVersions() throws -> [VersionID]
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool

@@ -18,13 +18,11 @@ public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomS
 
   /// Reads 32 hexadecimal digits; nil for anything else.
   public init?(_ text: some StringProtocol) {
-    guard text.utf8.count == 32, text.utf8.allSatisfy(\.isHexDigit),
-      let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.suffix(16), radix: 16)
-    else { return nil }
-    self.init(high: high, low: low)
+    guard let words = Hexadecimal.words(in: text, count: 2) else { return nil }
+    self.init(high: words[0], low: words[1])
   }
 
-  public var description: String { high.hexadecimal + low.hexadecimal }
+  public var description: String { Hexadecimal.text(high, low) }
 
   public static func < (left: Self, right: Self) -> Bool {
     left.high != right.high ? left.high < right.high : left.low < right.low
@@ -92,14 +90,14 @@ public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringCon
 
   public init(using source: inout some RandomNumberGenerator) { self.init(source.next()) }
 
-  public var description: String { value.hexadecimal }
+  public var description: String { Hexadecimal.text(value) }
 
   public static func < (left: Self, right: Self) -> Bool { left.value < right.value }
 
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
-    guard text.utf8.count == 16, text.utf8.allSatisfy(\.isHexDigit), let value = UInt64(text, radix: 16) else {
+    guard let value = Hexadecimal.words(in: text, count: 1)?.first else {
       throw DecodingError.dataCorruptedError(
         in: container, debugDescription: "expected a writer of 16 hexadecimal digits, found \"\(text.prefix(40))\"")
     }
@@ -109,21 +107,5 @@ public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringCon
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
-  }
-}
-
-extension UInt8 {
-  /// Whether this byte is one of the ASCII digits 0-9, a-f, A-F (a sign, which integer parsing allows, is not).
-  var isHexDigit: Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
-      || (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(self)
-  }
-}
-
-extension UInt64 {
-  /// Sixteen lowercase hexadecimal digits.
-  var hexadecimal: String {
-    let digits = String(self, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
   }
 }

@@ -2,16 +2,15 @@ import Foundation
 import KeepsakeReplication
 
 extension Identifier {
+  static var byteCount: Int { 16 }
+
   /// The sixteen bytes of an identifier, which sort as identifiers do.
   var bytes: Data {
-    var result = Data(capacity: 16)
-    withUnsafeBytes(of: high.bigEndian) { result.append(contentsOf: $0) }
-    withUnsafeBytes(of: low.bigEndian) { result.append(contentsOf: $0) }
-    return result
+    withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Data($0) }
   }
 
   init?(bytes: Data) {
-    guard bytes.count == 16 else { return nil }
+    guard bytes.count == Self.byteCount else { return nil }
     let (high, low) = bytes.withUnsafeBytes { raw in
       (raw.loadUnaligned(fromByteOffset: 0, as: UInt64.self), raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }

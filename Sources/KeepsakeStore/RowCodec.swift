@@ -48,17 +48,28 @@ struct RowCodec {
   /// What stands behind the checksum, sealed as it may be. Throws `damaged` if the checksum is wrong.
   @discardableResult static func payload(of body: Data, place: String) throws -> Data {
     let payload = body.dropFirst(checksumLength)
-    guard body.count > checksumLength, body.prefix(checksumLength) == checksum(of: payload, place: place) else {
+    guard body.count > checksumLength, isChecksum(body.prefix(checksumLength), of: payload, place: place) else {
       throw StoreError(.damaged, "what is kept of \(place) is damaged")
     }
     return payload
   }
 
   static func checksum(of payload: Data, place: String) -> Data {
+    digest(of: payload, place: place).withUnsafeBytes { Data($0[..<checksumLength]) }
+  }
+
+  /// Without a copy of either: at each opening it is asked of every row.
+  private static func isChecksum(_ checksum: Data, of payload: Data, place: String) -> Bool {
+    digest(of: payload, place: place).withUnsafeBytes { digest in
+      checksum.withUnsafeBytes { $0.elementsEqual(digest[..<checksumLength]) }
+    }
+  }
+
+  private static func digest(of payload: Data, place: String) -> SHA256.Digest {
     var hash = SHA256()
-    hash.update(data: Data(place.utf8))
-    hash.update(data: Data([0]))
-    hash.update(data: payload)
-    return Data(hash.finalize().prefix(checksumLength))
+    var place = place + "\0"
+    place.withUTF8 { hash.update(bufferPointer: UnsafeRawBufferPointer($0)) }
+    payload.withUnsafeBytes { hash.update(bufferPointer: $0) }
+    return hash.finalize()
   }
 }

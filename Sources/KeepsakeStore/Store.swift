@@ -38,17 +38,27 @@ package final class Store: Sendable {
   package static func open(
     at url: URL, seal request: SealRequest = .none, history: HistoryRules = .standard, writer: WriterID
   ) throws -> Store {
+    try open(at: url, seal: request, history: history, writer: writer, backups: .standard)
+  }
+
+  /// For tests that can't wait for a backup.
+  static func open(
+    at url: URL, seal request: SealRequest, history: HistoryRules = .standard, writer: WriterID, backups: BackupSchedule
+  ) throws -> Store {
     try makeFolder(url)
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
     let (database, incidents) = try StoreError.translating("opening the store") {
-      try StoreDatabase.open(StoreFiles(folder: url), seal: request, history: history)
+      try StoreDatabase.open(StoreFiles(folder: url), seal: request, history: history, backups: backups)
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
-      try store.write { transaction in
-        var random = SystemRandomNumberGenerator()
-        try DeviceCommit.opened(in: &transaction, using: &random)
-        try History.sweep(transaction)
+      try store.write { try begin(&$0) }
+    } catch let error as StoreError where error.code == .diskFull {
+      // Whoever has no room left can still look at what is kept, and nothing is written before this is.
+      store.database.beforeNextWrite { [context = store.context] database in
+        var transaction = StoreTransaction(database, in: context)
+        try begin(&transaction)
+        try History.thin(transaction)
       }
     } catch {
       try store.database.close()
@@ -56,6 +66,13 @@ package final class Store: Sendable {
     }
     for incident in incidents { store.database.report(incident) }
     return store
+  }
+
+  /// Comes before anything else is written.
+  private static func begin(_ transaction: inout StoreTransaction) throws {
+    var random = SystemRandomNumberGenerator()
+    try DeviceCommit.opened(in: &transaction, using: &random)
+    try History.sweep(transaction)
   }
 
   private init(url: URL, writer: WriterID, database: StoreDatabase, lock: StoreLock) {

@@ -21,6 +21,8 @@ final class StoreDatabase: Sendable {
     var pool: DatabasePool
     var trouble: Trouble?
     var isClosed = false
+    /// What the next write has to do first, in its transaction.
+    var duty: (@Sendable (Database) throws -> Void)?
   }
 
   private let files: StoreFiles
@@ -29,16 +31,18 @@ final class StoreDatabase: Sendable {
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
-  private let users: Users
+  private let users: ConnectionUsers
   let backup: RollingBackup
 
-  private init(_ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer) {
+  private init(
+    _ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer, _ backups: BackupSchedule
+  ) {
     self.files = files
     self.checkpointer = checkpointer
     self.context = context
     state = Mutex(State(pool: pool))
-    users = Users()
-    backup = RollingBackup(files)
+    users = ConnectionUsers()
+    backup = RollingBackup(files, backups)
   }
 
   // MARK: Opening
@@ -47,7 +51,21 @@ final class StoreDatabase: Sendable {
   ///
   /// Throws what the seal's gate throws before anything is touched, however damaged the database is.
   static func open(
-    _ files: StoreFiles, seal request: SealRequest, history: HistoryRules = .standard
+    _ files: StoreFiles, seal request: SealRequest, history: HistoryRules, backups: BackupSchedule
+  ) throws -> (StoreDatabase, [StoreIncident]) {
+    let reserve = StoreReserve(files)
+    do {
+      let opened = try openOnce(files, request, history, backups)
+      reserve.take()
+      return opened
+    } catch let error as StoreError where error.code == .diskFull {
+      guard try reserve.giveUp() else { throw error }
+      return try openOnce(files, request, history, backups)
+    }
+  }
+
+  private static func openOnce(
+    _ files: StoreFiles, _ request: SealRequest, _ history: HistoryRules, _ backups: BackupSchedule
   ) throws -> (StoreDatabase, [StoreIncident]) {
     try Recovery.finishInterrupted(files)
     let checkpointer = WALCheckpointer()
@@ -66,10 +84,8 @@ final class StoreDatabase: Sendable {
       opened = try openSealed(files, request, checkpointer, &gate, &incidents)
     }
     try StoreFiles.remove(files.suspicion)
-    return (
-      StoreDatabase(
-        files, pool: opened.pool, context: StoreContext(seal: opened.seal, history: history), checkpointer: checkpointer), incidents
-    )
+    let context = StoreContext(seal: opened.seal, history: history)
+    return (StoreDatabase(files, pool: opened.pool, context: context, checkpointer: checkpointer, backups), incidents)
   }
 
   /// Opens, audits, and puts on the seal that was asked for. `gate` says what the seal was, also if this throws later.
@@ -225,13 +241,26 @@ final class StoreDatabase: Sendable {
     users.enter()
     defer { users.leave() }
     do {
-      let value = try pool.write(body)
+      let value = try pool.write { database in
+        try doDuty(database)
+        return try body(database)
+      }
       backup.noteCommit(in: self)
       return value
     } catch let error as DatabaseError {
       note(error)
       throw error
     }
+  }
+
+  /// Has the next write that succeeds do `duty` first, in its transaction.
+  func beforeNextWrite(_ duty: @escaping @Sendable (Database) throws -> Void) { state.withLock { $0.duty = duty } }
+
+  private func doDuty(_ database: Database) throws {
+    guard let duty = state.withLock({ $0.duty }) else { return }
+    try duty(database)
+    // Still within this write: the next one must not find it there.
+    database.afterNextTransaction(onCommit: { _ in self.state.withLock { $0.duty = nil } })
   }
 
   var isCheckpointDue: Bool { checkpointer.isDue }
@@ -262,6 +291,7 @@ final class StoreDatabase: Sendable {
     }
     try pool.close()
     state.withLock { $0.isClosed = true }
+    StoreReserve(files).take()
   }
 
   /// Keeps in mind what an error of a write means for the writes after it.
@@ -356,41 +386,4 @@ final class StoreDatabase: Sendable {
   }
 
   private static let maximumIncidents = 100
-}
-
-/// Counts who uses the connections, so that they are closed when nobody does.
-private final class Users: @unchecked Sendable {
-  // Unchecked: both numbers are guarded by the condition.
-  private let condition = NSCondition()
-  private var count = 0
-  private var isAlone = false
-
-  func enter() {
-    condition.lock()
-    while isAlone { condition.wait() }
-    count += 1
-    condition.unlock()
-  }
-
-  func leave() {
-    condition.lock()
-    count -= 1
-    condition.broadcast()
-    condition.unlock()
-  }
-
-  /// Runs `body` while nobody is inside. Whoever comes waits only once it runs, so that a read within a read goes through.
-  func alone<Value>(_ body: () throws -> Value) throws -> Value {
-    condition.lock()
-    while count > 0 || isAlone { condition.wait() }
-    isAlone = true
-    condition.unlock()
-    defer {
-      condition.lock()
-      isAlone = false
-      condition.broadcast()
-      condition.unlock()
-    }
-    return try body()
-  }
 }

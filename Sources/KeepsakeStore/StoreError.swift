@@ -84,7 +84,9 @@ extension StoreError {
     switch error.resultCode {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       (code, message) = (.damaged, "the store's database is damaged: \(doing) failed")
-    case .SQLITE_FULL:
+    // The index beside the log can't grow.
+    case .SQLITE_FULL,
+      .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE:
       (code, message) = (.diskFull, "the disk is full: \(doing) failed, nothing was changed")
     case .SQLITE_TOOBIG:
       (code, message) = (.tooLarge, "a value is larger than the database takes: \(doing) failed, nothing was changed")

@@ -165,6 +165,10 @@ package struct StoreTransaction: DeviceStorage {
     try identifiers("SELECT id FROM version WHERE acknowledged = 0 ORDER BY id", [])
   }
 
+  package func unofferedVersions() throws -> [VersionID] {
+    try identifiers("SELECT id FROM version WHERE acknowledged = 0 AND NOT offered ORDER BY id", [])
+  }
+
   /// The versions of a slot that are kept whole, newest first in the order in which this store came to know them.
   package func history(of slot: String) throws -> [StoredVersion] {
     let statement = try statement(

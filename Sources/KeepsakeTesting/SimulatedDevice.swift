@@ -63,6 +63,9 @@ package struct SimulatedDevice: DeviceStorage, Sendable {
     if let slot = versions[id]?.record.slot { headsBySlot[slot]?.remove(id) }
   }
   package func unacknowledgedVersions() -> [VersionID] { unacknowledged.sorted() }
+  package func unofferedVersions() -> [VersionID] {
+    unacknowledgedVersions().filter { versions[$0]?.offered == false }
+  }
   /// Every version that is known, sorted by id.
   package func allVersions() -> [VersionID] { versions.keys.sorted() }
 

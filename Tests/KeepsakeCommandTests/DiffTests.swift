@@ -24,17 +24,7 @@ import Testing
 
   private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-  private func status(_ arguments: [String]) async -> Int32 {
-    do {
-      let command = try DiffCommand.parse(arguments)
-      try await command.run()
-      return 0
-    } catch let code as ExitCode {
-      return code.rawValue
-    } catch {
-      return 64
-    }
-  }
+  private func status(_ arguments: [String]) async -> Int32 { await KeepsakeCommandTests.status(of: DiffCommand.self, arguments) }
 
   @Test("the exit status says whether two saves hold the same, however they are compressed")
   func exitStatus() async throws {

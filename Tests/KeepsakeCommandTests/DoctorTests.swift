@@ -1,5 +1,4 @@
 #if Cloud
-import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeStore
@@ -12,17 +11,7 @@ import Testing
   private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-doctor-\(UUID().uuidString)")
   private var database: URL { folder.appendingPathComponent(Store.databaseName) }
 
-  private func status(_ arguments: String...) async -> Int32 {
-    do {
-      let command = try DoctorCommand.parse(arguments)
-      try await command.run()
-      return 0
-    } catch let code as ExitCode {
-      return code.rawValue
-    } catch {
-      return 64
-    }
-  }
+  private func status(_ arguments: String...) async -> Int32 { await KeepsakeCommandTests.status(of: DoctorCommand.self, arguments) }
 
   private func makeStore() throws {
     let game = try GameData.open("com.example.space", at: folder)

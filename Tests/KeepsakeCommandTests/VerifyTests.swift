@@ -1,5 +1,4 @@
 #if Cloud
-import ArgumentParser
 import Foundation
 import Keepsake
 import Testing
@@ -27,17 +26,7 @@ import Testing
 
   private func verify(_ paths: [String]) -> Verification { Verification.run(on: paths, progress: { _ in }, each: { _ in }) }
 
-  private func status(_ arguments: [String]) async -> Int32 {
-    do {
-      let command = try VerifyCommand.parse(arguments)
-      try await command.run()
-      return 0
-    } catch let code as ExitCode {
-      return code.rawValue
-    } catch {
-      return 64
-    }
-  }
+  private func status(_ arguments: [String]) async -> Int32 { await KeepsakeCommandTests.status(of: VerifyCommand.self, arguments) }
 
   @Test("a folder of backups is searched to the bottom, and each bad one is named")
   func folders() async throws {

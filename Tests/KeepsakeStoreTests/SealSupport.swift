@@ -13,6 +13,8 @@ enum SealLab {
   static let level = CellKey(collection: "progress", key: "level")
   static let coins = CellKey(collection: "progress", key: "coins")
   static let kinds: [Seal.Kind] = [.signed, .sealed]
+  /// The newest save of `fill`, as it stands once the store was opened again.
+  static let headPlace = RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
 
   static func request(
     _ kind: Seal.Kind, _ secret: Data = secret, previous: [Data] = [], player: String? = nil,
@@ -26,13 +28,6 @@ enum SealLab {
     case .sealed:
       SealRequest(
         .sealed(secret, previous: previous, player: player, policy: policy, adoptsUnsealed: adopts), owner: owner)
-    }
-  }
-
-  /// Runs what keeps a processor busy on a thread of its own: other tests wait for the few that Swift Testing has.
-  static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeReplication
+import KeepsakeTesting
 import Testing
 
 @testable import KeepsakeStore
@@ -39,19 +40,13 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) a
   }
 }
 
-/// A reproducible source of random numbers (SplitMix64).
+/// The same random numbers and bytes for a seed, in every run.
 struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
+  private var generator: SeededGenerator
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   mutating func bytes(_ count: Int) -> Data { Data((0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }) }
 }

@@ -29,7 +29,7 @@ import Testing
   func everyByte(kind: Seal.Kind) async throws {
     let url = folder.store
     try SealLab.make(SealLab.request(kind), at: url)
-    let (rows, flips, wrong) = try await SealLab.onThread { try Self.flipEveryByte(of: url) }
+    let (rows, flips, wrong) = try await onThread { try Self.flipEveryByte(of: url) }
     #expect(rows == 11 && flips > 2_000)
     #expect(wrong == [])
     print("\(kind.rawValue): \(flips) bytes of \(rows) rows changed, with the checksum wrong and right")
@@ -120,9 +120,6 @@ import Testing
     var place: String
   }
 
-  /// The newest save of `SealLab.fill`, as it stands once the store was opened again.
-  static let headPlace = RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
-
   static let moves = [
     Move(
       testDescription: "a value under another key",
@@ -137,11 +134,11 @@ import Testing
     Move(
       testDescription: "another version's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE position = 2) WHERE position = 3",
-      place: RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())),
+      place: SealLab.headPlace),
     Move(
       testDescription: "another slot's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE slot = 'other') WHERE position = 3",
-      place: RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())),
+      place: SealLab.headPlace),
     Move(
       testDescription: "a version under another id", sql: "UPDATE version SET id = x'00000000000000000000000000000042' WHERE position = 3",
       place: RowPlace.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
@@ -209,216 +206,10 @@ import Testing
       }
       let store = try Store.open(at: mine, seal: SealLab.request(kind, player: "ada"))
       let findings = SealLab.findings(of: store)
-      #expect(Set(findings.map(\.place)) == ["cell progress/level", "fact wallet", Self.headPlace], "\(what)")
+      #expect(Set(findings.map(\.place)) == ["cell progress/level", "fact wallet", SealLab.headPlace], "\(what)")
       #expect(findings.allSatisfy { !$0.isDamage }, "\(what)")
       try store.close()
     }
-  }
-
-  // MARK: Policies
-
-  /// Raises a level and puts a save in place of another, as a save editor would.
-  private func cheat(_ url: URL) throws {
-    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: url)
-    let json = try JSONEncoder().encode(
-      record(3, covers: [2], contents: [ContentHash(of: SealLab.bytes(1))], length: SealLab.bytes(1).count))
-    try SealLab.edit(url) { database in
-      try database.execute(
-        sql: "UPDATE version SET body = ? WHERE position = 3",
-        arguments: [SealLab.forged(String(decoding: json, as: UTF8.self), place: Self.headPlace)])
-    }
-  }
-
-  @Test("quarantine: a cheat gains nothing, the newest save that verifies stands, and what was forged is kept", arguments: SealLab.kinds)
-  func quarantines(kind: Seal.Kind) throws {
-    try SealLab.make(SealLab.request(kind), at: folder.store)
-    try cheat(folder.store)
-    let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
-    defer { try? store.close() }
-    let findings = SealLab.findings(of: store)
-    #expect(Set(findings.map(\.place)) == ["cell progress/level", Self.headPlace])
-    let version = try #require(findings.first { $0.version != nil })
-    #expect(version.version == id(3) && version.slot == "main" && version.usedInstead == id(2))
-    try store.read { transaction throws in
-      #expect(try transaction.cell(SealLab.level) == nil)
-      #expect(try transaction.cell(SealLab.coins) == CellState(value: .max(.int(60))))
-      #expect(try transaction.heads(of: "main") == [id(2)])
-      #expect(try transaction.heads(of: "other") == [id(1_000)])
-      let head = try #require(try transaction.version(id(2)))
-      #expect(try transaction.plainContent(head.record.contents[0]) == SealLab.bytes(2))
-      // The cloud is asked for everything once more: it may have the value that was forged here.
-      #expect(try transaction.facts().cursor == Cursor(epoch: 3, seq: 0, mark: 0))
-      #expect(try transaction.facts().caughtUp)
-      #expect(try transaction.staged() == [])
-    }
-    try store.save(SealLab.bytes(4), as: 4)
-    #expect(try store.read { try $0.heads(of: "main") }.contains(id(4)))
-  }
-
-  @Test("flag: what was forged is used, and reported at each opening from then on, also when the game has written it anew")
-  func flags() throws {
-    try SealLab.make(SealLab.request(.signed), at: folder.store)
-    try cheat(folder.store)
-    for _ in 0..<2 {
-      let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: .flag))
-      let findings = SealLab.findings(of: store)
-      #expect(Set(findings.map(\.place)) == ["cell progress/level", Self.headPlace])
-      #expect(findings.allSatisfy { $0.outcome == .used && !$0.isDamage })
-      try store.read { transaction throws in
-        #expect(try transaction.cell(SealLab.level) == CellState(value: .max(.int(99))))
-        #expect(try transaction.heads(of: "main") == [id(3)])
-        #expect(try transaction.facts().cursor.seq == 7)
-      }
-      // A value that goes on from a forged one verifies, and is no better than that.
-      try store.write { transaction throws in
-        try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(99)))))
-      }
-      try store.close()
-    }
-    let kept = try SealLab.edit(folder.store) { try Row.fetchAll($0, sql: "SELECT place, outcome FROM quarantine ORDER BY place") }
-    #expect(kept.map { $0["outcome"] as String? } == ["used", "used"])
-    // Damage is damage under any policy: nobody can say what it means.
-    try SealLab.edit(folder.store) { database in
-      try database.execute(sql: "UPDATE cell SET body = x'0011223344' WHERE key = 'coins'")
-    }
-    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: .flag))
-    defer { try? store.close() }
-    #expect(store.incidents.map(\.kind) == [.recovered])
-    // What was used stays told, across a recovery too.
-    #expect(Set(SealLab.findings(of: store).map(\.place)) == ["cell progress/level", Self.headPlace])
-  }
-
-  @Test("reject: a forged store isn't opened, nothing in it is changed, and without the forgery it opens again", arguments: SealLab.kinds)
-  func rejects(kind: Seal.Kind) throws {
-    try SealLab.make(SealLab.request(kind), at: folder.store)
-    let good = try SealLab.edit(folder.store) { database in
-      try #require(try Data.fetchOne(database, sql: "SELECT body FROM cell WHERE key = 'level'"))
-    }
-    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: folder.store)
-    let before = try SealLab.rows(of: folder.store)
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
-    #expect(try SealLab.rows(of: folder.store) == before)
-    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [good]) }
-    try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)).close()
-  }
-
-  @Test("what is changed while the game runs is not believed either", arguments: Seal.Policy.all)
-  func whileRunning(policy: Seal.Policy) throws {
-    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: policy))
-    defer { try? store.close() }
-    try SealLab.fill(store)
-    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: folder.store)
-    if policy == .flag {
-      #expect(try store.read { try $0.cell(SealLab.level) } == CellState(value: .max(.int(99))))
-      #expect(SealLab.findings(of: store).map(\.place) == ["cell progress/level"])
-    } else {
-      #expect(errorCode { _ = try store.read { try $0.cell(SealLab.level) } } == .tampered)
-    }
-  }
-
-  /// What somebody does who can't sign, and so only takes away what was signed, or puts it back.
-  struct Replay: Sendable, CustomTestStringConvertible {
-    var testDescription: String
-    var sql: [String]
-  }
-
-  static let replays = [
-    Replay(
-      testDescription: "a value put back as it was",
-      sql: ["UPDATE cell SET body = (SELECT body FROM old.cell AS o WHERE o.key = cell.key) WHERE key = 'level'"]),
-    Replay(
-      testDescription: "money put back as it was",
-      sql: ["UPDATE fact SET body = (SELECT body FROM old.fact AS o WHERE o.name = 'wallet') WHERE name = 'wallet'"]),
-    Replay(testDescription: "a value taken out", sql: ["DELETE FROM cell WHERE key = 'level'"]),
-    Replay(testDescription: "money taken out", sql: ["DELETE FROM fact WHERE name = 'wallet'"]),
-    Replay(
-      testDescription: "the newest save taken out",
-      sql: ["DELETE FROM version WHERE position = 4", "DELETE FROM covered WHERE id IN (SELECT id FROM version WHERE position = 3)"]),
-    Replay(
-      testDescription: "an earlier save made to stand",
-      sql: [
-        "INSERT INTO covered SELECT id, covered_checksum(id) FROM version WHERE slot = 'main' AND id NOT IN (SELECT id FROM covered)",
-        "DELETE FROM covered WHERE id IN (SELECT id FROM version WHERE position = 2)",
-      ]),
-    Replay(
-      testDescription: "a value put back with the ledger of another day",
-      sql: [
-        "UPDATE cell SET body = (SELECT body FROM old.cell AS o WHERE o.key = cell.key) WHERE key = 'level'",
-        "UPDATE ledger SET body = (SELECT body FROM old.ledger)",
-      ]),
-    Replay(testDescription: "the ledger taken out", sql: ["DELETE FROM ledger"]),
-    Replay(
-      testDescription: "the ledger's count set back", sql: ["UPDATE ledger SET body = CAST(x'0000000000000001' || substr(body, 9) AS BLOB)"]
-    ),
-  ]
-
-  @Test(
-    "rows that are taken out or put back as they were are noticed: money that was spent is not there again unnoticed",
-    arguments: SealLab.kinds, Self.replays)
-  func replayed(kind: Seal.Kind, replay: Replay) throws {
-    try SealLab.make(SealLab.request(kind), at: folder.store)
-    let old = folder.url.appendingPathComponent("yesterday")
-    try FileManager.default.copyItem(at: folder.store, to: old)
-    let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
-    try store.write { transaction throws in
-      try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(7)))))
-      var wallet = Wallet(try #require(try transaction.wallet()))
-      try wallet.perform(
-        WalletOperation(
-          id: OperationID(high: 1, low: 1), kind: .earn, currency: "gems", amount: 5, reason: "level 7", goods: []))
-      try transaction.setWallet(wallet.state)
-    }
-    try store.save(SealLab.bytes(4), as: 4)
-    try store.close()
-    // Nothing is wrong with any of it yet, and the count has grown.
-    let untouched = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
-    #expect(SealLab.findings(of: untouched) == [])
-    let count = try #require(try untouched.changeCount())
-    try untouched.close()
-    let yesterday = try Store.open(at: old, seal: SealLab.request(kind, policy: .reject))
-    #expect(try yesterday.changeCount().map { $0 < count } == true)
-    try yesterday.close()
-
-    let queue = try DatabaseQueue(path: folder.store.appendingPathComponent(Store.databaseName).path)
-    try queue.writeWithoutTransaction { database in
-      // Other hands know the format.
-      database.add(
-        function: DatabaseFunction("covered_checksum", argumentCount: 1, pure: true) { values in
-          Data.fromDatabaseValue(values[0]).flatMap { VersionID(bytes: $0) }.map { CoveredRow.checksum(of: $0) }
-        })
-      try database.execute(
-        sql: "ATTACH DATABASE ? AS old", arguments: [old.appendingPathComponent(Store.databaseName).path])
-      for sql in replay.sql {
-        try database.execute(sql: sql)
-        #expect(database.changesCount > 0, "\(sql)")
-      }
-    }
-    try queue.close()
-    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
-    let found = try Store.open(at: folder.store, seal: SealLab.request(kind))
-    #expect(SealLab.findings(of: found) == [.rollback])
-    #expect(try found.read { try $0.facts().cursor.seq } == 0)
-    try found.save(SealLab.bytes(5), as: 5)
-    try found.close()
-    // Told once; from here on the store is what it is.
-    let again = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject))
-    #expect(SealLab.findings(of: again) == [])
-    try again.close()
-  }
-
-  @Test("a sum that breaks while the game runs keeps nobody from saving, and is found at the next start")
-  func brokenLedger() throws {
-    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
-    try SealLab.fill(store)
-    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE ledger SET body = x'00'") }
-    try store.save(SealLab.bytes(4), as: 4)
-    #expect(errorCode { _ = try store.changeCount() } == .tampered)
-    try store.close()
-    let again = try Store.open(at: folder.store, seal: SealLab.request(.signed))
-    defer { try? again.close() }
-    #expect(SealLab.findings(of: again) == [.rollback])
-    #expect(try again.read { try $0.heads(of: "main") } == [id(4)])
-    #expect(try again.changeCount() != nil)
   }
 
   @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
@@ -436,46 +227,4 @@ import Testing
     let code = errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) }
     #expect(code == .tampered)
   }
-
-  @Test("an older copy of the whole folder can't be told from the folder itself, and can by the count kept elsewhere")
-  func wholeRollback() throws {
-    try SealLab.make(SealLab.request(.sealed), at: folder.store)
-    let old = folder.url.appendingPathComponent("yesterday")
-    try FileManager.default.copyItem(at: folder.store, to: old)
-    var store = try Store.open(at: folder.store, seal: SealLab.request(.sealed))
-    try store.save(SealLab.bytes(4), as: 4)
-    let anchor = try #require(try store.changeCount())
-    try store.close()
-    try FileManager.default.removeItem(at: folder.store)
-    try FileManager.default.copyItem(at: old, to: folder.store)
-    store = try Store.open(at: folder.store, seal: SealLab.request(.sealed))
-    defer { try? store.close() }
-    #expect(SealLab.findings(of: store) == [])
-    #expect(try #require(try store.changeCount()) < anchor)
-    let plain = try Store.open(at: folder.url.appendingPathComponent("plain"))
-    #expect(try plain.changeCount() == nil)
-    try plain.close()
-  }
-
-  @Test("a forged outbox takes nothing from what the cloud is to get")
-  func offersAgain() throws {
-    try SealLab.make(SealLab.request(.signed), at: folder.store)
-    try SealLab.edit(folder.store) { database in
-      for id in try Int64.fetchAll(database, sql: "SELECT id FROM outbox") {
-        try database.execute(
-          sql: "UPDATE outbox SET body = ? WHERE id = ?",
-          arguments: [SealLab.forged(#"{"cells":[],"id":\#(id),"refusals":[],"versions":[]}"#, place: "outbox \(id)"), id])
-      }
-    }
-    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
-    defer { try? store.close() }
-    #expect(SealLab.findings(of: store).count == 2)
-    let groups = try store.read { try $0.outbox(limit: 10) }
-    #expect(groups.flatMap(\.versions) == [id(3)])
-    #expect(Set(groups.flatMap(\.cells).map(\.key)) == [SealLab.level, SealLab.coins])
-  }
-}
-
-extension Seal.Policy {
-  static let all: [Seal.Policy] = [.flag, .quarantine, .reject]
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import KeepsakeTesting
 import Testing
 
 /// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state that
@@ -75,7 +76,7 @@ import Testing
 
   private static func flip(in stores: DamagedStores, _ file: String, count: Int, seed: UInt64) throws -> Result {
     let whole = stores.files[file] ?? Data([0])
-    var random = Seeded(seed)
+    var random = SeededGenerator(seed: seed)
     var result = Result()
     for number in 0..<count {
       let offset = Int.random(in: 0..<whole.count, using: &random)

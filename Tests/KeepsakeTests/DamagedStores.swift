@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import KeepsakeTesting
 import Testing
 
 /// A player's data whose files a test alters, one copy after the other, and what has to come back from each.
@@ -36,7 +37,7 @@ final class DamagedStores {
     (self.levels, self.ballast) = (levels, ballast)
     work = try TemporaryFolder()
     let url = work.url.appendingPathComponent("pristine")
-    var random = Seeded(seed)
+    var random = SeededGenerator(seed: seed)
     var game = try GameData.open("com.example.space", at: url, environment: clock.environment)
     for level in 1...levels {
       // Of a killed store, the first half has reached the database.
@@ -63,7 +64,7 @@ final class DamagedStores {
     if isRunning { try game.close() }
   }
 
-  private static func world(_ level: Int, _ ballast: Int, _ random: inout Seeded) -> World {
+  private static func world(_ level: Int, _ ballast: Int, _ random: inout SeededGenerator) -> World {
     var world = World(level: level)
     world.heading = Double(level) / 3
     world.cleared = Set((1...level).map { "cave \($0)" })
@@ -138,21 +139,6 @@ final class DamagedStores {
     } catch {
       broken.append("\(name): saving afterwards failed: \(error)")
     }
-  }
-}
-
-/// SplitMix64.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }
 

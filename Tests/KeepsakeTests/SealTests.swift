@@ -19,15 +19,7 @@ import Testing
   }
 
   private func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? {
-    do {
-      try body()
-      return nil
-    } catch let error as StoreError {
-      return error.code
-    } catch {
-      Issue.record("another error: \(error)")
-      return nil
-    }
+    #expect(throws: StoreError.self, performing: body)?.code
   }
 
   /// Changes the JSON of a signed row as an editor would that repairs the checksum. A version says itself what its place is.

@@ -19,6 +19,13 @@ struct StoreFigures: Codable {
     var perMilleMicroseconds = 0.0
     var worstMicroseconds = 0.0
   }
+  struct Opening: Codable {
+    var size: String
+    var sealing: String
+    /// The middle ones.
+    var wallMicroseconds: Double
+    var processorMicroseconds: Double
+  }
   struct Memory: Codable {
     var valueBytes: Int
     var saveExtraBytes: Int
@@ -28,6 +35,7 @@ struct StoreFigures: Codable {
   var machine: String
   var saves: [Save] = []
   var capture = Capture()
+  var openings: [Opening] = []
   /// Nil where the system doesn't tell.
   var memory: Memory?
 
@@ -35,6 +43,7 @@ struct StoreFigures: Codable {
     var figures = StoreFigures(machine: Machine.line(compiler: options.compiler))
     figures.saves = try durableSaves(options.saves)
     figures.capture = try captures(options.captures)
+    figures.openings = try openings(options.openings)
     #if os(Linux)
     figures.memory = try largeSave()
     #endif
@@ -123,6 +132,31 @@ struct StoreFigures: Codable {
     return Capture(
       count: count, medianMicroseconds: times[count / 2], perMilleMicroseconds: times[min(count - 1, count * 999 / 1_000)],
       worstMicroseconds: times[count - 1])
+  }
+
+  // MARK: Openings
+
+  /// Each store is made, then opened and closed again and again; what closing costs is left out.
+  private static func openings(_ count: Int) throws -> [Opening] {
+    let clock = ContinuousClock()
+    return try OpenedStore.Size.all.flatMap { size in
+      try OpenedStore.Sealing.allCases.map { sealing in
+        Progress.tell("openings: \(size.title), \(sealing.title)")
+        let store = try OpenedStore(size, sealing)
+        var (wall, processor): ([Double], [Double]) = ([], [])
+        for _ in 0..<count {
+          let (start, began) = (processorNanoseconds(), clock.now)
+          try store.open()
+          wall.append((clock.now - began) / .microseconds(1))
+          processor.append(Double(processorNanoseconds() - start) / 1_000)
+          try store.close()
+        }
+        try store.finish()
+        return Opening(
+          size: size.title, sealing: sealing.rawValue, wallMicroseconds: wall.sorted()[count / 2],
+          processorMicroseconds: processor.sorted()[count / 2])
+      }
+    }
   }
 
   // MARK: Memory

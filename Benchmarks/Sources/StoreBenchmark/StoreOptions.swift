@@ -7,6 +7,7 @@ struct StoreOptions {
     Usage: StoreBenchmark [options]; Scripts/bench.sh builds and runs it.
       --saves N         durable saves of each way (60)
       --captures N      captures at 120 a second (3000)
+      --openings N      openings of each store (15)
       --json            all figures as JSON on standard output, instead of tables
       --write FOLDER    put the tables into the repository in that folder
       --check           end with status 1 if a goal that must be reached isn't
@@ -16,6 +17,7 @@ struct StoreOptions {
   var help = false
   var saves = 60
   var captures = 3_000
+  var openings = 15
   var json = false
   var root: URL?
   var check = false
@@ -39,6 +41,7 @@ struct StoreOptions {
       switch option {
       case "--saves": saves = try number(option)
       case "--captures": captures = try number(option)
+      case "--openings": openings = try number(option)
       case "--json": json = true
       case "--write": root = URL(filePath: try value(option), directoryHint: .isDirectory)
       case "--check": check = true

@@ -24,6 +24,12 @@ struct StoreReport {
       Goal(
         what: "capture while commits run: 99.9th percentile, in milliseconds", must: 8.3, aim: 4,
         reached: figures.capture.perMilleMicroseconds / 1_000, direction: .atMost, unit: " ms"))
+    if let ordinary = figures.openings.first {
+      goals.append(
+        Goal(
+          what: "opening a store of \(ordinary.size): milliseconds of the processor", must: 100, aim: 50,
+          reached: ordinary.processorMicroseconds / 1_000, direction: .atMost, unit: " ms"))
+    }
     return goals
   }
 
@@ -54,6 +60,20 @@ struct StoreReport {
       ])
   }
 
+  var openings: String {
+    var sizes: [String] = []
+    for opening in figures.openings where !sizes.contains(opening.size) { sizes.append(opening.size) }
+    return Format.table(
+      ["opening", "until open: no seal", "signed", "sealed", "processor: no seal", "signed", "sealed"],
+      sizes.map { size in
+        let row = OpenedStore.Sealing.allCases.compactMap { sealing in
+          figures.openings.first { $0.size == size && $0.sealing == sealing.rawValue }
+        }
+        return [size] + row.map { Format.time(microseconds: $0.wallMicroseconds) }
+          + row.map { Format.time(microseconds: $0.processorMicroseconds) }
+      })
+  }
+
   var memory: String {
     guard let memory = figures.memory else { return "Not measured on this system." }
     return Format.table(
@@ -64,13 +84,13 @@ struct StoreReport {
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
     [
-      "storesaves": saves, "storecaptures": captures, "storememory": memory, "storegoals": goals.table,
+      "storesaves": saves, "storecaptures": captures, "storeopenings": openings, "storememory": memory, "storegoals": goals.table,
       "storemachine": figures.machine + ".",
     ]
   }
 
   var text: String {
-    let parts: [String?] = ["", figures.machine, saves, captures, memory, goals.table, goals.unmet]
+    let parts: [String?] = ["", figures.machine, saves, captures, openings, memory, goals.table, goals.unmet]
     return parts.compactMap { $0 }.joined(separator: "\n\n")
   }
 }

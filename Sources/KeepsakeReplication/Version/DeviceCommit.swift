@@ -149,8 +149,8 @@ package enum DeviceCommit {
   package static func opened(
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
-    for id in try storage.unacknowledgedVersions() {
-      guard var stored = try storage.version(id), !stored.offered else { continue }
+    for id in try storage.unofferedVersions() {
+      guard var stored = try storage.version(id) else { continue }
       stored.offered = true
       try storage.putVersion(stored)
     }

@@ -9,14 +9,6 @@ import Synchronization
 /// written beside the others, checked as a store is at opening, and only then takes the place of the older one: there is
 /// always a whole copy once there was one. What it costs is bounded by making copies of large stores seldom.
 final class RollingBackup: Sendable {
-  /// How old the newest copy may be before the next commit asks for another.
-  static func interval(forBytes bytes: Int64) -> Duration {
-    switch bytes {
-    case ...(64 << 20): .seconds(5 * 60)
-    case ...(1 << 30): .seconds(60 * 60)
-    default: .seconds(24 * 60 * 60)
-    }
-  }
   /// A store up to this size is copied at closing too: some hundredths of a second.
   static let maximumBytesAtClosing: Int64 = 16 << 20
   /// 256 KiB at a time.
@@ -35,14 +27,18 @@ final class RollingBackup: Sendable {
   }
 
   private let files: StoreFiles
+  private let schedule: BackupSchedule
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
   private var partial: URL { files.folder.appendingPathComponent("backup.partial") }
 
-  init(_ files: StoreFiles) {
-    self.files = files
-    state = Mutex(State(due: .now + Self.interval(forBytes: 0)))
+  init(_ files: StoreFiles, _ schedule: BackupSchedule) {
+    (self.files, self.schedule) = (files, schedule)
+    state = Mutex(State(due: schedule.now() + schedule.interval(0)))
   }
+
+  /// Whether a copy is being made in the background.
+  var isRunning: Bool { state.withLock { $0.isRunning } }
 
   /// Why the last copy failed, if it did; the next one is tried when its time has come.
   var failure: StoreError? { state.withLock { $0.failure } }
@@ -51,7 +47,7 @@ final class RollingBackup: Sendable {
   func noteCommit(in database: StoreDatabase) {
     let starts = state.withLock { state -> Bool in
       state.isCurrent = false
-      guard !state.isRunning, !state.isStopped, state.due <= .now else { return false }
+      guard !state.isRunning, !state.isStopped, state.due <= schedule.now() else { return false }
       state.isRunning = true
       return true
     }
@@ -87,7 +83,7 @@ final class RollingBackup: Sendable {
     guard let newest = files.presentBackups.first,
       let date = (try? FileManager.default.attributesOfItem(atPath: newest.path))?[.modificationDate] as? Date
     else { return true }
-    return abs(Date().timeIntervalSince(date)) >= Self.interval(forBytes: bytes).interval
+    return abs(Date().timeIntervalSince(date)) >= schedule.interval(bytes).interval
   }
 
   /// `until` nil: in the background, and stopped by closing.
@@ -105,7 +101,7 @@ final class RollingBackup: Sendable {
     } catch {
       failure = StoreError(.io, "the backup failed", cause: error)
     }
-    let next = ContinuousClock.Instant.now + Self.interval(forBytes: bytes)
+    let next = schedule.now() + schedule.interval(bytes)
     state.withLock { state in
       state.isRunning = false
       state.due = next

@@ -54,14 +54,13 @@ struct StoreAudit {
   // MARK: Schema
 
   private mutating func checkSchema() throws {
-    let expected = try Self.expectedSchema()
     let found = try Self.schema(of: database)
-    if found != expected { findings.damage.append("the description of the tables was altered") }
+    if found != (try Self.expectedSchema.get()) { findings.damage.append("the description of the tables was altered") }
   }
 
-  private static func expectedSchema() throws -> [[String]] {
-    let queue = try DatabaseQueue()
-    return try queue.write { database in
+  /// Made once for each process.
+  private static let expectedSchema = Result {
+    try DatabaseQueue().write { database in
       try Schema.create(in: database)
       return try schema(of: database)
     }
@@ -139,7 +138,7 @@ struct StoreAudit {
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))
     }
     try check("covered", "SELECT id, checksum FROM covered") { row in
-      guard CoveredRow.isSound(id: try row.checked("id"), checksum: try row.checked("checksum")) else {
+      guard CoveredRow.isSound(id: try row.checked(at: 0, "id"), checksum: try row.checked(at: 1, "checksum")) else {
         throw StoreError(.damaged, "the name of a version that was replaced is damaged")
       }
     }

@@ -38,13 +38,14 @@ struct SealLedger: Sendable, Equatable {
   /// The sum over the rows as they stand. Costs a pass over the rows, an HMAC each.
   static func counted(in database: Database, key: SealKey) throws -> SealLedger {
     var ledger = SealLedger()
+    var elements = Elements(key: key)
     for source in sources {
       let name = source.key.replacingOccurrences(of: "$.", with: "")
       let body = source.body.replacingOccurrences(of: "$.", with: "")
       let rows = try Row.fetchCursor(
         database, sql: "SELECT \(name) AS key, \(body) AS body FROM \(source.table) \(condition(source.table, ""))")
       while let row = try rows.next() {
-        ledger.sum.add(element(source.table, row["key"], row["body"], key))
+        ledger.sum.add(elements.element(source.table, row[0], row[1]))
       }
     }
     return ledger
@@ -61,6 +62,7 @@ struct SealLedger: Sendable, Equatable {
 
   /// Has the connection keep the ledger from now on, whatever is written through it.
   static func keep(on database: Database, key: SealKey) throws {
+    let elements = Elements(key: key)
     database.add(
       function: DatabaseFunction(function, argumentCount: 6, pure: true) { values in
         guard let body = Data.fromDatabaseValue(values[0]), var ledger = SealLedger(body, key: key) else {
@@ -68,8 +70,9 @@ struct SealLedger: Sendable, Equatable {
           return values[0]
         }
         let table = String.fromDatabaseValue(values[1]) ?? ""
-        if !values[2].isNull { ledger.sum.subtract(element(table, values[2], values[3], key)) }
-        if !values[4].isNull { ledger.sum.add(element(table, values[4], values[5], key)) }
+        var elements = elements
+        if !values[2].isNull { ledger.sum.subtract(elements.element(table, values[2], values[3])) }
+        if !values[4].isNull { ledger.sum.add(elements.element(table, values[4], values[5])) }
         ledger.count &+= 1
         return ledger.body(key)
       })
@@ -122,19 +125,33 @@ struct SealLedger: Sendable, Equatable {
     return body + Data(HMAC<SHA256>.authenticationCode(for: Data([2]) + body, using: key.ledger))
   }
 
-  private static func element(_ table: String, _ name: DatabaseValue, _ body: DatabaseValue, _ key: SealKey) -> Sum {
-    var code = HMAC<SHA256>(key: key.ledger)
-    code.update(data: Data([1]))
-    // A value of the wrong kind is another value.
-    for part in [table.databaseValue, name, body] {
-      let bytes = Data.fromDatabaseValue(part) ?? Data()
-      withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { code.update(data: Data($0)) }
+  /// What each row adds to the sum. Keeps what all rows have in common: the key's part of the HMAC, and room for a row's bytes.
+  private struct Elements: Sendable {
+    private let keyed: HMAC<SHA256>
+    private var bytes: [UInt8] = []
+
+    init(key: SealKey) { keyed = HMAC(key: key.ledger) }
+
+    mutating func element(_ table: String, _ name: (any DatabaseValueConvertible)?, _ body: (any DatabaseValueConvertible)?) -> Sum {
+      bytes.removeAll(keepingCapacity: true)
+      bytes.append(1)
+      append(table.databaseValue)
+      append(name?.databaseValue)
+      append(body?.databaseValue)
+      var code = keyed
       code.update(data: bytes)
+      let words = code.finalize().withUnsafeBytes { raw in
+        (0..<4).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+      }
+      return Sum(words: words)
     }
-    let words = code.finalize().withUnsafeBytes { raw in
-      (0..<4).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+
+    /// A value of the wrong kind is another value.
+    private mutating func append(_ value: DatabaseValue?) {
+      let part = value.flatMap { Data.fromDatabaseValue($0) } ?? Data()
+      withUnsafeBytes(of: UInt64(part.count).bigEndian) { bytes.append(contentsOf: $0) }
+      part.withUnsafeBytes { bytes.append(contentsOf: $0) }
     }
-    return Sum(words: words)
   }
 
   /// A number modulo 2^256, most significant word first.

@@ -167,7 +167,7 @@ import Testing
     let json = String(decoding: try JSONEncoder().encode(record(3, covers: [2])), as: UTF8.self)
     try SealLab.edit(folder.store) { database in
       try database.execute(
-        sql: "UPDATE version SET body = ? WHERE id = ?", arguments: [SealLab.forged(json, place: TamperTests.headPlace), id(3).bytes])
+        sql: "UPDATE version SET body = ? WHERE id = ?", arguments: [SealLab.forged(json, place: SealLab.headPlace), id(3).bytes])
     }
     for opening in 1...2 {
       let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))

@@ -1,0 +1,38 @@
+import Foundation
+
+/// Counts who uses the connections, so that they are closed when nobody does.
+final class ConnectionUsers: @unchecked Sendable {
+  // Unchecked: both numbers are guarded by the condition.
+  private let condition = NSCondition()
+  private var count = 0
+  private var isAlone = false
+
+  func enter() {
+    condition.lock()
+    while isAlone { condition.wait() }
+    count += 1
+    condition.unlock()
+  }
+
+  func leave() {
+    condition.lock()
+    count -= 1
+    condition.broadcast()
+    condition.unlock()
+  }
+
+  /// Runs `body` while nobody is inside. Whoever comes waits only once it runs, so that a read within a read goes through.
+  func alone<Value>(_ body: () throws -> Value) throws -> Value {
+    condition.lock()
+    while count > 0 || isAlone { condition.wait() }
+    isAlone = true
+    condition.unlock()
+    defer {
+      condition.lock()
+      isAlone = false
+      condition.broadcast()
+      condition.unlock()
+    }
+    return try body()
+  }
+}

@@ -1,0 +1,15 @@
+/// When copies of a store are due, and by which clock.
+struct BackupSchedule: Sendable {
+  /// How old the newest copy of a store of so many bytes may be before the next commit asks for another.
+  var interval: @Sendable (Int64) -> Duration
+  var now: @Sendable () -> ContinuousClock.Instant = { .now }
+
+  /// Large stores seldom: that bounds what copies cost.
+  static let standard = BackupSchedule { bytes in
+    switch bytes {
+    case ...(64 << 20): .seconds(5 * 60)
+    case ...(1 << 30): .seconds(60 * 60)
+    default: .seconds(24 * 60 * 60)
+    }
+  }
+}

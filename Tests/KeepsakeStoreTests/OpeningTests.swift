@@ -1,0 +1,86 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// What opening a store leaves behind for the saves after it.
+@Suite struct OpeningTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func offered(in store: Store) throws -> [Bool] {
+    try store.read { transaction in try (UInt64(1)...3).compactMap { try transaction.version(id($0))?.offered } }
+  }
+
+  @Test("a save that a copy of the store may hold is marked at the next opening, else the copy's save comes back as a conflict")
+  func marksWhatCopiesHold() throws {
+    var store = try Store.open(at: folder.store)
+    try store.save(Data("one".utf8), as: 1, acknowledged: false)
+    try store.save(Data("two".utf8), as: 2, acknowledged: true)
+    #expect(try offered(in: store) == [false, true])
+    try store.close()
+    store = try Store.open(at: folder.store)
+    #expect(try offered(in: store) == [true, true])
+    #expect(try store.read { try $0.unofferedVersions() } == [])
+    try store.save(Data("three".utf8), as: 3, acknowledged: false)
+    #expect(try offered(in: store) == [true, true, false])
+    #expect(try store.read { try $0.unofferedVersions() } == [id(3)])
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(try offered(in: store) == [true, true, true])
+    #expect(try store.read { try $0.unacknowledgedVersions() } == [id(1), id(3)])
+  }
+
+  /// One byte, or one mark, of one row of each kind.
+  static let damage = [
+    "UPDATE fact SET \(flip("body")) WHERE name = 'wallet'", "UPDATE cell SET \(flip("body")) WHERE key = 'level'",
+    "UPDATE version SET \(flip("body")) WHERE position = 2", "UPDATE version SET slot = 'Main' WHERE position = 2",
+    "UPDATE version SET acknowledged = 1 - acknowledged WHERE position = 2", "UPDATE version SET offered = 1 - offered WHERE position = 2",
+    "UPDATE outbox SET \(flip("body")) WHERE id = 1", "UPDATE staged SET \(flip("body"))",
+    "UPDATE covered SET checksum = x'0011223344556677' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET checksum = x'' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET id = x'00000000000000000000000000000042' WHERE id = (SELECT MIN(id) FROM covered)",
+    "UPDATE covered SET id = x'42' WHERE id = (SELECT MIN(id) FROM covered)",
+  ]
+
+  private static func flip(_ column: String) -> String {
+    "\(column) = CAST(substr(\(column), 1, 12) || char((unicode(substr(\(column), 13, 1)) + 1) % 127) || substr(\(column), 14) AS BLOB)"
+  }
+
+  @Test("no row is believed that isn't as it was written: a player would go on from what never was", arguments: damage)
+  func findsDamage(sql: String) throws {
+    try SealLab.make(.none, at: folder.store)
+    try SealLab.edit(folder.store) { database in
+      try database.execute(sql: sql)
+      #expect(database.changesCount == 1)
+    }
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+  }
+
+  @Test("an opening that had no room to write leaves it to the next write that succeeds, and does it once")
+  func makesUpForFullDisk() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let done = Shared(0)
+    store.database.beforeNextWrite { database in
+      done.value += 1
+      try StoreTransaction(database, in: store.database.context).run("DELETE FROM cloud_content", [])
+    }
+    struct Refused: Error {}
+    #expect(throws: Refused.self) { try store.write { _ in throw Refused() } }
+    // Taken back together with what failed, so it is still to be done.
+    #expect(done.value == 1)
+    try store.save(Data("one".utf8), as: 1)
+    #expect(done.value == 2)
+    try store.save(Data("two".utf8), as: 2)
+    try store.write { try $0.setCloudDepth(1, of: ContentHash(of: Data())) }
+    #expect(done.value == 2)
+    #expect(try store.read { try $0.cloudDepth(of: ContentHash(of: Data())) } == 1)
+  }
+}

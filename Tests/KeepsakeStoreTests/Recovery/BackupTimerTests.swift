@@ -1,0 +1,117 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// The copy that a player's saves come back from after the worst is really made while the game runs, and doesn't get in its way.
+@Suite struct BackupTimerTests {
+  private static let interval = Duration.seconds(300)
+  private let folder: TemporaryFolder
+  private let clock = Shared(ContinuousClock.now)
+  private var files: StoreFiles { StoreFiles(folder: folder.store) }
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func open() throws -> Store {
+    let schedule = BackupSchedule(interval: { _ in Self.interval }, now: { [clock] in clock.value })
+    return try Store.open(at: folder.store, seal: .none, writer: WriterID(1), backups: schedule)
+  }
+
+  private func pass(_ time: Duration) { clock.value += time }
+
+  private func save(_ number: UInt64, in store: Store) throws { try store.save(Data("save \(number)".utf8), as: number) }
+
+  /// A store of six saves of which a copy has just begun, that takes some 80 steps, with a pause after each.
+  private func openBeingCopied() throws -> Store {
+    let store = try open()
+    for _ in 1...5 {
+      try store.write { try $0.run("INSERT INTO quarantine (place, outcome, body) VALUES ('nowhere', 'used', randomblob(4000000))", []) }
+    }
+    for number in UInt64(1)...5 { try save(number, in: store) }
+    pass(Self.interval)
+    try save(6, in: store)
+    #expect(store.database.backup.isRunning)
+    return store
+  }
+
+  /// How many saves each backup holds, the newest first.
+  private func versions() throws -> [Int] {
+    try files.presentBackups.map { url in
+      let queue = try DatabaseQueue(path: url.path)
+      defer { try? queue.close() }
+      return try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM version") ?? 0 }
+    }
+  }
+
+  private func finishCopy(of store: Store) async throws {
+    let start = ContinuousClock.now
+    while store.database.backup.isRunning {
+      try #require(ContinuousClock.now - start < .seconds(60), "the copy doesn't end")
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  @Test("the first commit after the time has come starts a copy, no other one does, and copies take turns")
+  func copiesInTime() async throws {
+    let store = try open()
+    try save(1, in: store)
+    pass(Self.interval - .seconds(1))
+    try save(2, in: store)
+    #expect(!store.database.backup.isRunning && files.presentBackups.isEmpty)
+    pass(.seconds(1))
+    #expect(!store.database.backup.isRunning && files.presentBackups.isEmpty, "nothing was saved since")
+    try save(3, in: store)
+    try await finishCopy(of: store)
+    #expect(try versions() == [3])
+    // Until the next time has come it is enough.
+    for number in UInt64(4)...8 {
+      try save(number, in: store)
+      #expect(!store.database.backup.isRunning, "save \(number)")
+    }
+    pass(Self.interval)
+    try save(9, in: store)
+    try await finishCopy(of: store)
+    #expect(try versions() == [9, 3])
+    pass(Self.interval)
+    try save(10, in: store)
+    try await finishCopy(of: store)
+    #expect(try versions() == [10, 9])
+    #expect(store.backupFailure == nil)
+    try store.close()
+  }
+
+  @Test("a commit during a copy starts no second one, waits for none, and asks for the next")
+  func copiesOnce() async throws {
+    let store = try openBeingCopied()
+    pass(Self.interval)
+    try save(7, in: store)
+    #expect(store.database.backup.isRunning, "the commit waited for the copy")
+    try await finishCopy(of: store)
+    #expect(files.presentBackups.count == 1)
+    #expect(try (6...7).contains(versions()[0]))
+    try save(8, in: store)
+    #expect(!store.database.backup.isRunning, "the next one is due after the whole interval")
+    pass(Self.interval)
+    try save(9, in: store)
+    try await finishCopy(of: store)
+    #expect(try versions()[0] == 9)
+    try store.close()
+  }
+
+  @Test("closing ends a copy instead of waiting for it, and leaves no half of one")
+  func closesInTheMiddle() async throws {
+    let store = try openBeingCopied()
+    try store.close()
+    #expect(!store.database.backup.isRunning)
+    #expect(files.presentBackups.isEmpty)
+    #expect(store.backupFailure?.code == .timedOut)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.store.path)
+    #expect(!names.contains { $0.hasPrefix("backup") }, "\(names)")
+    let again = try open()
+    defer { try? again.close() }
+    #expect(again.incidents.isEmpty)
+    #expect(try again.read { try $0.heads(of: "main") } == [id(6)])
+  }
+}

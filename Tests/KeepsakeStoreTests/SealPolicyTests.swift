@@ -1,0 +1,134 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// What a game has done with rows that don't verify: what the player is given then, and what is told.
+@Suite struct SealPolicyTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Raises a level and puts a save in place of another, as a save editor would.
+  private func cheat(_ url: URL) throws {
+    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: url)
+    let json = try JSONEncoder().encode(
+      record(3, covers: [2], contents: [ContentHash(of: SealLab.bytes(1))], length: SealLab.bytes(1).count))
+    try SealLab.edit(url) { database in
+      try database.execute(
+        sql: "UPDATE version SET body = ? WHERE position = 3",
+        arguments: [SealLab.forged(String(decoding: json, as: UTF8.self), place: SealLab.headPlace)])
+    }
+  }
+
+  @Test("quarantine: a cheat gains nothing, the newest save that verifies stands, and what was forged is kept", arguments: SealLab.kinds)
+  func quarantines(kind: Seal.Kind) throws {
+    try SealLab.make(SealLab.request(kind), at: folder.store)
+    try cheat(folder.store)
+    let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
+    defer { try? store.close() }
+    let findings = SealLab.findings(of: store)
+    #expect(Set(findings.map(\.place)) == ["cell progress/level", SealLab.headPlace])
+    let version = try #require(findings.first { $0.version != nil })
+    #expect(version.version == id(3) && version.slot == "main" && version.usedInstead == id(2))
+    try store.read { transaction throws in
+      #expect(try transaction.cell(SealLab.level) == nil)
+      #expect(try transaction.cell(SealLab.coins) == CellState(value: .max(.int(60))))
+      #expect(try transaction.heads(of: "main") == [id(2)])
+      #expect(try transaction.heads(of: "other") == [id(1_000)])
+      let head = try #require(try transaction.version(id(2)))
+      #expect(try transaction.plainContent(head.record.contents[0]) == SealLab.bytes(2))
+      // The cloud is asked for everything once more: it may have the value that was forged here.
+      #expect(try transaction.facts().cursor == Cursor(epoch: 3, seq: 0, mark: 0))
+      #expect(try transaction.facts().caughtUp)
+      #expect(try transaction.staged() == [])
+    }
+    try store.save(SealLab.bytes(4), as: 4)
+    #expect(try store.read { try $0.heads(of: "main") }.contains(id(4)))
+  }
+
+  @Test("flag: what was forged is used, and reported at each opening from then on, also when the game has written it anew")
+  func flags() throws {
+    try SealLab.make(SealLab.request(.signed), at: folder.store)
+    try cheat(folder.store)
+    for _ in 0..<2 {
+      let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: .flag))
+      let findings = SealLab.findings(of: store)
+      #expect(Set(findings.map(\.place)) == ["cell progress/level", SealLab.headPlace])
+      #expect(findings.allSatisfy { $0.outcome == .used && !$0.isDamage })
+      try store.read { transaction throws in
+        #expect(try transaction.cell(SealLab.level) == CellState(value: .max(.int(99))))
+        #expect(try transaction.heads(of: "main") == [id(3)])
+        #expect(try transaction.facts().cursor.seq == 7)
+      }
+      // A value that goes on from a forged one verifies, and is no better than that.
+      try store.write { transaction throws in
+        try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(99)))))
+      }
+      try store.close()
+    }
+    let kept = try SealLab.edit(folder.store) { try Row.fetchAll($0, sql: "SELECT place, outcome FROM quarantine ORDER BY place") }
+    #expect(kept.map { $0["outcome"] as String? } == ["used", "used"])
+    // Damage is damage under any policy: nobody can say what it means.
+    try SealLab.edit(folder.store) { database in
+      try database.execute(sql: "UPDATE cell SET body = x'0011223344' WHERE key = 'coins'")
+    }
+    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: .flag))
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    // What was used stays told, across a recovery too.
+    #expect(Set(SealLab.findings(of: store).map(\.place)) == ["cell progress/level", SealLab.headPlace])
+  }
+
+  @Test("reject: a forged store isn't opened, nothing in it is changed, and without the forgery it opens again", arguments: SealLab.kinds)
+  func rejects(kind: Seal.Kind) throws {
+    try SealLab.make(SealLab.request(kind), at: folder.store)
+    let good = try SealLab.edit(folder.store) { database in
+      try #require(try Data.fetchOne(database, sql: "SELECT body FROM cell WHERE key = 'level'"))
+    }
+    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: folder.store)
+    let before = try SealLab.rows(of: folder.store)
+    #expect(errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) } == .tampered)
+    #expect(try SealLab.rows(of: folder.store) == before)
+    try SealLab.edit(folder.store) { try $0.execute(sql: "UPDATE cell SET body = ? WHERE key = 'level'", arguments: [good]) }
+    try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)).close()
+  }
+
+  @Test("what is changed while the game runs is not believed either", arguments: Seal.Policy.all)
+  func whileRunning(policy: Seal.Policy) throws {
+    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed, policy: policy))
+    defer { try? store.close() }
+    try SealLab.fill(store)
+    try SealLab.forge(CellState(value: .max(.int(99))), of: SealLab.level, in: folder.store)
+    if policy == .flag {
+      #expect(try store.read { try $0.cell(SealLab.level) } == CellState(value: .max(.int(99))))
+      #expect(SealLab.findings(of: store).map(\.place) == ["cell progress/level"])
+    } else {
+      #expect(errorCode { _ = try store.read { try $0.cell(SealLab.level) } } == .tampered)
+    }
+  }
+
+  @Test("a forged outbox takes nothing from what the cloud is to get")
+  func offersAgain() throws {
+    try SealLab.make(SealLab.request(.signed), at: folder.store)
+    try SealLab.edit(folder.store) { database in
+      for id in try Int64.fetchAll(database, sql: "SELECT id FROM outbox") {
+        try database.execute(
+          sql: "UPDATE outbox SET body = ? WHERE id = ?",
+          arguments: [SealLab.forged(#"{"cells":[],"id":\#(id),"refusals":[],"versions":[]}"#, place: "outbox \(id)"), id])
+      }
+    }
+    let store = try Store.open(at: folder.store, seal: SealLab.request(.signed))
+    defer { try? store.close() }
+    #expect(SealLab.findings(of: store).count == 2)
+    let groups = try store.read { try $0.outbox(limit: 10) }
+    #expect(groups.flatMap(\.versions) == [id(3)])
+    #expect(Set(groups.flatMap(\.cells).map(\.key)) == [SealLab.level, SealLab.coins])
+  }
+}
+
+extension Seal.Policy {
+  static let all: [Seal.Policy] = [.flag, .quarantine, .reject]
+}
