@@ -8,7 +8,10 @@ struct HistoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
     abstract: "List the versions of a save, or of all.",
-    discussion: "The newest known first; with several that stand, the winner is the first of \"heads\". The store is only looked at.")
+    discussion: """
+      The newest known first; with several that stand, the winner is the first of "heads". Pinned versions stay until the game \
+      unpins them. The store is only looked at.
+      """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
@@ -55,6 +58,13 @@ enum StoreInput {
       throw CommandFailure(.data, "\(path) is an archive, not a store", next: "keepsake inspect shows what is in it")
     }
     return url
+  }
+
+  /// Opens a store to change it. Its game's rules for history aren't known here, so nothing is thinned.
+  static func open(_ path: String, seal: SealRequest?) throws -> Store {
+    let url = try url(of: path)
+    return try Store.open(
+      at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal ?? .none, history: .everything)
   }
 
   static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {

@@ -30,10 +30,15 @@ struct RestoreCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let url = try StoreInput.url(of: store)
-      let opened = try Store.open(
-        at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal.request() ?? .none)
-      let answer = try Self.restore(version, of: slot, in: opened)
+      let opened = try StoreInput.open(store, seal: seal.request())
+      let answer: Answer
+      do {
+        answer = try Self.restore(version, of: slot, in: opened)
+      } catch {
+        // The failure to tell of is the first one.
+        try? opened.close()
+        throw error
+      }
       try opened.close()
       if json {
         try Output.document(answer)
@@ -52,7 +57,7 @@ struct RestoreCommand: AsyncParsableCommand {
     return try store.write { transaction in
       let history = try transaction.history(of: slot)
       guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
-      let chosen = try choose(version, among: history.map(\.record))
+      let chosen = try VersionChoice.choose(version, among: history.map(\.record))
       for hash in chosen.contents { _ = try transaction.plainContent(hash) }
       let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
@@ -69,7 +74,21 @@ struct RestoreCommand: AsyncParsableCommand {
     }
   }
 
-  private static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
+  struct Answer: Encodable {
+    var slot: String
+    /// The version whose bytes came back.
+    var from: String
+    /// The new version.
+    var version: String
+    /// What stood before, the winner first.
+    var stood: [String]
+  }
+}
+
+/// A version as it is named on a command line.
+enum VersionChoice {
+  /// The one whose id begins like `text`.
+  static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
     let wanted = text.lowercased()
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
     guard !wanted.isEmpty, let first = found.first else {
@@ -79,16 +98,6 @@ struct RestoreCommand: AsyncParsableCommand {
       throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more of the id")
     }
     return first
-  }
-
-  struct Answer: Encodable {
-    var slot: String
-    /// The version whose bytes came back.
-    var from: String
-    /// The new version.
-    var version: String
-    /// What stood before, the winner first.
-    var stood: [String]
   }
 }
 
