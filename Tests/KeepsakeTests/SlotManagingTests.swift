@@ -14,6 +14,19 @@ import Testing
 
   private func level(_ game: GameData, _ name: String) throws -> Int? { try game.saves.load(Slot<World>(name))?.level }
 
+  /// Lets a save of another device arrive, which came from what the game has loaded.
+  private func arrive(_ world: World, after loaded: VersionID, in game: GameData) throws {
+    let bytes = try Archive.encode(world, writer: 9)
+    try game.core.store.write { transaction in
+      let hash = try transaction.keepContent(bytes)
+      let record = VersionRecord(
+        id: VersionID(high: 1, low: 1), slot: "main", covers: [loaded], contents: [hash], length: bytes.count,
+        savedAtMilliseconds: device.clock.now, writer: WriterID(9), provisional: false)
+      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+      try transaction.markCovered(loaded)
+    }
+  }
+
   @Test("a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made just before")
   func lists() throws {
     var game = try device.open()
@@ -107,19 +120,24 @@ import Testing
     defer { end(game) }
     let loaded = try game.saves.capture(World(level: 1), to: .main).wait()
     _ = try game.saves.load(.main)
-    // Another device's save arrives, which came from the one that the game has loaded.
-    let bytes = try Archive.encode(World(level: 1, cleared: ["cave"]), writer: 9)
-    try game.core.store.write { transaction in
-      let hash = try transaction.keepContent(bytes)
-      let record = VersionRecord(
-        id: VersionID(high: 1, low: 1), slot: "main", covers: [loaded.id], contents: [hash], length: bytes.count,
-        savedAtMilliseconds: device.clock.now, writer: WriterID(9), provisional: false)
-      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
-      try transaction.markCovered(loaded.id)
-    }
+    try arrive(World(level: 1, cleared: ["cave"]), after: loaded.id, in: game)
     try game.saves.setMetadata(SaveMetadata(title: "seen in the list"), of: .main)
     try game.saves.capture(World(level: 2), to: .main).wait()
     #expect(try game.saves.load(.main) == World(level: 2, cleared: ["cave"]))
+  }
+
+  @Test("an import and a copy replace what the list showed, and not what arrived unseen", arguments: [true, false], ["copy", "import"])
+  func replacesShown(isShown: Bool, name: String) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let loaded = try game.saves.capture(World(level: 1), to: .main).wait()
+    _ = try game.saves.load(.main)
+    try game.saves.capture(World(level: 7), to: "other").wait()
+    let file = try game.saves.export(Slot<World>("other"))
+    try arrive(World(level: 3), after: loaded.id, in: game)
+    if isShown { _ = try game.saves.list() }
+    if name == "copy" { try game.saves.copy(Slot<World>("other"), to: .main) } else { try game.saves.import(file, to: .main) }
+    #expect(try (game.saves.conflict(.main) == nil) == isShown)
   }
 
   @Test("a slot in conflict is neither renamed nor retitled: a side would be lost from sight")
