@@ -10,10 +10,13 @@ package struct SlotHead: Sendable {
 
 /// What a list of many slots asks: once for all of them, never once for each.
 extension StoreTransaction {
+  static let headsQuery = "SELECT slot, id FROM head ORDER BY slot, id"
+  static let headVersionsQuery = "SELECT \(VersionRow.columns) FROM version WHERE id IN (SELECT id FROM head) ORDER BY id"
+
   /// The heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no record.
   package func headsOfAllSlots() throws -> [String: [VersionID]] {
     var heads: [String: [VersionID]] = [:]
-    let rows = try Row.fetchCursor(statement("SELECT slot, id FROM head ORDER BY slot, id"))
+    let rows = try Row.fetchCursor(statement(Self.headsQuery))
     while let row = try rows.next() {
       guard let id = VersionID(bytes: try row.checked(at: 1, "id")) else {
         throw StoreError(.damaged, "a version of the store has no proper name")
@@ -26,8 +29,7 @@ extension StoreTransaction {
   /// The same with what is known of each head. Costs one query and the records of the heads; no other version is looked at, and no content.
   package func headVersionsOfAllSlots() throws -> [String: [SlotHead]] {
     var heads: [String: [SlotHead]] = [:]
-    let rows = try Row.fetchCursor(
-      statement("SELECT \(VersionRow.columns) FROM version WHERE id IN (SELECT id FROM head) ORDER BY id"))
+    let rows = try Row.fetchCursor(statement(Self.headVersionsQuery))
     while let row = try rows.next() {
       let found = try VersionRow(row)
       let version = StoredVersion(

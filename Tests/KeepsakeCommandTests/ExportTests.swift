@@ -146,6 +146,11 @@ extension Slot<Lamp> {
       #expect(report.slot == "lamp" && report.title == "Level 2" && report.thumbnailBytes == 2 && report.seal == nil)
       #expect(report.lines.joined().contains("Level 2") && inspection?.text().contains("brightness") == true)
       #expect(await status(InspectCommand.self, [path("two"), "--json"]) == 0)
+      for shown in [inspection, nil] {
+        let document = try JSONSerialization.jsonObject(with: report.json(with: shown)) as? [String: Any]
+        #expect((document?["save"] as? [String: Any])?["slot"] as? String == "lamp")
+        #expect((document?["archive"] is [String: Any]) == (shown != nil))
+      }
       #expect(await status(DiffCommand.self, [path("one"), path("two")]) == 1)
       #expect(await status(DiffCommand.self, [path("one"), path("one")]) == 0)
       try FileManager.default.removeItem(at: folder.appendingPathComponent("a"))

@@ -27,14 +27,19 @@ struct HistoryCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
+      let progress = ProgressLine(quiet: false)
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
           guard try !transaction.history(of: slot).isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
           return [try SlotReport(slot, in: transaction)]
         }
-        return try slots.map { try SlotReport($0, in: transaction) }
+        return try slots.enumerated().map { index, slot in
+          progress.update("slot \(index + 1) of \(slots.count)")
+          return try SlotReport(slot, in: transaction)
+        }
       }
+      progress.clear()
       if json {
         try Output.document(Answer(slots: reports))
       } else {

@@ -31,15 +31,17 @@ struct RestoreCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let opened = try StoreInput.open(store, seal: seal.request())
+      let progress = ProgressLine(quiet: false)
       let answer: Answer
       do {
-        answer = try Self.restore(version, of: slot, in: opened)
+        answer = try Self.restore(version, of: slot, in: opened) { progress.update($0) }
       } catch {
         // The failure to tell of is the first one.
         try? opened.close()
         throw error
       }
       try opened.close()
+      progress.clear()
       if json {
         try Output.document(answer)
       } else {
@@ -52,13 +54,18 @@ struct RestoreCommand: AsyncParsableCommand {
   }
 
   /// Commits a version with the bytes of the one whose id begins like `version`, over all that stand.
-  static func restore(_ version: String, of slot: String, in store: Store) throws -> Answer {
+  static func restore(
+    _ version: String, of slot: String, in store: Store, progress: (String) -> Void = { _ in }
+  ) throws -> Answer {
     var random = SystemRandomNumberGenerator()
     return try store.write { transaction in
       let history = try transaction.history(of: slot)
       guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
       let chosen = try VersionChoice.choose(version, among: history.map(\.record))
-      for hash in chosen.contents { _ = try transaction.plainContent(hash) }
+      for (index, hash) in chosen.contents.enumerated() {
+        progress("checking part \(index + 1) of \(chosen.contents.count)")
+        _ = try transaction.plainContent(hash)
+      }
       let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)

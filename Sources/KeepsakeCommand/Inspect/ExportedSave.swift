@@ -89,6 +89,13 @@ extension ExportedSave.Report {
     seal = envelope.game.map { Protection(kind: envelope.kind.rawValue, game: $0, checked: checked) }
   }
 
+  /// For programs: one document with what is in the save, null where that is no archive.
+  func json(with inspection: ArchiveInspection?) -> Data {
+    // The inspection writes its JSON itself.
+    let archive = inspection.map { $0.json() } ?? Data("null\n".utf8)
+    return Data("{\"save\": \(Output.json(self)), \"archive\": ".utf8) + archive + Data("}\n".utf8)
+  }
+
   /// For people, a line for each thing.
   var lines: [String] {
     var lines = [

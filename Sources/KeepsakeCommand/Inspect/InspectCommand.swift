@@ -115,9 +115,7 @@ struct InspectCommand: AsyncParsableCommand {
         if json { Output.bytes(inspection.json()) } else { Output.text(text(of: inspection)) }
       case .save(let report, let inspection):
         if json {
-          // The inspection writes its JSON itself.
-          let archive = inspection.map { $0.json() } ?? Data("null\n".utf8)
-          Output.bytes(Data("{\"save\": \(Output.json(report)), \"archive\": ".utf8) + archive + Data("}\n".utf8))
+          Output.bytes(report.json(with: inspection))
         } else {
           Output.text((report.lines + (inspection.map { ["", text(of: $0)] } ?? [])).joined(separator: "\n"))
         }
