@@ -103,7 +103,7 @@ public final class SaveSlots: Sendable {
     let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
     return Conflict(
       sides: try reading.sides.map { side in
-        Conflict.Side(version: Version(side.version), value: try resolver.decode(side))
+        Conflict.Side(version: side.summary, value: try resolver.decode(side))
       },
       ancestor: try resolver.ancestor(), heads: reading.basis, slot: slot.name)
   }
@@ -141,7 +141,7 @@ public final class SaveSlots: Sendable {
   }
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
-  private func waitForCaptures(in slot: String) throws {
+  func waitForCaptures(in slot: String) throws {
     guard let pending = core.lineages.pending(in: slot) else { return }
     do {
       _ = try pending.wait()
@@ -152,16 +152,32 @@ public final class SaveSlots: Sendable {
 
   // MARK: Lists and history
 
-  /// Every slot that has a save, sorted by name. Costs one small read a slot.
+  /// Every slot that has a save, sorted by name, with title, playtime, progress, thumbnail and the game's own metadata.
+  ///
+  /// Captures made before are waited for. No save is decoded, nor even read: costs one query for all slots and the record of what each
+  /// shows, some tens of microseconds a slot.
   public func list() throws -> [SlotSummary] {
-    try core.store.read { transaction in
-      try transaction.slots().compactMap { name in
-        let view = try Resolution.view(of: name, in: transaction)
-        core.lineages.show(name, view.basis)
-        guard let winner = view.winner, let current = try transaction.version(winner.id) else { return nil }
-        return SlotSummary(name: name, current: Version(current), isConflicted: view.isConflict)
-      }
+    for pending in core.lineages.undecided() {
+      // One that failed has told so itself.
+      _ = try? pending.wait()
     }
+    let (slots, shown) = try core.store.read { transaction in
+      var slots: [SlotSummary] = []
+      var shown: [String: [VersionID]] = [:]
+      for (name, heads) in try transaction.headVersionsOfAllSlots() {
+        let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
+        let view = try Resolution.view(heads: heads.map(\.version.record.id), policy: .mostProgress) {
+          try known[$0]?.version.record ?? transaction.version($0)?.record
+        }
+        shown[name] = view.basis
+        guard let winner = view.winner, let head = known[winner.id] else { continue }
+        slots.append(
+          SlotSummary(name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict))
+      }
+      return (slots, shown)
+    }
+    core.lineages.show(shown)
+    return slots.sorted { $0.name < $1.name }
   }
 
   /// The versions that are kept of a slot, the one known last first; deletes included.
@@ -171,9 +187,11 @@ public final class SaveSlots: Sendable {
 
   /// The same by name, for tools.
   public func history(of slot: String) throws -> [Version] {
-    try core.store.read { transaction in
+    try waitForCaptures(in: slot)
+    return try core.store.read { transaction in
       core.lineages.show(slot, try transaction.heads(of: slot))
-      return try transaction.history(of: slot).map(Version.init)
+      let pinned = try transaction.pinnedVersions(of: slot)
+      return try transaction.history(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
   }
 
@@ -201,8 +219,34 @@ public final class SaveSlots: Sendable {
     return try commit(save).wait()
   }
 
-  private func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
-    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone else {
+  /// Keeps a version, with its contents, until it is unpinned, whatever the rules for history say. Durable when it returns.
+  ///
+  ///     try game.saves.pin(version.id)          // before the final battle
+  ///
+  /// A pin says what this device keeps: it isn't synced, and stays with the version, not with the slot. Pinning twice writes nothing. Throws `GameDataError` with `missing` for a version that isn't kept here any more, or a delete.
+  public func pin(_ version: VersionID) throws { try setPinned(true, version) }
+
+  /// Lets a version go by the rules again: it may be gone at once, if they don't name it.
+  public func unpin(_ version: VersionID) throws { try setPinned(false, version) }
+
+  private func setPinned(_ isPinned: Bool, _ id: VersionID) throws {
+    do {
+      try core.store.write { transaction in
+        guard try transaction.isPinned(id) != isPinned else { return }
+        guard try transaction.version(id)?.record.tombstone == false else {
+          throw StoreError(.missing, "there is no version \(id) here that could be pinned")
+        }
+        try transaction.setPinned(isPinned, id)
+      }
+    } catch let error as StoreError where error.code == .missing {
+      throw GameDataError(.missing, error.message)
+    }
+  }
+
+  func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
+    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone,
+      try !transaction.wasThinned(version.record)
+    else {
       throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")
     }
     return version.record

@@ -25,8 +25,11 @@ public struct Version: Sendable, Hashable, Identifiable {
   public let isDeleted: Bool
   /// How far it has come.
   public let state: State
+  /// Kept on this device until it is unpinned, whatever the rules for history say (`SaveSlots.pin`).
+  public let isPinned: Bool
 
-  package init(_ version: StoredVersion) {
+  package init(_ version: StoredVersion, isPinned: Bool) {
+    self.isPinned = isPinned
     let record = version.record
     id = record.id
     slot = record.slot

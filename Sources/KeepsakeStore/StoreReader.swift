@@ -74,6 +74,9 @@ package final class StoreReader: Sendable {
     }
   }
 
+  /// How saves that leave this store as files are sealed. Without the secret of a sealed store nothing can be sealed by it.
+  package var fileSeal: FileSeal { context.seal.files }
+
   /// Lends the store as it is at this moment; everything read within one call belongs together.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {

@@ -39,7 +39,7 @@ struct ConflictResolver<Value: Archivable> {
     case .combining(let combine):
       return try combine(
         ConflictingSaves(
-          values: try reading.sides.map(decode), versions: reading.sides.map { Version($0.version) },
+          values: try reading.sides.map(decode), versions: reading.sides.map(\.summary),
           ancestor: try ancestor()))
     case .automatic:
       return Value.archiveHasMergeRules ? try merged(reading.sides, ancestor: ancestor()) : try decode(first)

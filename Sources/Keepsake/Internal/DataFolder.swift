@@ -4,21 +4,37 @@ import Foundation
 enum DataFolder {
   /// The folder of one game and one profile, whether it exists or not.
   static func url(id: String, profile: String) throws -> URL {
-    try check(id, "a game's identifier")
     try check(profile, "a profile's name")
-    return try base().appendingPathComponent(id, isDirectory: true).appendingPathComponent(profile, isDirectory: true)
+    return try url(id: id).appendingPathComponent(profile, isDirectory: true)
   }
 
+  /// The folder of one game, in which each profile has its own.
+  static func url(id: String) throws -> URL {
+    try check(id, "a game's identifier")
+    return try base().appendingPathComponent(id, isDirectory: true)
+  }
+
+  private static let devices: Set<String> = {
+    let numbered = (1...9).flatMap { ["com\($0)", "lpt\($0)"] }
+    return Set(["con", "prn", "aux", "nul"] + numbered)
+  }()
+
   /// A name that is one ordinary folder on every platform.
-  static func check(_ name: String, _ what: String) throws {
+  static func isName(_ name: String) -> Bool {
     let allowed = name.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 32 && !"/\\:*?\"<>|".unicodeScalars.contains(scalar) && scalar.value != 127
     }
+    // Windows gives these to devices, whatever stands behind a dot.
+    guard !devices.contains(name.prefix { $0 != "." }.lowercased()) else { return false }
     // 200 leaves room for what is added to names within the 255 bytes that file systems take.
-    guard allowed, !name.isEmpty, name.utf8.count <= 200, !name.hasPrefix("."), !name.hasSuffix("."), !name.hasSuffix(" ")
-    else {
+    return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".") && !name.hasSuffix(" ")
+  }
+
+  /// Throws `misuse` for any other name.
+  static func check(_ name: String, _ what: String) throws {
+    guard isName(name) else {
       throw GameDataError(
-        .misuse, "\(what) names a folder, without / \\ : * ? \" < > | and without a dot at its ends; \"\(name)\" can't")
+        .misuse, "\(what) names a folder, without / \\ : * ? \" < > | and without a dot at its ends; \"\(name.prefix(80))\" can't")
     }
   }
 

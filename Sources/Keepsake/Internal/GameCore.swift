@@ -19,6 +19,9 @@ final class GameCore: Sendable {
     var metadata: SaveMetadata
     /// What it replaces beside what the lineage says: the heads shown before a delete or a restore, the sides of a conflict.
     var alsoReplaces: [VersionID] = []
+    /// Where it only changes what is said about a version: that one. The game's next save goes on from it only if the game's state came
+    /// from that version.
+    var redescribes: VersionID?
 
     var slot: String { lineage.slot }
   }
@@ -67,9 +70,7 @@ final class GameCore: Sendable {
 
   /// What stands in the slots as the game begins is what it may replace without loading it.
   func showSlots() throws {
-    try store.read { transaction in
-      for slot in try transaction.slots() { lineages.show(slot, try transaction.heads(of: slot)) }
-    }
+    lineages.show(try store.read { try $0.headsOfAllSlots() })
   }
 
   func onCommit(_ body: @escaping @Sendable () -> Void) { committed.withLock { $0 = body } }
@@ -164,6 +165,7 @@ final class GameCore: Sendable {
         SaveDraft(
           id: id, slot: save.slot, basis: basis, contents: contents, length: length, metadata: save.metadata,
           savedAtMilliseconds: now, tombstone: save.payload.isTombstone))
+      if let source = save.redescribes, lineages.basis(of: save.lineage) != .versions([source]) { continue }
       let before = lineages.saved(save.lineage, as: id)
       let slot = save.slot
       undo.value.append { lineages.restore(slot, to: before) }
@@ -173,7 +175,7 @@ final class GameCore: Sendable {
     }
     let versions = try ids.map { id in
       guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is gone") }
-      return Version(version)
+      return Version(version, isPinned: try transaction.isPinned(id))
     }
     let updates = try cells.compactMap { draft in
       try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) }

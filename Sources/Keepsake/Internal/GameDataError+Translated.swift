@@ -13,7 +13,10 @@ extension GameDataError {
     case let error as CellError:
       if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }
       return GameDataError(.misuse, error.description)
-    case let error as CommitError: return GameDataError(.misuse, error.description)
+    case let error as CommitError:
+      // Between looking at a version and committing what it holds, history may have let go of it.
+      if case .missingContent = error { return GameDataError(.missing, error.description) }
+      return GameDataError(.misuse, error.description)
     case let error as AccountError:
       switch error.code {
       case .codeUnknown, .tooManyGuesses, .unauthorized: return GameDataError(.refused, error.message)

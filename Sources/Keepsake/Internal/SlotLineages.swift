@@ -52,6 +52,13 @@ final class SlotLineages: Sendable {
     lineages.withLock { $0[slot, default: Lineage()].shown = heads }
   }
 
+  /// The same for many slots.
+  func show(_ heads: [String: [VersionID]]) {
+    lineages.withLock { lineages in
+      for (slot, ids) in heads { lineages[slot, default: Lineage()].shown = ids }
+    }
+  }
+
   func shown(_ slot: String) -> [VersionID] { lineages.withLock { $0[slot]?.shown ?? [] } }
 
   /// What the capture replaces. Called in the order of the commits, when those before it are decided: a capture that failed
@@ -82,4 +89,9 @@ final class SlotLineages: Sendable {
   }
 
   func pending(in slot: String) -> PendingCommit<GameCore.Committed>? { lineages.withLock { $0[slot]?.pending } }
+
+  /// The captures made last that are not decided yet, of all slots.
+  func undecided() -> [PendingCommit<GameCore.Committed>] {
+    lineages.withLock { lineages in lineages.values.compactMap(\.pending).filter { $0.result == nil } }
+  }
 }

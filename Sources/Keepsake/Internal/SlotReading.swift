@@ -6,7 +6,11 @@ import KeepsakeStore
 struct SlotReading: Sendable {
   struct Side: Sendable {
     var version: StoredVersion
+    var isPinned: Bool
     var bytes: Data
+
+    /// As the game is told of it.
+    var summary: Version { Version(version, isPinned: isPinned) }
   }
   struct Damage: Sendable {
     var version: VersionID
@@ -58,7 +62,7 @@ struct SlotReading: Sendable {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't here")
     }
-    return Side(version: version, bytes: try transaction.plainBytes(of: record))
+    return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try transaction.plainBytes(of: record))
   }
 
   /// The newest version before the heads that can be read.

@@ -8,7 +8,10 @@ struct HistoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
     abstract: "List the versions of a save, or of all.",
-    discussion: "The newest known first; with several that stand, the winner is the first of \"heads\". The store is only looked at.")
+    discussion: """
+      The newest known first; with several that stand, the winner is the first of "heads". Pinned versions stay until the game \
+      unpins them. The store is only looked at.
+      """)
 
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
@@ -24,14 +27,19 @@ struct HistoryCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let url = try StoreInput.url(of: store)
+      let progress = ProgressLine(quiet: false)
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
           guard try !transaction.history(of: slot).isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
           return [try SlotReport(slot, in: transaction)]
         }
-        return try slots.map { try SlotReport($0, in: transaction) }
+        return try slots.enumerated().map { index, slot in
+          progress.update("slot \(index + 1) of \(slots.count)")
+          return try SlotReport(slot, in: transaction)
+        }
       }
+      progress.clear()
       if json {
         try Output.document(Answer(slots: reports))
       } else {
@@ -55,6 +63,13 @@ enum StoreInput {
       throw CommandFailure(.data, "\(path) is an archive, not a store", next: "keepsake inspect shows what is in it")
     }
     return url
+  }
+
+  /// Opens a store to change it. Its game's rules for history aren't known here, so nothing is thinned.
+  static func open(_ path: String, seal: SealRequest?) throws -> Store {
+    let url = try url(of: path)
+    return try Store.open(
+      at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal ?? .none, history: .everything)
   }
 
   static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {

@@ -30,11 +30,18 @@ struct RestoreCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
-      let url = try StoreInput.url(of: store)
-      let opened = try Store.open(
-        at: url.pathExtension == "sqlite" ? url.deletingLastPathComponent() : url, seal: seal.request() ?? .none)
-      let answer = try Self.restore(version, of: slot, in: opened)
+      let opened = try StoreInput.open(store, seal: seal.request())
+      let progress = ProgressLine(quiet: false)
+      let answer: Answer
+      do {
+        answer = try Self.restore(version, of: slot, in: opened) { progress.update($0) }
+      } catch {
+        // The failure to tell of is the first one.
+        try? opened.close()
+        throw error
+      }
       try opened.close()
+      progress.clear()
       if json {
         try Output.document(answer)
       } else {
@@ -47,13 +54,18 @@ struct RestoreCommand: AsyncParsableCommand {
   }
 
   /// Commits a version with the bytes of the one whose id begins like `version`, over all that stand.
-  static func restore(_ version: String, of slot: String, in store: Store) throws -> Answer {
+  static func restore(
+    _ version: String, of slot: String, in store: Store, progress: (String) -> Void = { _ in }
+  ) throws -> Answer {
     var random = SystemRandomNumberGenerator()
     return try store.write { transaction in
       let history = try transaction.history(of: slot)
       guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
-      let chosen = try choose(version, among: history.map(\.record))
-      for hash in chosen.contents { _ = try transaction.plainContent(hash) }
+      let chosen = try VersionChoice.choose(version, among: history.map(\.record))
+      for (index, hash) in chosen.contents.enumerated() {
+        progress("checking part \(index + 1) of \(chosen.contents.count)")
+        _ = try transaction.plainContent(hash)
+      }
       let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
@@ -69,7 +81,21 @@ struct RestoreCommand: AsyncParsableCommand {
     }
   }
 
-  private static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
+  struct Answer: Encodable {
+    var slot: String
+    /// The version whose bytes came back.
+    var from: String
+    /// The new version.
+    var version: String
+    /// What stood before, the winner first.
+    var stood: [String]
+  }
+}
+
+/// A version as it is named on a command line.
+enum VersionChoice {
+  /// The one whose id begins like `text`.
+  static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
     let wanted = text.lowercased()
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
     guard !wanted.isEmpty, let first = found.first else {
@@ -79,16 +105,6 @@ struct RestoreCommand: AsyncParsableCommand {
       throw CommandFailure(.noInput, "\(found.count) versions begin with \"\(text)\"", next: "give more of the id")
     }
     return first
-  }
-
-  struct Answer: Encodable {
-    var slot: String
-    /// The version whose bytes came back.
-    var from: String
-    /// The new version.
-    var version: String
-    /// What stood before, the winner first.
-    var stood: [String]
   }
 }
 

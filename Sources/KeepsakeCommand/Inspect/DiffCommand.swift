@@ -10,13 +10,13 @@ struct DiffCommand: AsyncParsableCommand {
     commandName: "diff",
     abstract: "Show what differs between two archives, field by field.",
     discussion: """
-      Takes archives, or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
+      Takes archives, exported saves, or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
       version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
       numbers that archives give to objects don't matter. Exit status: 0 if both hold the same, 1 if they differ, 2 if it \
       can't be told.
       """)
 
-  @Argument(help: "The older archive or store.", completion: .file())
+  @Argument(help: "The older archive, exported save or store.", completion: .file())
   var first: String
 
   @Argument(help: "The newer one; with --slot and without this, the same store.", completion: .file())
@@ -70,7 +70,7 @@ struct DiffCommand: AsyncParsableCommand {
     switch try InputKind(of: path) {
     case .archive(let data):
       guard version == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no versions", next: "leave out the version") }
-      return try InspectCommand.inspection(of: data, at: path)
+      return try InspectCommand.inspection(of: ExportedSave.plain(data, seal: seal), at: path)
     case .store(let url):
       guard let slot else {
         throw CommandFailure(.data, "\(path) is a store", next: "--slot says which saved game; keepsake history lists them")

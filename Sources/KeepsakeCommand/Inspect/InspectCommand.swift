@@ -18,14 +18,14 @@ import Darwin
 struct InspectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Show what is in an archive or a store.",
+    abstract: "Show what is in an archive, an exported save or a store.",
     discussion: """
-      Takes an archive, a store's folder, its database, or a synced folder. What it is shows in its first bytes, not in its \
+      Takes an archive, an exported save, a store's folder, its database, or a synced folder. What it is shows in its first bytes, not in its \
       name. A store is only looked at: a game or a sync may have it open. With --slot, the saved game that stands in that \
       slot of a store is shown as an archive is: its types and values.
       """)
 
-  @Argument(help: "The archive, store or synced folder.", completion: .file())
+  @Argument(help: "The archive, exported save, store or synced folder.", completion: .file())
   var file: String
 
   @Option(help: "Look into the saved game in this slot of the store.")
@@ -50,6 +50,8 @@ struct InspectCommand: AsyncParsableCommand {
   enum Finding {
     case store(StoreReport)
     case archive(ArchiveInspection)
+    /// Without an archive where the game keeps none.
+    case save(ExportedSave.Report, ArchiveInspection?)
   }
 
   static func look(
@@ -62,6 +64,10 @@ struct InspectCommand: AsyncParsableCommand {
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
       guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }
+      if SaveFileEnvelope.isSaveFile(data) {
+        let save = try ExportedSave(data, seal: seal)
+        return .save(save.report, try save.inspection())
+      }
       return .archive(try inspection(of: data, at: path))
     }
   }
@@ -106,10 +112,20 @@ struct InspectCommand: AsyncParsableCommand {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
-        if json { Output.bytes(inspection.json()) } else { Output.text(all ? inspection.text(longest: .max) : inspection.text()) }
+        if json { Output.bytes(inspection.json()) } else { Output.text(text(of: inspection)) }
+      case .save(let report, let inspection):
+        if json {
+          Output.bytes(report.json(with: inspection))
+        } else {
+          Output.text((report.lines + (inspection.map { ["", text(of: $0)] } ?? [])).joined(separator: "\n"))
+        }
       }
     }
   }
+}
+
+extension InspectCommand {
+  private func text(of inspection: ArchiveInspection) -> String { all ? inspection.text(longest: .max) : inspection.text() }
 }
 
 /// What a path names, told by its first bytes.

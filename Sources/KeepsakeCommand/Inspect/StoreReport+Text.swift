@@ -7,6 +7,7 @@ extension VersionReport {
   var line: String {
     var marks: [String] = []
     if head { marks.append("stands") }
+    if pinned { marks.append("pinned") }
     if tombstone { marks.append("deleted") }
     if !acknowledged { marks.append("not yet in the cloud") }
     if provisional { marks.append("from before the first sync") }

@@ -19,13 +19,15 @@ struct VersionReport: Codable, Hashable {
   var acknowledged: Bool
   var provisional: Bool
   var tombstone: Bool
+  /// Kept whatever the rules for history say.
+  var pinned: Bool
   var covers: [String]
   var writer: String
   var title: String?
   var playtime: Double?
   var progress: Double?
 
-  init(_ version: StoredVersion, isHead: Bool, in transaction: StoreTransaction) throws {
+  init(_ version: StoredVersion, isHead: Bool, isPinned: Bool, in transaction: StoreTransaction) throws {
     let record = version.record
     id = record.id.description
     savedAt = TimeText.iso(milliseconds: record.savedAtMilliseconds)
@@ -38,6 +40,7 @@ struct VersionReport: Codable, Hashable {
     acknowledged = version.acknowledged
     provisional = record.provisional
     tombstone = record.tombstone
+    pinned = isPinned
     covers = record.covers.map(\.description)
     writer = record.writer.description
     title = record.metadata.title
@@ -62,8 +65,9 @@ struct SlotReport: Codable, Hashable {
     heads = (shown + view.basis.filter { !shown.contains($0) }).map(\.description)
     conflict = view.isConflict
     let known = try Set(transaction.heads(of: slot))
+    let pinned = try transaction.pinnedVersions(of: slot)
     versions = try transaction.history(of: slot).map {
-      try VersionReport($0, isHead: known.contains($0.record.id), in: transaction)
+      try VersionReport($0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
     }
   }
 }

@@ -9,6 +9,8 @@ import KeepsakeStore
 struct Verdict: Codable, Equatable {
   enum Kind: String, Codable {
     case archive, store
+    /// An exported one.
+    case save
     /// It can't be told what it is.
     case unknown
   }
@@ -155,14 +157,17 @@ struct Verification: Codable {
       let beginning = try InputKind.beginning(of: entry.path)
       let isDatabase = beginning == InputKind.databaseMagic
       let mayBeArchive = ArchiveFrame.isArchive(beginning) || ArchiveFrame.isFrame(beginning) || entry.path.hasSuffix("." + nameExtension)
-      guard entry.isNamed || isDatabase || mayBeArchive else { return nil }
+      let isSave = SaveFileEnvelope.isSaveFile(beginning)
+      guard entry.isNamed || isDatabase || isSave || mayBeArchive else { return nil }
       if mayBeArchive { kind = .archive }
+      if isSave { kind = .save }
       switch try InputKind(of: entry.path) {
       case .store(let url):
         kind = .store
         return try store(at: url, entry.path, seal, progress)
       case .archive(let data):
         bytes = Int64(data.count)
+        if isSave { return try save(data, entry.path, seal) }
         let archive = try ArchiveFrame.opened(data)
         // Somebody else's compressed file.
         if !entry.isNamed, archive.count != data.count, !ArchiveFrame.isArchive(archive) { return nil }
@@ -176,6 +181,20 @@ struct Verification: Codable {
     } catch {
       return Verdict(entry.path, kind, bytes: bytes, failure: CommandFailure(error).withoutInspectAdvice)
     }
+  }
+
+  /// The file as a whole, its seal, the save's hash, and every value if it is an archive.
+  private static func save(_ data: Data, _ path: String, _ seal: SealRequest?) throws -> Verdict {
+    let save = try ExportedSave(data, seal: seal)
+    let plain = save.file.bytes
+    let isArchive = ArchiveFrame.isArchive(plain) || ArchiveFrame.isFrame(plain)
+    if isArchive { try ArchiveInspection.verify(ArchiveFrame.opened(plain)) }
+    let unchecked = save.report.seal.map { $0.checked ? "" : ", signature not checked (--secret-file)" } ?? ""
+    return Verdict(
+      path, .save, bytes: Int64(data.count),
+      message:
+        "exported save of the slot \(save.report.slot), \(Printable.size(Int64(plain.count)))\(isArchive ? "" : ", no archive")\(unchecked)"
+    )
   }
 
   /// The database itself, every row, every content against its hash, and every saved game that is an archive.

@@ -6,13 +6,13 @@ import Foundation
 struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Check archives and stores: checksums, structure, every value.",
+    abstract: "Check archives, exported saves and stores: checksums, structure, every value.",
     discussion: """
-      Takes archives, stores, and folders of them, which are searched to the bottom; other files in a folder are passed \
+      Takes archives, exported saves, stores, and folders of them, which are searched to the bottom; other files in a folder are passed \
       over. Nothing is changed, and a game may have a store open. Exit status: 0 if all are sound, 1 if any isn't.
       """)
 
-  @Argument(help: "Archives, stores, or folders.", completion: .file())
+  @Argument(help: "Archives, exported saves, stores, or folders.", completion: .file())
   var paths: [String]
 
   @OptionGroup var seal: SealOptions

@@ -88,21 +88,24 @@ struct SealGate {
     header.isScrubbed = isNew || kind != .sealed
     try header.prove(with: key)
     self.header = header
-    new = StoreSeal(kind: kind, policy: request.seal.policy, keys: [key])
+    new = StoreSeal(
+      kind: kind, policy: request.seal.policy, keys: [key], files: FileSeal(request.seal, kind: kind, game: owner.game))
   }
 
   /// How the rows stand: for looking at them, and for writing more of the same. Tells nobody what it finds.
   var seal: StoreSeal {
     // What is written before the secret is changed has to verify if it never is.
     let keys = old.keys.filter { $0.id == found?.key } + old.keys.filter { $0.id != found?.key }
-    return StoreSeal(kind: old.kind, policy: .quarantine, keys: keys)
+    return StoreSeal(kind: old.kind, policy: .quarantine, keys: keys, files: old.files)
   }
 
   /// How the rows of a store stand, for who only looks at it: with the secret if there is a request, else without.
   static func seal(of database: Database, _ request: SealRequest?, folder: URL) throws -> StoreSeal {
     if let request { return try SealGate(request, database: database, folder: folder).old }
     let found = try SealHeader.find(in: database, folder: folder)
-    return StoreSeal(kind: found?.kind ?? .none, policy: .quarantine, keys: [])
+    guard let found else { return .none }
+    return StoreSeal(
+      kind: found.kind, policy: .quarantine, keys: [], files: FileSeal(withoutSecret: found.kind, game: found.game))
   }
 
   private static func isProven(_ header: SealHeader, _ request: SealRequest) throws -> Bool {
@@ -141,9 +144,11 @@ struct SealGate {
     }
     try header.prove(with: keys[0])
     let findings = SealFindings()
+    let files = FileSeal(request.seal, kind: kind, game: owner.game)
     return (
-      StoreSeal(kind: found.kind, policy: policy, keys: accepted, findings: findings),
-      StoreSeal(kind: kind, policy: policy, keys: kind == found.kind ? accepted : [keys[0]], findings: findings), header
+      StoreSeal(kind: found.kind, policy: policy, keys: accepted, findings: findings, files: files),
+      StoreSeal(kind: kind, policy: policy, keys: kind == found.kind ? accepted : [keys[0]], findings: findings, files: files),
+      header
     )
   }
 

@@ -25,12 +25,7 @@ struct SealKey: Sendable {
   init(secret: Data, salt: Data, owner: SealOwner, player: String?) {
     let material = SymmetricKey(data: secret)
     func derive(_ purpose: String, bytes: Int = 32) -> SymmetricKey {
-      // Each part with its length in front: no two lists of parts give the same bytes.
-      var info = Data()
-      for part in ["keepsake seal 1", owner.game, owner.profile, player.map { "player \($0)" } ?? "", purpose] {
-        withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { info.append(contentsOf: $0) }
-        info.append(contentsOf: part.utf8)
-      }
+      let info = Self.info(["keepsake seal 1", owner.game, owner.profile, player.map { "player \($0)" } ?? "", purpose])
       return HKDF<SHA256>.deriveKey(inputKeyMaterial: material, salt: salt, info: info, outputByteCount: bytes)
     }
     id = derive("id", bytes: Self.idBytes).withUnsafeBytes { Data($0) }
@@ -39,5 +34,14 @@ struct SealKey: Sendable {
     frames = derive("encrypt frames")
     ledger = derive("sum up rows")
     header = derive("header")
+  }
+  /// Each part with its length in front: no two lists of parts give the same bytes.
+  static func info(_ parts: [String]) -> Data {
+    var info = Data()
+    for part in parts {
+      withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { info.append(contentsOf: $0) }
+      info.append(contentsOf: part.utf8)
+    }
+    return info
   }
 }

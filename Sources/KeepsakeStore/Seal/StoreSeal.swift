@@ -22,10 +22,15 @@ struct StoreSeal: Sendable {
   let keys: [SealKey]
   /// Where `flag` reports what it lets pass.
   let findings: SealFindings
+  /// For saves that leave the store.
+  let files: FileSeal
 
   static let none = StoreSeal(kind: .none, policy: .quarantine, keys: [])
 
-  init(kind: Seal.Kind, policy: Seal.Policy, keys: [SealKey], findings: SealFindings = SealFindings()) {
+  init(
+    kind: Seal.Kind, policy: Seal.Policy, keys: [SealKey], findings: SealFindings = SealFindings(), files: FileSeal = .none
+  ) {
+    self.files = files
     self.kind = kind
     self.policy = policy
     self.keys = keys

@@ -1,0 +1,109 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// `keepsake export`: one saved game becomes one file.
+struct ExportCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Write one save of a store into one file.",
+    discussion: """
+      For a bug report, or for a move: keepsake import and the game itself take the file back. It holds the save, its \
+      title and picture, and when it was saved; keepsake inspect, diff and verify read it. The store is only looked at. What is \
+      in a store with a seal keeps it (which takes --secret-file), unless --unsealed is given.
+      """)
+
+  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  var store: String
+
+  @Argument(help: "The slot; a synced file's is file:<path>.")
+  var slot: String
+
+  @Argument(help: "The file to write.", completion: .file())
+  var file: String
+
+  @Option(help: "This version instead of the one that stands there; enough of its beginning will do.")
+  var version: String?
+
+  @OptionGroup var seal: SealOptions
+
+  @Flag(name: .long, help: "Write a file without the store's seal: anybody can read and change it.")
+  var unsealed = false
+
+  @Flag(name: .long, help: "Replace the file if there is one.")
+  var force = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true) {
+      let progress = ProgressLine(quiet: false)
+      let answer = try Self.export(
+        slot, version, of: try StoreInput.url(of: store), to: file, seal: try seal.request(), unsealed: unsealed, force: force
+      ) { progress.update($0) }
+      progress.clear()
+      if json {
+        try Output.document(answer)
+      } else {
+        Output.text(
+          "exported \(Printable.text(slot)), version \(answer.version), to \(Printable.text(file)) "
+            + "(\(Printable.size(Int64(answer.fileBytes)))\(answer.seal.map { ", \($0)" } ?? ""))")
+      }
+    }
+  }
+
+  static func export(
+    _ slot: String, _ version: String?, of store: URL, to path: String, seal: SealRequest?, unsealed: Bool = false, force: Bool = false,
+    progress: (String) -> Void = { _ in }
+  ) throws -> Answer {
+    guard force || !FileManager.default.fileExists(atPath: path) else {
+      throw CommandFailure(.permission, "there is something at \(path) already", next: "name another file, or --force to replace it")
+    }
+    let reader = try StoreReader.open(at: store, seal: seal)
+    progress("reading \(Printable.text(slot))")
+    let save = try reader.read { transaction in
+      let record = try record(of: slot, version, in: transaction)
+      return SaveFile(record, bytes: try transaction.plainBytes(of: record))
+    }
+    progress("compressing \(Printable.size(Int64(save.bytes.count)))")
+    let fileSeal = unsealed ? FileSeal.none : reader.fileSeal
+    let bytes = try save.encoded(fileSeal)
+    progress("writing \(Printable.size(Int64(bytes.count)))")
+    try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
+    return Answer(
+      slot: slot, version: save.version.description, file: path, bytes: save.bytes.count, fileBytes: bytes.count,
+      seal: fileSeal.kind == .none ? nil : fileSeal.kind.rawValue)
+  }
+
+  private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws -> VersionRecord {
+    let history = try transaction.history(of: slot)
+    guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
+    let chosen: VersionRecord?
+    if let version {
+      chosen = try VersionChoice.choose(version, among: history.map(\.record))
+    } else {
+      chosen = try Resolution.view(of: slot, in: transaction, policy: .newest).winner
+    }
+    guard let chosen, !chosen.tombstone else {
+      throw CommandFailure(
+        .noInput, version == nil ? "the slot \"\(slot)\" is empty: its save was deleted" : "that version is a delete",
+        next: "--version exports an earlier one; keepsake history lists them")
+    }
+    return chosen
+  }
+
+  struct Answer: Encodable {
+    var slot: String
+    var version: String
+    var file: String
+    /// Plain bytes of the save.
+    var bytes: Int
+    var fileBytes: Int
+    /// `signed` or `sealed`; nil without.
+    var seal: String?
+  }
+}
+#endif

@@ -1,0 +1,124 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// `keepsake import`: an exported save becomes the newest version of a slot.
+struct ImportCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import",
+    abstract: "Put an exported save into a store.",
+    discussion: """
+      Makes a new version, which replaces all that stand in the slot. Nothing is lost by it: what stood before is in the history, \
+      and the answer says how to bring it back. A save that stands there already is not written again. The game must not \
+      have the store open, and whether it can load the save only it can tell. A synced file changes at the next keepsake sync.
+      """)
+
+  @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
+  var store: String
+
+  @Argument(help: "The exported save.", completion: .file())
+  var file: String
+
+  @Option(help: "The slot; the one that the save was exported from, if none is named.")
+  var slot: String?
+
+  @OptionGroup var seal: SealOptions
+
+  @Flag(name: .long, help: "Take a file without a seal into a store with one: anybody can have changed it.")
+  var unsealed = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true) {
+      let progress = ProgressLine(quiet: false)
+      progress.update("reading \(file)")
+      let data = try ExportedSave.telling { try Self.contents(of: file) }
+      let opened = try StoreInput.open(store, seal: seal.request())
+      progress.update("writing \(Printable.size(Int64(data.count)))")
+      let answer: Answer
+      do {
+        answer = try Self.add(data, to: slot, in: opened, adoptsUnsealed: unsealed)
+      } catch {
+        // The failure to tell of is the first one.
+        try? opened.close()
+        throw error
+      }
+      try opened.close()
+      progress.clear()
+      if json { try Output.document(answer) } else { Output.text(answer.lines(store: store).joined(separator: "\n")) }
+    }
+  }
+
+  private static func contents(of path: String) throws -> Data {
+    // Tells a store from a file, and doesn't wait for what is neither.
+    guard SaveFileEnvelope.isSaveFile(try InputKind.beginning(of: path)) else {
+      throw StoreError(.misuse, "\(path) is no exported save")
+    }
+    return try SaveFile.contents(of: URL(fileURLWithPath: path))
+  }
+
+  /// Commits a version with the bytes of an exported save, over all that stand; nothing if it stands alone there already.
+  static func add(_ data: Data, to slot: String?, in store: Store, adoptsUnsealed: Bool) throws -> Answer {
+    let save: SaveFile
+    do {
+      save = try ExportedSave.telling { try SaveFile(data, store.fileSeal, adoptsUnsealed: adoptsUnsealed) }
+    } catch var failure as CommandFailure where failure.kind == .permission && SaveFileEnvelope.isUnsealed(data) {
+      failure.next = "--unsealed takes it all the same"
+      throw failure
+    }
+    let slot = slot ?? save.slot
+    let now = Int64(Date().timeIntervalSince1970 * 1_000)
+    let writer = store.writer
+    return try store.submit([SubmittedContent(slot: slot, bytes: save.bytes)]) { transaction, kept in
+      var random = SystemRandomNumberGenerator()
+      let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+      let contents = kept.flatMap(\.hashes)
+      let shown = view.heads.map(\.id)
+      var answer = Answer(
+        slot: slot, from: save.version.description, version: "",
+        stood: (shown + view.basis.filter { !shown.contains($0) }).map(\.description))
+      if !view.isConflict, let winner = view.winner, winner.contents == contents, winner.metadata == save.metadata {
+        answer.version = winner.id.description
+        answer.unchanged = true
+        return answer
+      }
+      let id = VersionID(using: &random)
+      answer.version = id.description
+      let draft = SaveDraft(
+        id: id, slot: slot, basis: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
+        savedAtMilliseconds: now)
+      do {
+        try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)
+      } catch let error as CommitError {
+        throw CommandFailure(.data, error.description, next: "--slot names another slot")
+      }
+      return answer
+    }.wait()
+  }
+
+  struct Answer: Encodable {
+    var slot: String
+    /// The version that was exported, by the name that it had there.
+    var from: String
+    /// The version that stands now.
+    var version: String
+    /// What stood before, the winner first.
+    var stood: [String]
+    /// It stood there already; nothing was written.
+    var unchanged = false
+
+    func lines(store: String) -> [String] {
+      if unchanged { return ["\(Printable.text(slot)) holds this save already, as \(version)"] }
+      var lines = ["imported \(from) into \(Printable.text(slot)) as \(version)"]
+      if let stood = stood.first {
+        lines.append("to undo: keepsake restore \(Quoted.shell(store)) \(Quoted.shell(slot)) \(stood)")
+      }
+      return lines
+    }
+  }
+}
+#endif

@@ -1,0 +1,115 @@
+#if Cloud
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeStore
+
+/// An exported save as the commands take it, and as they show it.
+struct ExportedSave {
+  /// What `keepsake inspect` tells of it, beside what is in the save.
+  struct Report: Encodable {
+    struct Protection: Encodable {
+      /// `signed` or `sealed`.
+      var kind: String
+      var game: String
+      /// False where the secret wasn't given: the signature is believed then.
+      var checked: Bool
+    }
+    var kind = "save"
+    var slot: String
+    var version: String
+    var savedAt: String
+    var savedAtMilliseconds: Int64
+    /// Plain bytes.
+    var bytes: Int
+    var title: String?
+    var playtime: Double?
+    var progress: Double?
+    var custom: [String: String]
+    var thumbnailBytes: Int?
+    /// Nil where there is none.
+    var seal: Protection?
+  }
+
+  let file: SaveFile
+  let report: Report
+
+  /// Without a secret what is signed is believed.
+  ///
+  /// - Throws: `CommandFailure` that says what can be done about the file.
+  init(_ data: Data, seal request: SealRequest?) throws {
+    (file, report) = try Self.telling {
+      let envelope = try SaveFileEnvelope(data)
+      let seal = envelope.game.flatMap { request?.fileSeal(game: $0) }
+      let file = try SaveFile(envelope, seal, adoptsUnsealed: true)
+      return (file, Report(file, envelope, checked: seal != nil))
+    }
+  }
+
+  /// The bytes of the save in an exported one; others as they are.
+  static func plain(_ data: Data, seal: SealRequest?) throws -> Data {
+    SaveFileEnvelope.isSaveFile(data) ? try ExportedSave(data, seal: seal).file.bytes : data
+  }
+
+  /// What is in the save; nil if the game doesn't keep archives.
+  func inspection() throws -> ArchiveInspection? {
+    guard ArchiveFrame.isArchive(file.bytes) || ArchiveFrame.isFrame(file.bytes) else { return nil }
+    return try ArchiveInspection(of: ArchiveFrame.opened(file.bytes))
+  }
+
+  /// Runs `body`; of what is wrong with an exported save it says what to do about that, and not about a store.
+  static func telling<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as StoreError {
+      var failure = CommandFailure(error)
+      switch error.code {
+      case .damaged: failure.next = "export the save again, or ask for the file again"
+      case .tampered: failure.next = "only its game can make another; ask for the file again"
+      case .misuse: failure.next = "keepsake export makes one; keepsake inspect tells what other files are"
+      default: break
+      }
+      throw failure
+    }
+  }
+}
+
+extension ExportedSave.Report {
+  init(_ file: SaveFile, _ envelope: SaveFileEnvelope, checked: Bool) {
+    slot = file.slot
+    version = file.version.description
+    savedAt = TimeText.iso(milliseconds: file.savedAtMilliseconds)
+    savedAtMilliseconds = file.savedAtMilliseconds
+    bytes = file.bytes.count
+    title = file.metadata.title
+    playtime = file.metadata.playtime
+    progress = file.metadata.progress
+    custom = file.metadata.custom
+    thumbnailBytes = file.metadata.thumbnail?.count
+    seal = envelope.game.map { Protection(kind: envelope.kind.rawValue, game: $0, checked: checked) }
+  }
+
+  /// For programs: one document with what is in the save, null where that is no archive.
+  func json(with inspection: ArchiveInspection?) -> Data {
+    // The inspection writes its JSON itself.
+    let archive = inspection.map { $0.json() } ?? Data("null\n".utf8)
+    return Data("{\"save\": \(Output.json(self)), \"archive\": ".utf8) + archive + Data("}\n".utf8)
+  }
+
+  /// For people, a line for each thing.
+  var lines: [String] {
+    var lines = [
+      "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))", "version \(version), saved \(savedAt)",
+    ]
+    if let seal {
+      lines.append("seal: \(seal.kind) for \(Printable.text(seal.game))\(seal.checked ? ", verified" : ", not checked (--secret-file)")")
+    }
+    if let title { lines.append("title: \"\(Printable.text(title))\"") }
+    if let progress { lines.append("progress: \(progress)") }
+    if let playtime { lines.append("played: \(playtime) s") }
+    if let thumbnailBytes { lines.append("thumbnail: \(Printable.size(Int64(thumbnailBytes)))") }
+    lines += custom.sorted { $0.key < $1.key }.map { "\(Printable.text($0.key)): \(Printable.text($0.value))" }
+    return lines
+  }
+}
+#endif

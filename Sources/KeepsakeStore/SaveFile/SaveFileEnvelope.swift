@@ -1,0 +1,158 @@
+import Crypto
+package import Foundation
+
+/// What stands around every exported save: what it is, of which version, how it is sealed, and whether it is whole.
+///
+/// ```
+/// 0         8          10       12        16        16+s              n-32       n
+/// | magic   | version  | seal   | s       | seal's  | body            | checksum |
+/// | 8 bytes | u16 = 1  | u16    | u32     | header  |                 | SHA-256  |
+/// ```
+///
+/// Trusts nothing: every count is checked against the bytes that are there. docs/FORMAT.md is the format.
+package struct SaveFileEnvelope: Sendable {
+  /// Between a byte above 127 and CR LF control-Z, as in an archive's.
+  package static let magic = Data([0x8B, 0x53, 0x41, 0x56, 0x45, 0x0D, 0x0A, 0x1A])
+  /// The version that this release writes.
+  static let currentVersion: UInt16 = 1
+  private static let headBytes = 16
+  private static let checksumBytes = 32
+  /// A game's identifier has 200 bytes at most; the rest is of fixed size.
+  private static let maximumHeaderBytes = 4096
+
+  /// How the body is sealed.
+  package let kind: Seal.Kind
+  /// Nil without a seal.
+  let header: FileSeal.Header?
+  /// Everything in front of the body, which the seal covers too.
+  let front: Data
+  let body: Data
+
+  /// Whether bytes begin like an exported save.
+  package static func isSaveFile(_ bytes: Data) -> Bool { bytes.starts(with: magic) }
+
+  /// Whether bytes begin like an exported save without a seal.
+  package static func isUnsealed(_ bytes: Data) -> Bool {
+    isSaveFile(bytes) && bytes.count >= headBytes && bytes.littleEndian(at: 10) as UInt16 == 0
+  }
+
+  // MARK: Writing
+
+  /// The whole file around `body`.
+  static func closing(_ body: Data, _ seal: FileSeal) throws -> Data {
+    let header = seal.kind == .none ? nil : try seal.newHeader()
+    let coded = try header.map(JSONEncoder.ordered.encode) ?? Data()
+    var front = magic
+    front.append(littleEndian: currentVersion)
+    front.append(littleEndian: seal.kind.code)
+    front.append(littleEndian: UInt32(coded.count))
+    front.append(coded)
+    let sealed = try header.map { try seal.close(body, behind: front, $0) } ?? body
+    var hash = SHA256()
+    hash.update(data: front)
+    hash.update(data: sealed)
+    var file = Data(capacity: front.count + sealed.count + checksumBytes)
+    file.append(front)
+    file.append(sealed)
+    file.append(contentsOf: hash.finalize())
+    return file
+  }
+
+  // MARK: Reading
+
+  /// Throws `StoreError`: `misuse` for other bytes, `damaged`, or `newerFormat`. Costs a pass over the bytes and copies none.
+  package init(_ file: Data) throws {
+    guard Self.isSaveFile(file) else { throw StoreError(.misuse, "this is no exported save") }
+    guard file.count >= Self.headBytes + Self.checksumBytes else { throw Self.damaged("it is cut off") }
+    let summed = file.dropLast(Self.checksumBytes)
+    // Before anything else is believed, the version included.
+    guard SHA256.hash(data: summed) == file.suffix(Self.checksumBytes) else { throw Self.damaged("it was cut off or altered") }
+    let version: UInt16 = summed.littleEndian(at: 8)
+    guard version <= Self.currentVersion else {
+      throw StoreError(
+        .newerFormat, "the exported save has format \(version), this program knows up to \(Self.currentVersion): update the game")
+    }
+    guard version == Self.currentVersion else { throw Self.damaged("it has the impossible format \(version)") }
+    let code: UInt16 = summed.littleEndian(at: 10)
+    guard let kind = Seal.Kind(code: code) else {
+      throw StoreError(.newerFormat, "the exported save has a seal that this program doesn't know: update the game")
+    }
+    let count = Int(summed.littleEndian(at: 12) as UInt32)
+    guard count <= Self.maximumHeaderBytes, count <= summed.count - Self.headBytes, (count == 0) == (kind == .none) else {
+      throw Self.damaged("its seal's header has an impossible length")
+    }
+    front = summed.prefix(Self.headBytes + count)
+    body = summed.dropFirst(Self.headBytes + count)
+    self.kind = kind
+    do {
+      header = count == 0 ? nil : try JSONDecoder().decode(FileSeal.Header.self, from: front.dropFirst(Self.headBytes))
+    } catch {
+      throw StoreError(.damaged, "the exported save is damaged: its seal's header can't be understood", cause: error)
+    }
+  }
+
+  /// The identifier of the game that sealed it; nil without a seal.
+  package var game: String? { header?.game }
+
+  /// The body without its seal.
+  ///
+  /// - Parameters:
+  ///   - seal: Nil for tools without a secret, which believe what is signed.
+  ///   - adoptsUnsealed: Takes a file without a seal although there is one to expect.
+  func opened(_ seal: FileSeal?, adoptsUnsealed: Bool) throws -> Data {
+    guard let header else {
+      guard adoptsUnsealed || seal.map({ $0.kind == .none }) ?? true else {
+        throw StoreError(
+          .otherSeal, "the exported save isn't sealed, and anybody can have changed it: it is only taken where the game says so")
+      }
+      return body
+    }
+    guard let seal else {
+      if kind == .signed { return try FileSeal.unchecked(body) }
+      throw StoreError(.wrongSecret, "the exported save is encrypted: it can't be read without the secret of \(header.game)")
+    }
+    return try seal.open(body, as: kind, behind: front, header)
+  }
+
+  static func damaged(_ what: String) -> StoreError { StoreError(.damaged, "the exported save is damaged: \(what)") }
+}
+
+extension Seal.Kind {
+  /// As it stands in a file.
+  fileprivate var code: UInt16 {
+    switch self {
+    case .none: 0
+    case .signed: 1
+    case .sealed: 2
+    }
+  }
+
+  fileprivate init?(code: UInt16) {
+    switch code {
+    case 0: self = .none
+    case 1: self = .signed
+    case 2: self = .sealed
+    default: return nil
+    }
+  }
+}
+
+extension JSONEncoder {
+  /// The same value gives the same bytes.
+  static var ordered: JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return encoder
+  }
+}
+
+extension Data {
+  mutating func append(littleEndian value: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+  }
+
+  /// The number `offset` bytes behind the beginning, where there have to be enough.
+  func littleEndian<Value: FixedWidthInteger>(at offset: Int) -> Value {
+    withUnsafeBytes { Value(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Value.self)) }
+  }
+}

@@ -1,0 +1,137 @@
+import Crypto
+import Foundation
+
+/// How a save that leaves its store as a file is sealed: by the game's secret alone, so that the same player's other devices and the
+/// studio can open it. A store's own keys depend on the store's salt, which the file doesn't take along.
+package struct FileSeal: Sendable {
+  /// What one secret gives for all files of a game and, if it is bound to one, a player.
+  struct Key: Sendable {
+    /// Tells which secret sealed a file. Public: it says nothing about the secret.
+    let id: Data
+    fileprivate let root: SymmetricKey
+
+    init(secret: Data, game: String, player: String?) {
+      let material = SymmetricKey(data: secret)
+      func derive(_ purpose: String, bytes: Int) -> SymmetricKey {
+        let info = SealKey.info(["keepsake file 1", game, player.map { "player \($0)" } ?? "", purpose])
+        return HKDF<SHA256>.deriveKey(inputKeyMaterial: material, info: info, outputByteCount: bytes)
+      }
+      id = derive("id", bytes: SealKey.idBytes).withUnsafeBytes { Data($0) }
+      root = derive("files", bytes: 32)
+    }
+
+    /// Each file has a key of its own: a random salt goes in.
+    fileprivate func key(salt: Data) -> SymmetricKey {
+      HKDF<SHA256>.deriveKey(inputKeyMaterial: root, salt: salt, info: Data("one file".utf8), outputByteCount: 32)
+    }
+  }
+
+  /// What a sealed file says in clear of its seal.
+  struct Header: Codable, Hashable, Sendable {
+    var game: String
+    var hasPlayer: Bool
+    /// Which secret.
+    var key: Data
+    var salt: Data
+  }
+
+  package let kind: Seal.Kind
+  private let game: String
+  private let hasPlayer: Bool
+  /// The one that seals first. Empty for a tool without the secret.
+  private let keys: [Key]
+  private static let codeBytes = 32
+
+  /// Of a store without a seal.
+  package static let none = FileSeal(kind: .none, game: "", hasPlayer: false, keys: [])
+
+  private init(kind: Seal.Kind, game: String, hasPlayer: Bool, keys: [Key]) {
+    (self.kind, self.game, self.hasPlayer, self.keys) = (kind, game, hasPlayer, keys)
+  }
+
+  /// - Parameter kind: How what is written is sealed; what is read says it itself.
+  init(_ seal: Seal, kind: Seal.Kind, game: String) {
+    let keys = seal.secrets.map { Key(secret: $0, game: game, player: seal.player) }
+    self.init(kind: kind, game: game, hasPlayer: seal.player != nil, keys: keys)
+  }
+
+  /// Of a store whose secret wasn't given: nothing can be sealed or opened.
+  init(withoutSecret kind: Seal.Kind, game: String) { self.init(kind: kind, game: game, hasPlayer: false, keys: []) }
+
+  // MARK: Sealing
+
+  /// A header for one new file. Throws `wrongSecret` without a secret.
+  func newHeader() throws -> Header {
+    guard let key = keys.first else {
+      throw StoreError(.wrongSecret, "the store is \(kind.rawValue): without its secret a save can only be exported without the seal")
+    }
+    var random = SystemRandomNumberGenerator()
+    let salt = Data((0..<SealKey.saltBytes).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    return Header(game: game, hasPlayer: hasPlayer, key: key.id, salt: salt)
+  }
+
+  /// What stands in the file for `body`. `front` is all that stands before it.
+  func close(_ body: Data, behind front: Data, _ header: Header) throws -> Data {
+    guard let key = keys.first?.key(salt: header.salt) else { throw refusal(of: header) }
+    switch kind {
+    case .none: return body
+    case .signed:
+      var code = HMAC<SHA256>(key: key)
+      code.update(data: front)
+      code.update(data: body)
+      return body + Data(code.finalize())
+    case .sealed: return try ChaChaPoly.seal(body, using: key, authenticating: front).combined
+    }
+  }
+
+  // MARK: Opening
+
+  /// The body of a file that was sealed as `kind` says. Throws `wrongSecret` and `tampered`.
+  func open(_ sealed: Data, as kind: Seal.Kind, behind front: Data, _ header: Header) throws -> Data {
+    guard header.game == game, header.hasPlayer == hasPlayer, let root = keys.first(where: { $0.id == header.key }) else {
+      throw refusal(of: header)
+    }
+    let key = root.key(salt: header.salt)
+    let forged = StoreError(.tampered, "the exported save doesn't verify: somebody without the game's secret changed it")
+    switch kind {
+    case .none: return sealed
+    case .signed:
+      guard sealed.count >= Self.codeBytes else { throw forged }
+      let body = sealed.dropLast(Self.codeBytes)
+      var code = HMAC<SHA256>(key: key)
+      code.update(data: front)
+      code.update(data: body)
+      // Compares in constant time.
+      guard code.finalize() == sealed.suffix(Self.codeBytes) else { throw forged }
+      return body
+    case .sealed:
+      do {
+        return try ChaChaPoly.open(.init(combined: sealed), using: key, authenticating: front)
+      } catch {
+        throw forged
+      }
+    }
+  }
+
+  /// The body of a signed file, believed: for tools without the secret.
+  static func unchecked(_ signed: Data) throws -> Data {
+    guard signed.count >= codeBytes else { throw StoreError(.damaged, "the exported save is cut off") }
+    return signed.dropLast(codeBytes)
+  }
+
+  private func refusal(of header: Header) -> StoreError {
+    if kind == .none {
+      return StoreError(.otherSeal, "the exported save is sealed for \(header.game), and this game has no seal to open it with")
+    }
+    if header.game != game {
+      return StoreError(.wrongSecret, "the exported save is that of \(header.game), and this is \(game)")
+    }
+    if !keys.isEmpty, header.hasPlayer != hasPlayer {
+      return StoreError(
+        .wrongSecret,
+        header.hasPlayer
+          ? "the exported save is bound to a player, and none was named" : "the exported save is bound to no player, and one was named")
+    }
+    return StoreError(.wrongSecret, "the exported save is sealed with another secret, or for another player")
+  }
+}

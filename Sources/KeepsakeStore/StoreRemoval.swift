@@ -1,0 +1,49 @@
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Takes a whole store away: its folder with everything in it.
+package enum StoreRemoval {
+  /// What a folder is called while it is removed: a crash in the middle must not leave half a store under its own name.
+  package static let prefix = ".removed-"
+
+  /// Whether a folder holds a store, or what is left of one.
+  package static func isStore(_ folder: URL) -> Bool {
+    let files = StoreFiles(folder: folder)
+    return StoreFiles.exists(files.database) || StoreFiles.exists(files.intent) || !files.presentBackups.isEmpty
+  }
+
+  /// Removes the store in the folder at `url`, its backups and whatever else is in the folder, durably.
+  ///
+  /// Throws `StoreError` with nothing changed: `missing` if there is none, `inUse` if somebody has it open. If it fails later, the folder has
+  /// lost its name already; the next removal beside it does the rest.
+  package static func remove(_ url: URL) throws {
+    guard isStore(url) else { throw StoreError(.missing, "the folder \(url.path) holds no store") }
+    let lock = try StoreLock(at: url.appendingPathComponent("lock"))
+    defer { lock.release() }
+    let parent = url.deletingLastPathComponent()
+    let removed = parent.appendingPathComponent(prefix + UUID().uuidString, isDirectory: true)
+    guard rename(url.path, removed.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(url.path)") }
+    try AtomicFile.syncFolder(parent.path)
+    try sweep(parent)
+  }
+
+  /// Removes what an interrupted removal left in `folder`.
+  private static func sweep(_ folder: URL) throws {
+    do {
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix(prefix) {
+        try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+      }
+    } catch {
+      throw StoreError(.io, "what was removed from \(folder.path) still takes room: it can't be deleted", cause: error)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import GRDB
+package import KeepsakeReplication
+
+/// A head of a slot, as a list of slots needs it.
+package struct SlotHead: Sendable {
+  package var version: StoredVersion
+  package var isPinned: Bool
+}
+
+/// What a list of many slots asks: once for all of them, never once for each.
+extension StoreTransaction {
+  static let headsQuery = "SELECT slot, id FROM head ORDER BY slot, id"
+  static let headVersionsQuery = "SELECT \(VersionRow.columns) FROM version WHERE id IN (SELECT id FROM head) ORDER BY id"
+
+  /// The heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no record.
+  package func headsOfAllSlots() throws -> [String: [VersionID]] {
+    var heads: [String: [VersionID]] = [:]
+    let rows = try Row.fetchCursor(statement(Self.headsQuery))
+    while let row = try rows.next() {
+      guard let id = VersionID(bytes: try row.checked(at: 1, "id")) else {
+        throw StoreError(.damaged, "a version of the store has no proper name")
+      }
+      heads[try row.checked(at: 0, "slot"), default: []].append(id)
+    }
+    return heads
+  }
+
+  /// The same with what is known of each head. Costs one query and the records of the heads; no other version is looked at, and no content.
+  package func headVersionsOfAllSlots() throws -> [String: [SlotHead]] {
+    var heads: [String: [SlotHead]] = [:]
+    let rows = try Row.fetchCursor(statement(Self.headVersionsQuery))
+    while let row = try rows.next() {
+      let found = try VersionRow(row)
+      let version = StoredVersion(
+        record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
+        offered: found.marks.offered)
+      heads[found.slot, default: []].append(SlotHead(version: version, isPinned: found.marks.pinned))
+    }
+    return heads
+  }
+
+  /// Whether the version is pinned on this device; false for one that isn't here.
+  package func isPinned(_ id: VersionID) throws -> Bool {
+    try Bool.fetchOne(statement("SELECT pinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? false
+  }
+
+  /// Whether the contents of a version went with the rules for history, and only its record stayed.
+  package func wasThinned(_ record: VersionRecord) throws -> Bool {
+    let isThinned = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
+    return try isThinned && !record.contents.allSatisfy(hasContent)
+  }
+}

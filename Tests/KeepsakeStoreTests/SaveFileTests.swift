@@ -1,0 +1,264 @@
+import Crypto
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// A file that a player sends to support, or carries to another machine: whatever happens to it on the way, it is the save or an error.
+@Suite struct SaveFileTests {
+  static let secret = Data((0..<32).map { UInt8($0) })
+  static let game = "com.example.space"
+  static let kinds: [Seal.Kind] = [.none, .signed, .sealed]
+
+  private static func seal(_ kind: Seal.Kind, secret: Data = secret, game: String = game, player: String? = nil) -> FileSeal {
+    switch kind {
+    case .none: .none
+    case .signed: FileSeal(.signed(secret, player: player), kind: .signed, game: game)
+    case .sealed: FileSeal(.sealed(secret, player: player), kind: .sealed, game: game)
+    }
+  }
+
+  private static let metadata = SaveMetadata(
+    title: "Höhle \u{0}\"", playtime: 61.5, progress: 0.25, thumbnail: Data([0, 255, 13]), custom: ["hero": "Ada"])
+  private static let plain = Data("the world, the world and the world".utf8)
+
+  private static func save(_ bytes: Data = plain) -> SaveFile {
+    SaveFile(record(7, slot: "main", length: bytes.count, metadata: metadata, savedAt: 1_234_567), bytes: bytes)
+  }
+
+  private func expectSame(_ read: SaveFile, _ bytes: Data = plain, _ location: Testing.SourceLocation = #_sourceLocation) {
+    let isSame = read.bytes == bytes
+    #expect(isSame && read.slot == "main" && read.version == id(7), sourceLocation: location)
+    #expect(read.savedAtMilliseconds == 1_234_567 && read.metadata == Self.metadata, sourceLocation: location)
+  }
+
+  /// The file with a checksum that is right, as somebody makes it who knows the format.
+  private static func resummed(_ file: Data) -> Data {
+    let front = file.dropLast(32)
+    return front + Data(SHA256.hash(data: front))
+  }
+
+  @Test("a save comes back with all that a list shows of it, from a slice of other bytes too", arguments: kinds)
+  func roundTrip(kind: Seal.Kind) throws {
+    var random = SeededRandom(seed: 5)
+    for bytes in [Self.plain, Data(), random.bytes(5 << 20)] {
+      let file = try Self.save(bytes).encoded(Self.seal(kind))
+      expectSame(try SaveFile(file, Self.seal(kind)), bytes)
+      let slice = (Data([1, 2, 3]) + file).dropFirst(3)
+      expectSame(try SaveFile(slice, Self.seal(kind)), bytes)
+    }
+  }
+
+  @Test("the save of a sealed game shows nothing, and no two files are alike", arguments: kinds)
+  func hides(kind: Seal.Kind) throws {
+    var random = SeededRandom(seed: 6)
+    let file = try Self.save(random.bytes(200)).encoded(Self.seal(kind))
+    let shows = file.range(of: Data("Ada".utf8)) != nil
+    #expect(shows == (kind != .sealed))
+    let isAlike = try Self.save(Self.plain).encoded(Self.seal(kind)) == Self.save(Self.plain).encoded(Self.seal(kind))
+    #expect(isAlike == (kind == .none))
+  }
+
+  @Test("every bit of a small file turned: damage, and never another save", arguments: kinds)
+  func flips(kind: Seal.Kind) async throws {
+    let seal = Self.seal(kind)
+    let file = try Self.save().encoded(seal)
+    let wrong = try await onThread {
+      file.indices.flatMap { index in
+        (0..<8).compactMap { bit -> String? in
+          var altered = file
+          altered[index] ^= 1 << bit
+          let code = errorCode { _ = try SaveFile(altered, seal) }
+          return code == (index < 8 ? .misuse : .damaged) ? nil : "byte \(index), bit \(bit): \(code.map { "\($0)" } ?? "taken")"
+        }
+      }
+    }
+    #expect(wrong == [])
+  }
+
+  @Test("every bit turned by somebody who makes the checksum right: a seal finds each, and without one nothing traps", arguments: kinds)
+  func forgeries(kind: Seal.Kind) async throws {
+    let seal = Self.seal(kind)
+    let file = try Self.save().encoded(seal)
+    let (codes, taken, others) = try await onThread {
+      var codes: [StoreError.Code: Int] = [:]
+      var (taken, others) = (0, 0)
+      for index in 8..<file.count - 32 {
+        for bit in 0..<8 {
+          var altered = file
+          altered[index] ^= 1 << bit
+          do {
+            let read = try SaveFile(Self.resummed(altered), seal)
+            taken += 1
+            // Of an unsealed file the head can be another; the bytes have their hash in it.
+            if read.bytes != Self.plain { others += 1 }
+          } catch let error as StoreError {
+            codes[error.code, default: 0] += 1
+          }
+        }
+      }
+      return (codes, taken, others)
+    }
+    #expect((taken == 0) == (kind != .none), "\(taken) altered files were taken")
+    #expect(others == 0, "\(others) files gave other bytes")
+    #expect((codes[.damaged] ?? 0) > 0)
+    if kind != .none { #expect((codes[.tampered] ?? 0) > 1_000, "\(codes)") }
+  }
+
+  @Test("a file that was cut off anywhere, or goes on, is damaged", arguments: kinds)
+  func lengths(kind: Seal.Kind) throws {
+    let seal = Self.seal(kind)
+    let file = try Self.save().encoded(seal)
+    for count in 0..<file.count {
+      #expect(errorCode { _ = try SaveFile(file.prefix(count), seal) } == (count < 8 ? .misuse : .damaged), "\(count) bytes")
+      let resummed = count < 48 ? file.prefix(count) : Self.resummed(file.prefix(count))
+      #expect(errorCode { _ = try SaveFile(resummed, seal) } != nil, "\(count) bytes, with a right checksum")
+    }
+    #expect(errorCode { _ = try SaveFile(file + Data([0]), seal) } == .damaged)
+    #expect(errorCode { _ = try SaveFile(Self.resummed(file.dropLast(32) + Data(count: 33)), seal) } != nil)
+  }
+
+  @Test("a file of a newer release asks for an update, a damaged one that only looks newer doesn't")
+  func newer() throws {
+    var file = try Self.save().encoded(.none)
+    file[8] = 2
+    #expect(errorCode { _ = try SaveFile(file, FileSeal.none) } == .damaged)
+    #expect(errorCode { _ = try SaveFile(Self.resummed(file), FileSeal.none) } == .newerFormat)
+    file[8] = 1
+    file[10] = 3
+    #expect(errorCode { _ = try SaveFile(Self.resummed(file), FileSeal.none) } == .newerFormat)
+  }
+
+  /// An unsealed file with this head and this frame, and lengths that are right.
+  private static func forged(head: String, frame: Data, claiming count: Int? = nil) -> Data {
+    var file = SaveFileEnvelope.magic
+    file.append(littleEndian: UInt16(1))
+    file.append(littleEndian: UInt16(0))
+    file.append(littleEndian: UInt32(0))
+    file.append(littleEndian: UInt32(count ?? head.utf8.count))
+    file.append(contentsOf: head.utf8)
+    file.append(frame)
+    return resummed(file + Data(count: 32))
+  }
+
+  private static func head(length: Int, slot: String = "main", of bytes: Data = plain) -> String {
+    """
+    {"length":\(length),"metadata":{"custom":{}},"savedAtMilliseconds":5,"sha256":"\(ContentHash(of: bytes))","slot":"\(slot)",\
+    "version":"\(id(7))"}
+    """
+  }
+
+  @Test("lengths that can't be, heads that no store takes, and frames that hold more or less than they say are refused")
+  func lies() throws {
+    let frame = try Zstd.compress(Self.plain)
+    func code(_ file: Data) -> StoreError.Code? { errorCode { _ = try SaveFile(file, FileSeal.none) } }
+    #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame)) == nil)
+    for count in [0, 1, Int(UInt32.max), 1 << 20] {
+      #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame, claiming: count)) == .damaged, "\(count)")
+    }
+    for length in [-1, 0, Self.plain.count - 1, Self.plain.count + 1] {
+      #expect(code(Self.forged(head: Self.head(length: length), frame: frame)) == .damaged, "\(length)")
+    }
+    #expect(code(Self.forged(head: Self.head(length: (256 << 20) + 1), frame: frame)) == .tooLarge)
+    #expect(code(Self.forged(head: Self.head(length: Self.plain.count, slot: ""), frame: frame)) == .damaged)
+    #expect(code(Self.forged(head: Self.head(length: Self.plain.count, of: Data()), frame: frame)) == .damaged)
+    #expect(code(Self.forged(head: "[]", frame: frame)) == .damaged)
+    #expect(code(Self.forged(head: String(repeating: "[", count: 100_000), frame: frame)) == .damaged)
+    #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: frame + frame)) == .damaged)
+    #expect(code(Self.forged(head: Self.head(length: Self.plain.count), frame: Data("text".utf8))) == .damaged)
+    // It is refused before memory is taken for what it really holds.
+    let zeros = try Zstd.compress(Data(count: 8 << 20))
+    let bomb = Self.forged(head: Self.head(length: Self.plain.count), frame: zeros)
+    #expect {
+      try SaveFile(bomb, FileSeal.none)
+    } throws: { ($0 as? StoreError)?.message.contains("more than it says") == true }
+  }
+
+  @Test("a file is looked at before it is read: no save, too large or not there", .timeLimit(.minutes(1)))
+  func looksFirst() throws {
+    let folder = try TemporaryFolder()
+    func code(_ name: String) -> StoreError.Code? {
+      errorCode { _ = try SaveFile.contents(of: folder.url.appendingPathComponent(name)) }
+    }
+    try Self.save().encoded(.none).write(to: folder.url.appendingPathComponent("good"))
+    try Data("once upon a time".utf8).write(to: folder.url.appendingPathComponent("text"))
+    try SaveFileEnvelope.magic.write(to: folder.url.appendingPathComponent("huge"))
+    let huge = try FileHandle(forWritingTo: folder.url.appendingPathComponent("huge"))
+    // Takes no room on the disk.
+    try huge.truncate(atOffset: 1 << 40)
+    try huge.close()
+    #expect(code("good") == nil)
+    #expect(code("text") == .misuse)
+    #expect(code("huge") == .tooLarge)
+    #expect(code("nothing") == .missing)
+    #expect(code("") == .io)
+  }
+
+  @Test("a sealed file is that of one game, one player and one secret, and says which of them is wrong")
+  func bound() throws {
+    func code(_ file: Data, _ seal: FileSeal?, adoptsUnsealed: Bool = false) -> StoreError.Code? {
+      errorCode { _ = try SaveFile(file, seal, adoptsUnsealed: adoptsUnsealed) }
+    }
+    for kind in [Seal.Kind.signed, .sealed] {
+      let file = try Self.save().encoded(Self.seal(kind, player: "ada"))
+      #expect(code(file, Self.seal(kind, player: "ada")) == nil)
+      // Which of the two a game uses doesn't matter: the secret is the proof.
+      #expect(code(file, Self.seal(kind == .signed ? .sealed : .signed, player: "ada")) == nil)
+      #expect(code(file, Self.seal(kind, player: "bob")) == .wrongSecret)
+      #expect(code(file, Self.seal(kind)) == .wrongSecret)
+      #expect(code(file, Self.seal(kind, game: "com.example.other", player: "ada")) == .wrongSecret)
+      #expect(code(file, Self.seal(kind, secret: Data(count: 32), player: "ada")) == .wrongSecret)
+      #expect(code(file, FileSeal.none) == .otherSeal)
+      #expect(code(file, nil) == (kind == .signed ? nil : .wrongSecret))
+      let later = FileSeal(.signed(Data(count: 32), previous: [Self.secret], player: "ada"), kind: .signed, game: Self.game)
+      #expect(code(file, later) == nil, "a secret of an earlier release")
+      #expect(errorCode { _ = try Self.save().encoded(FileSeal(withoutSecret: kind, game: Self.game)) } == .wrongSecret)
+    }
+    let open = try Self.save().encoded(.none)
+    #expect(code(open, Self.seal(.signed)) == .otherSeal)
+    #expect(code(open, Self.seal(.signed), adoptsUnsealed: true) == nil)
+    #expect(code(open, nil) == nil)
+  }
+
+  @Test("files of the first release are read for ever", arguments: golden)
+  func reads(kind: Seal.Kind, file: String) throws {
+    expectSame(try SaveFile(#require(Data(base64Encoded: file)), Self.seal(kind)))
+  }
+
+  /// Made by the first release.
+  static let golden: [(Seal.Kind, String)] = [
+    (
+      .none,
+      """
+      i1NBVkUNChoBAAAAAAAAACQBAAB7Imxlbmd0aCI6MzQsIm1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoiQWRhIn0sInBsYXl0aW1lIjo2MS41LCJwcm9n\
+      cmVzcyI6MC4yNSwidGh1bWJuYWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNhdmVkQXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNo\
+      YTI1NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhiNWMyMWI1ZDY3Mjg5OTE3N2ZjNmM3MGJiNmEiLCJzbG90IjoibWFpbiIsInZl\
+      cnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwgIGFuZAIAMTdxUbyN8CkcSgjudB+3FKAxtW3Q\
+      coZBLNB9L8LVvP1E2aA0ag==
+      """
+    ),
+    (
+      .signed,
+      """
+      i1NBVkUNChoBAAEAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJnPT0iLCJzYWx0Ijoia0xX\
+      ZkJCOGRUV0hYWUVPNjNZK3kxVXlGSDJ5c1V1eGlQV1EzWjlFL0RUbz0ifSQBAAB7Imxlbmd0aCI6MzQsIm1ldGFkYXRhIjp7ImN1c3RvbSI6eyJoZXJvIjoi\
+      QWRhIn0sInBsYXl0aW1lIjo2MS41LCJwcm9ncmVzcyI6MC4yNSwidGh1bWJuYWlsIjoiQVA4TiIsInRpdGxlIjoiSMO2aGxlIFx1MDAwMFwiIn0sInNhdmVk\
+      QXRNaWxsaXNlY29uZHMiOjEyMzQ1NjcsInNoYTI1NiI6ImYwZjVhOWMxMWZkZjFiMzFlMjkzNGZkYWU0ZGI4NGRjZDE0ODhiNWMyMWI1ZDY3Mjg5OTE3N2Zj\
+      NmM3MGJiNmEiLCJzbG90IjoibWFpbiIsInZlcnNpb24iOiIwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwNyJ9KLUv/SAivQAAeHRoZSB3b3JsZCwg\
+      IGFuZAIAMTdxUbxTYHI25xiI1pxhvvVts2JLtntXX8l9un/3IhL0wOXqZOep/9JjikHbc3vBCGP+arOH8Hi23iCeemMLF2jOFdpY
+      """
+    ),
+    (
+      .sealed,
+      """
+      i1NBVkUNChoBAAIAdQAAAHsiZ2FtZSI6ImNvbS5leGFtcGxlLnNwYWNlIiwiaGFzUGxheWVyIjpmYWxzZSwia2V5IjoiYWgwRmJnPT0iLCJzYWx0IjoiT0ZB\
+      cWZZd2FWU2QvMzZmbCs5U0p5MjF6V25hZ0JYN0U3ZnZkZSs5OEFzMD0ifZhWRAZBKbFKQO+hzl6ocJseq0CZuZwPFZxbh/jnxzvmBSLQlin3FCBrFzibzw4F\
+      +IxZHqJJnB80KezQxiWjBLeCS2xz6dwR6vIBll5ArNON9tpYQX9NMMlvEEbhyRgk4zMdCNMUUKvitJkEXOdMg5nIdmsgzUX2pZ8b+MLb78be8Vld2p6gAxkv\
+      Vg3tWq5PONu57yKJkVws3KVWfS1YnxC/LwzP04udCI4LfnBnoziesnCUMMTuYEfKyaEjEKL2Wc1VW+eurbd2acvuCK2kHXmLbrBXKqwG2o4a4UEPrR1Pcwdb\
+      e3V419F9rzCERLBnEcs8w4p0visb3YVo9Jkss+sGC/iSoZHqG+hT1+o6PH2JveiuAYGLRqNgYSO6kbJN63w2/nJDLWy37xG/P0TeYyAQlZUJHc1rfdMTn74A\
+      KNkaGJcSH+mBydJG8WZT1nHlTLs0L2kI8TWy+1hjLPKHGiYZV977fXtCZbOphNuG2nDXWPEgocFswBWZ+4OpxF5tsv1ttbw=
+      """
+    ),
+  ]
+}

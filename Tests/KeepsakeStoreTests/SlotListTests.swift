@@ -1,0 +1,64 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// The screen of saved games, and each start of the game, ask for what stands in all slots at once.
+@Suite struct SlotListTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("asked for all slots at once, the store says what it says of each: saves, conflicts, deletes, pins", arguments: [UInt64(1), 2, 3])
+  func agrees(seed: UInt64) throws {
+    let store = try Store.open(at: folder.store, history: HistoryRules(newest: 3, hourly: 0, daily: 0, weekly: 0))
+    defer { try? store.close() }
+    var random = SeededRandom(seed: seed)
+    try store.write { transaction throws in
+      for number in UInt64(1)...400 {
+        let slot = "slot \(UInt64.random(in: 0..<30, using: &random))"
+        var covers = try transaction.heads(of: slot).map(\.low)
+        // Sometimes a side is left standing, and a conflict with it.
+        if Bool.random(using: &random), !covers.isEmpty { covers.removeFirst() }
+        let text = Data("\(slot) \(number)".utf8)
+        let kept = [KeptContent(hashes: [try transaction.keepContent(text)], length: text.count)]
+        try transaction.put(number, slot: slot, covers: covers, kept, acknowledged: Bool.random(using: &random))
+        if number % 7 == 0 { try transaction.setPinned(true, id(number)) }
+        // What replaced it isn't known here: a slot without a head.
+        if number % 31 == 0 { for head in try transaction.heads(of: slot) { try transaction.markCovered(head) } }
+      }
+    }
+    try store.read { transaction throws in
+      let heads = try transaction.headsOfAllSlots()
+      let versions = try transaction.headVersionsOfAllSlots()
+      #expect(heads.count > 20 && heads.values.contains { $0.count > 1 }, "seed \(seed)")
+      #expect(versions.values.joined().contains { $0.isPinned } && versions.values.joined().contains { !$0.isPinned }, "seed \(seed)")
+      for slot in try transaction.slots() {
+        let expected = try transaction.heads(of: slot)
+        #expect(heads[slot] ?? [] == expected, "seed \(seed), \(slot)")
+        let pinned = try transaction.pinnedVersions(of: slot)
+        #expect(try (versions[slot] ?? []).map(\.version) == expected.compactMap { try transaction.version($0) }, "seed \(seed), \(slot)")
+        #expect((versions[slot] ?? []).map(\.isPinned) == expected.map(pinned.contains), "seed \(seed), \(slot)")
+        for id in expected { #expect(try transaction.isPinned(id) == pinned.contains(id), "seed \(seed), \(slot)") }
+      }
+    }
+  }
+
+  @Test("a list takes as long as there are slots, not as long as their past: no version but the heads is looked at")
+  func looksAtHeadsOnly() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.read { transaction throws in
+      func plan(_ sql: String) throws -> [String] {
+        try Row.fetchAll(transaction.database, sql: "EXPLAIN QUERY PLAN " + sql).map { $0["detail"] }
+      }
+      let versions = try plan(StoreTransaction.headVersionsQuery)
+      #expect(versions.contains { $0.contains("SEARCH version USING INDEX") }, "\(versions)")
+      #expect(!versions.contains { $0.contains("SCAN version") }, "\(versions)")
+      let heads = try plan(StoreTransaction.headsQuery)
+      #expect(!heads.contains { $0.contains("version") || $0.contains("TEMP B-TREE") }, "\(heads)")
+    }
+  }
+}

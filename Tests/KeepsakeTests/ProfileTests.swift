@@ -1,0 +1,85 @@
+import Foundation
+import Keepsake
+import KeepsakeStore
+import Testing
+
+/// Two children, one console: each has saves of their own, and deleting one's never touches the other's.
+@Suite struct ProfileTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private var base: URL { folder.url.appendingPathComponent("com.example.space", isDirectory: true) }
+
+  private func open(_ profile: String) throws -> GameData {
+    try GameData.open("com.example.space", profile: profile, at: base.appendingPathComponent(profile))
+  }
+
+  private func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as StoreError {
+      return error.code
+    } catch {
+      Issue.record("another error: \(error)")
+      return nil
+    }
+  }
+
+  @Test("profiles are listed by name, whether open or not; other folders and files are none")
+  func lists() throws {
+    #expect(try GameData.profiles(in: base) == [])
+    for name in ["default", "Ben", "Ada Ä"] {
+      let game = try open(name)
+      try game.saves.capture(World(level: name.count), to: .main).wait()
+      try game.close()
+    }
+    let game = try open("Cleo")
+    defer { end(game) }
+    try FileManager.default.createDirectory(at: base.appendingPathComponent("screenshots"), withIntermediateDirectories: true)
+    try Data().write(to: base.appendingPathComponent("notes"))
+    try FileManager.default.copyItem(at: base.appendingPathComponent("Ben"), to: base.appendingPathComponent(".Ben"))
+    #expect(try GameData.profiles(in: base) == ["Ada Ä", "Ben", "Cleo", "default"])
+  }
+
+  @Test("a deleted profile is gone with all that was in it; an open one and the others stay as they are")
+  func deletes() throws {
+    for name in ["Ada", "Ben"] {
+      let game = try open(name)
+      try game.saves.capture(World(level: 6), to: .main).wait()
+      try game.close()
+    }
+    let game = try open("Ada")
+    #expect(storeErrorCode { try GameData.deleteProfile("Ada", in: base) } == .inUse)
+    try game.saves.capture(World(level: 7), to: .main).wait()
+    try game.close()
+    // What a crash in the middle of another deletion left.
+    let leftover = base.appendingPathComponent(StoreRemoval.prefix + "x")
+    try FileManager.default.copyItem(at: base.appendingPathComponent("Ben"), to: leftover)
+    #expect(try GameData.profiles(in: base) == ["Ada", "Ben"])
+
+    try GameData.deleteProfile("Ada", in: base)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: base.path) == ["Ben"])
+    #expect(storeErrorCode { try GameData.deleteProfile("Ada", in: base) } == .missing)
+    let again = try open("Ada")
+    #expect(try again.saves.load(.main) == nil)
+    try again.close()
+    let ben = try open("Ben")
+    #expect(try ben.saves.load(.main)?.level == 6)
+    try ben.close()
+  }
+
+  @Test("a name that leads elsewhere deletes nothing there")
+  func names() throws {
+    try open("Ada").close()
+    let names = ["", ".", "..", "../com.example.space/Ada", "Ada/", "./Ada", "Ada/../Ada", "a\u{0}b", "con", "NUL.txt", "lpt1"]
+    for name in names {
+      #expect(gameErrorCode { try GameData.deleteProfile(name, in: base) } == .misuse, "\(name)")
+      #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")
+      #expect(gameErrorCode { _ = try GameData.profiles(of: name) } == .misuse, "\(name)")
+    }
+    #expect(try GameData.profiles(in: base) == ["Ada"])
+    #expect(storeErrorCode { try GameData.deleteProfile("console", in: base) } == .missing)
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import Keepsake
+
+/// What a screen of saved games does.
+@Suite struct SlotManagingTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  private func level(_ game: GameData, _ name: String) throws -> Int? { try game.saves.load(Slot<World>(name))?.level }
+
+  /// Lets a save of another device arrive, which came from what the game has loaded.
+  private func arrive(_ world: World, after loaded: VersionID, in game: GameData) throws {
+    let bytes = try Archive.encode(world, writer: 9)
+    try game.core.store.write { transaction in
+      let hash = try transaction.keepContent(bytes)
+      let record = VersionRecord(
+        id: VersionID(high: 1, low: 1), slot: "main", covers: [loaded], contents: [hash], length: bytes.count,
+        savedAtMilliseconds: device.clock.now, writer: WriterID(9), provisional: false)
+      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+      try transaction.markCovered(loaded)
+    }
+  }
+
+  @Test("a list shows title, picture and all else of every slot, also of saves that can't be read, and the capture made just before")
+  func lists() throws {
+    var game = try device.open()
+    for number in 1...40 {
+      let metadata = SaveMetadata(
+        title: "Save \(number)", playtime: Double(number), progress: Double(number) / 2, thumbnail: Data(repeating: 7, count: number),
+        custom: ["number": "\(number)"])
+      try game.saves.capture(World(level: number), to: Slot<World>("slot \(100 + number)"), metadata)
+    }
+    let list = try game.saves.list()
+    #expect(list.map(\.name) == (101...140).map { "slot \($0)" })
+    #expect(list.map(\.current.metadata.title) == (1...40).map { "Save \($0)" })
+    #expect(list.last?.current.metadata.playtime == 40 && list.last?.current.metadata.progress == 20)
+    #expect(list.last?.current.metadata.thumbnail?.count == 40 && list.last?.current.metadata.custom == ["number": "40"])
+    try game.close()
+    let database = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
+    try database.write { try $0.execute(sql: "UPDATE content SET bytes = x'00'") }
+    try database.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.list() == list)
+    #expect(throws: StoreError.self) { try game.saves.load(Slot<World>("slot 101")) }
+  }
+
+  @Test("a copy is a save of its own: both go on apart, and what stood under the new name can be brought back")
+  func copies() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.saves.capture(World(level: 3), to: "a", SaveMetadata(title: "first")).wait()
+    let old = try game.saves.capture(World(level: 9), to: "b").wait()
+    let copy = try game.saves.copy(Slot<World>("a"), to: "b")
+    #expect(copy.slot == "b" && copy.metadata.title == "first")
+    #expect(try level(game, "a") == 3 && level(game, "b") == 3)
+    try game.saves.capture(World(level: 4), to: "b").wait()
+    #expect(try level(game, "a") == 3 && level(game, "b") == 4)
+    #expect(try game.saves.list().map(\.isConflicted) == [false, false])
+    try game.saves.restore(old.id, in: Slot<World>("b"))
+    #expect(try level(game, "b") == 9)
+    #expect(try game.saves.copy(Slot<World>("a"), to: "c", SaveMetadata(title: "copy")).metadata.title == "copy")
+    #expect(gameErrorCode { try game.saves.copy(Slot<World>("none"), to: "d") } == .missing)
+    #expect(gameErrorCode { try game.saves.copy(Slot<World>("a"), to: "a") } == .misuse)
+    #expect(gameErrorCode { try game.saves.copy(Slot<World>("a"), to: "") } == .misuse)
+    #expect(try game.saves.list().map(\.name) == ["a", "b", "c"])
+  }
+
+  @Test("a renamed slot is under its new name alone, its past can be brought back from the old one, and the game goes on in it")
+  func renames() throws {
+    var game = try device.open()
+    let first = try game.saves.capture(World(level: 1), to: "a").wait()
+    try game.saves.capture(World(level: 2), to: "a", SaveMetadata(title: "two"))
+    try game.saves.rename(Slot<World>("a"), to: "b")
+    #expect(try level(game, "a") == nil && level(game, "b") == 2)
+    #expect(try game.saves.list().map(\.name) == ["b"])
+    #expect(try game.saves.list().first?.current.metadata.title == "two")
+    try game.saves.capture(World(level: 3), to: "b").wait()
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(try level(game, "a") == nil && level(game, "b") == 3)
+    #expect(try game.saves.list().map(\.isConflicted) == [false])
+    try game.saves.restore(first.id, in: Slot<World>("a"))
+    #expect(try level(game, "a") == 1 && level(game, "b") == 3)
+    #expect(gameErrorCode { try game.saves.rename(Slot<World>("none"), to: "d") } == .missing)
+    #expect(gameErrorCode { try game.saves.rename(Slot<World>("a"), to: "a\u{0}") } == .misuse)
+    // Both or nothing: the refused one left the save where it was.
+    #expect(try level(game, "a") == 1)
+  }
+
+  @Test("another title leaves the save as it is, and a game that plays in the slot goes on without a conflict")
+  func describes() throws {
+    let game = try device.open()
+    defer { end(game) }
+    var metadata = SaveMetadata(title: "one", playtime: 5, thumbnail: Data([1]))
+    let first = try game.saves.capture(World(level: 1), to: .main, metadata).wait()
+    _ = try game.saves.load(.main)
+    metadata.title = "two"
+    let renamed = try game.saves.setMetadata(metadata, of: .main)
+    #expect(renamed.id != first.id && renamed.metadata == metadata)
+    #expect(try game.saves.setMetadata(metadata, of: .main).id == renamed.id)
+    #expect(try game.saves.load(.main)?.level == 1)
+    try game.saves.capture(World(level: 2), to: .main, metadata).wait()
+    #expect(try game.saves.list().map(\.isConflicted) == [false])
+    #expect(try game.saves.history(of: .main).count == 3)
+    #expect(gameErrorCode { try game.saves.setMetadata(metadata, of: Slot<World>("none")) } == .missing)
+    #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(playtime: .nan), of: .main) } == .misuse)
+  }
+
+  @Test("a title given to what another device brought doesn't make the running game's next save replace that")
+  func describesUnseen() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let loaded = try game.saves.capture(World(level: 1), to: .main).wait()
+    _ = try game.saves.load(.main)
+    try arrive(World(level: 1, cleared: ["cave"]), after: loaded.id, in: game)
+    try game.saves.setMetadata(SaveMetadata(title: "seen in the list"), of: .main)
+    try game.saves.capture(World(level: 2), to: .main).wait()
+    #expect(try game.saves.load(.main) == World(level: 2, cleared: ["cave"]))
+  }
+
+  @Test("an import and a copy replace what the list showed, and not what arrived unseen", arguments: [true, false], ["copy", "import"])
+  func replacesShown(isShown: Bool, name: String) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let loaded = try game.saves.capture(World(level: 1), to: .main).wait()
+    _ = try game.saves.load(.main)
+    try game.saves.capture(World(level: 7), to: "other").wait()
+    let file = try game.saves.export(Slot<World>("other"))
+    try arrive(World(level: 3), after: loaded.id, in: game)
+    if isShown { _ = try game.saves.list() }
+    if name == "copy" { try game.saves.copy(Slot<World>("other"), to: .main) } else { try game.saves.import(file, to: .main) }
+    #expect(try (game.saves.conflict(.main) == nil) == isShown)
+  }
+
+  @Test("a slot in conflict is neither renamed nor retitled: a side would be lost from sight")
+  func conflicts() throws {
+    var game = try device.open()
+    try game.saves.capture(Newer(a: 7), to: Slot<Newer>("main"), SaveMetadata(progress: 5)).wait()
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Older>("main")
+    #expect(throws: ArchiveError.self) { try game.saves.load(slot) }
+    try game.saves.capture(Older(a: 1), to: slot).wait()
+    #expect(try game.saves.list().first?.isConflicted == true)
+    #expect(gameErrorCode { try game.saves.rename(slot, to: "other") } == .misuse)
+    #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(title: "x"), of: slot) } == .misuse)
+    // A copy takes nothing from sight; the older game can move a save about that it can't read.
+    try game.saves.copy(slot, to: "copy")
+    #expect(try game.saves.load(Slot<Newer>("copy")) == Newer(a: 7))
+    #expect(try game.saves.list().map(\.name) == ["copy", "main"])
+  }
+}

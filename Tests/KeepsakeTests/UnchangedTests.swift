@@ -1,0 +1,95 @@
+import Foundation
+import GRDB
+import Keepsake
+import KeepsakeStore
+import Testing
+
+/// A game that saves each second while its player is away must not wear the disk, nor send anything.
+@Suite struct UnchangedTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  /// What the disk got of a store: the files' sizes and bytes, and SQLite's own count of commits.
+  private struct Disk: Equatable {
+    var files: [String: Int] = [:]
+    var log: Int
+    var commits: Int64
+
+    init(_ folder: URL, _ watcher: DatabaseQueue) throws {
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !name.hasSuffix("-shm") {
+        files[name] = try Data(contentsOf: folder.appendingPathComponent(name)).hashValue
+      }
+      log = try Data(contentsOf: folder.appendingPathComponent(Store.databaseName + "-wal")).count
+      commits = try watcher.inDatabase { try Int64.fetchOne($0, sql: "PRAGMA data_version") } ?? -1
+    }
+  }
+
+  private func open(_ seal: Seal) throws -> GameData {
+    try GameData.open("com.example.space", at: device.url, seal: seal, environment: device.clock.environment)
+  }
+
+  private static let seals = [Seal.none, .signed(Data(repeating: 7, count: 32)), .sealed(Data(repeating: 7, count: 32))]
+
+  /// Whether `body` gave the disk anything to write.
+  private func writes(_ body: () throws -> Void) throws -> Bool {
+    var configuration = Configuration()
+    configuration.readonly = true
+    let watcher = try DatabaseQueue(
+      path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    let before = try Disk(device.url, watcher)
+    try body()
+    let after = try Disk(device.url, watcher)
+    try watcher.close()
+    #expect((before.commits == after.commits) == (before == after), "the files and SQLite's count say different things")
+    return before != after
+  }
+
+  @Test("saves, values and checkpoints that change nothing write nothing; each that changes anything writes", arguments: seals)
+  func unchanged(seal: Seal) throws {
+    let game = try open(seal)
+    defer { end(game) }
+    let title = SaveMetadata(title: "Cave")
+    let world = World(level: 3)
+    try game.saves.capture(world, to: .main, title).wait()
+    try game.progress.record(6, for: .level).wait()
+    try game.progress.record(50, for: .fastest).wait()
+    try game.progress.insert("hero", into: .badges).wait()
+    try game.progress.set("red", for: .hat).wait()
+
+    #expect(try !writes { try game.saves.capture(world, to: .main, title).wait() })
+    #expect(try writes { try game.saves.capture(World(level: 4), to: .main, title).wait() })
+    #expect(try !writes { for _ in 0..<20 { try game.saves.capture(World(level: 4), to: .main, title).wait() } })
+    #expect(try writes { try game.saves.capture(World(level: 4), to: .main, SaveMetadata(title: "Hall")).wait() })
+
+    #expect(try !writes { try game.progress.record(6, for: .level).wait() })
+    #expect(try !writes { try game.progress.record(5, for: .level).wait() })
+    #expect(try !writes { try game.progress.record(51, for: .fastest).wait() })
+    #expect(try !writes { try game.progress.insert("hero", into: .badges).wait() })
+    #expect(try writes { try game.progress.record(7, for: .level).wait() })
+
+    func checkpoint(level: Int, world: World) throws {
+      try game.checkpoint { checkpoint in
+        try checkpoint.save(world, to: .main, SaveMetadata(title: "Hall"))
+        try checkpoint.record(level, for: .level)
+        try checkpoint.insert("hero", into: .badges)
+      }.wait()
+    }
+    #expect(try !writes { try checkpoint(level: 7, world: World(level: 4)) })
+    #expect(try writes { try checkpoint(level: 8, world: World(level: 4)) })
+    #expect(try writes { try checkpoint(level: 8, world: World(level: 5)) })
+    #expect(try !writes { try game.checkpoint { _ in }.wait() })
+
+    let version = try #require(try game.saves.history(of: .main).first)
+    #expect(try writes { try game.saves.pin(version.id) })
+    #expect(try !writes { try game.saves.pin(version.id) })
+    #expect(try !writes { try game.saves.setMetadata(version.metadata, of: .main) })
+    #expect(try !writes { try game.saves.import(game.saves.export(.main), to: .main) })
+    #expect(
+      try !writes {
+        _ = try game.saves.list()
+        _ = try game.saves.load(.main)
+        _ = try game.saves.history(of: .main)
+      })
+  }
+}
