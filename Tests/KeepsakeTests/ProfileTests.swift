@@ -15,18 +15,6 @@ import Testing
     try GameData.open("com.example.space", profile: profile, at: base.appendingPathComponent(profile))
   }
 
-  private func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? {
-    do {
-      try body()
-      return nil
-    } catch let error as StoreError {
-      return error.code
-    } catch {
-      Issue.record("another error: \(error)")
-      return nil
-    }
-  }
-
   @Test("profiles are listed by name, whether open or not; other folders and files are none")
   func lists() throws {
     #expect(try GameData.profiles(in: base) == [])

@@ -14,18 +14,6 @@ import Testing
     try GameData.open(id, at: device.url, seal: seal, environment: device.clock.environment)
   }
 
-  private func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? {
-    do {
-      try body()
-      return nil
-    } catch let error as StoreError {
-      return error.code
-    } catch {
-      Issue.record("another error: \(error)")
-      return nil
-    }
-  }
-
   @Test("a save goes to another machine and another slot with its title and picture, and what stood there can be brought back")
   func moves() throws {
     let game = try open(device)

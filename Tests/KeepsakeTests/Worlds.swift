@@ -120,12 +120,17 @@ struct Device {
   }
 }
 
-func gameErrorCode(_ body: () throws -> Void) -> GameDataError.Code? {
+func storeErrorCode(_ body: () throws -> Void) -> StoreError.Code? { thrown(StoreError.self, by: body)?.code }
+
+func gameErrorCode(_ body: () throws -> Void) -> GameDataError.Code? { thrown(GameDataError.self, by: body)?.code }
+
+/// Any other error is a failure of the test.
+private func thrown<Failure: Error>(_ type: Failure.Type, by body: () throws -> Void) -> Failure? {
   do {
     try body()
     return nil
-  } catch let error as GameDataError {
-    return error.code
+  } catch let error as Failure {
+    return error
   } catch {
     Issue.record("another error: \(error)")
     return nil
