@@ -8,8 +8,10 @@ enum TimeText {
 
   static func iso(milliseconds: Int64) -> String {
     guard range.contains(milliseconds) else { return "\(milliseconds) ms" }
-    let date = Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
-    return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    // Whole seconds only: as a fraction a millisecond would be cut to the one before.
+    let fraction = (milliseconds % 1_000 + 1_000) % 1_000
+    let date = Date(timeIntervalSince1970: Double((milliseconds - fraction) / 1_000))
+    return date.formatted(.iso8601).dropLast() + String(format: ".%03dZ", Int(fraction))
   }
 }
 #endif
