@@ -80,7 +80,7 @@ extension ProgressKey where Value: ProgressValue {
 
   private static func scalar(_ name: String, _ value: Value, _ rule: Rule) -> Self {
     Self(
-      name: name, defaultValue: value, rule: rule, scalars: { [$0.progressScalar.scalar] },
+      name: name.canonical, defaultValue: value, rule: rule, scalars: { [$0.progressScalar.scalar] },
       value: { cell in
         switch cell {
         case .max(let scalar), .min(let scalar), .latest(_, let scalar): Value(progressScalar: ProgressScalar(scalar))
@@ -94,7 +94,7 @@ extension ProgressKey {
   /// A set that only grows: badges, levels cleared, hints seen.
   public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(
-      name: name, defaultValue: [], rule: .union, scalars: { $0.map(\.progressScalar.scalar) },
+      name: name.canonical, defaultValue: [], rule: .union, scalars: { $0.map(\.progressScalar.scalar) },
       value: { cell in
         guard case .union(let scalars) = cell else { return nil }
         return Set(scalars.compactMap { Element(progressScalar: ProgressScalar($0)) })
@@ -105,7 +105,7 @@ extension ProgressKey {
   /// into the wallet.
   public static func counter(_ name: String) -> Self where Value == Int {
     Self(
-      name: name, defaultValue: 0, rule: .counter, scalars: { [.int(Int64($0))] },
+      name: name.canonical, defaultValue: 0, rule: .counter, scalars: { [.int(Int64($0))] },
       value: { cell in
         guard case .counter(let entries) = cell else { return nil }
         return Int(clamping: CellValue.total(of: entries))

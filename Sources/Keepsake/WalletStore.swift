@@ -9,16 +9,16 @@ public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
   /// Its name, on every device.
   public let name: String
 
-  public init(_ name: String) { self.name = name }
-  public init(stringLiteral name: String) { self.name = name }
+  public init(_ name: String) { self.name = name.canonical }
+  public init(stringLiteral name: String) { self.init(name) }
 }
 
 /// What an operation grants with it: a sword.
 public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
   public let name: String
 
-  public init(_ name: String) { self.name = name }
-  public init(stringLiteral name: String) { self.name = name }
+  public init(_ name: String) { self.name = name.canonical }
+  public init(stringLiteral name: String) { self.init(name) }
 }
 
 /// A player's money in one currency, as this device knows it.

@@ -176,10 +176,10 @@ final class CommitQueue: Sendable {
       return nil
     } catch let error as DatabaseError where error.endsTransaction {
       throw error
-    } catch let error as DatabaseError {
-      return StoreError(error, doing: "saving")
     } catch {
-      return error
+      // What it had written in the place of something damaged is gone with it, and the next job must not rely on that.
+      self.database.memory.forgetProven()
+      return (error as? DatabaseError).map { StoreError($0, doing: "saving") } ?? error
     }
   }
 }

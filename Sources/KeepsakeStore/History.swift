@@ -12,6 +12,8 @@ struct History {
   /// The newest records of a slot that stay: some days of autosaves every minute, or years of a save a day. A device that
   /// comes back after more than that brings a save whose ancestor isn't known.
   static let recordsKept = 2_000
+  /// So many deletes of a slot can be undone, however much was saved since.
+  private static let deletesKept = 10
   /// Heads that each head is compared with: a conflict of more sides than a player has devices keeps fewer ancestors.
   private static let comparedPairs = 16
 
@@ -20,7 +22,8 @@ struct History {
   /// Thins the slots that this transaction touched.
   static func thin(_ transaction: StoreTransaction) throws {
     var history = History(transaction: transaction)
-    for slot in transaction.touchedSlots.sorted() { try history.thin(slot) }
+    try history.thinLacking()
+    for slot in transaction.touchedSlots { try history.thin(slot) }
   }
 
   /// Lets go of contents that no version needs, left behind by a download that was overtaken.
@@ -40,6 +43,16 @@ struct History {
     try History(transaction: transaction).collect(contents)
   }
 
+  /// Of a version that another device replaced before this one heard of it only the record comes: it is none that can be loaded, and must not
+  /// take the place of one that can.
+  private mutating func thinLacking() throws {
+    for id in transaction.lacking.sorted() where try transaction.isCovered(id) {
+      guard let version = try transaction.version(id) else { continue }
+      try transaction.putVersion(version, thinned: true, pinned: false)
+      try transaction.run("DELETE FROM content_use WHERE version = ?", [id.bytes])
+    }
+  }
+
   private mutating func thin(_ slot: String) throws {
     let outdated = try outdated(in: slot)
     let heads = try transaction.heads(of: slot)
@@ -56,15 +69,25 @@ struct History {
   private func outdated(in slot: String) throws -> [VersionID] {
     let rules = transaction.context.history
     guard rules != .everything else { return [] }
-    var versions: [(position: Int64, savedAt: Int64, isPinned: Bool)] = []
+    var versions: [(position: Int64, savedAt: Int64, isPinned: Bool, isDelete: Bool)] = []
     let rows = try Row.fetchCursor(
-      transaction.statement("SELECT position, saved_at, pinned FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"),
+      transaction.statement(
+        "SELECT position, saved_at, pinned, tombstone FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC"),
       arguments: [slot])
     while let row = try rows.next() {
-      versions.append((try row.checked(at: 0, "position"), try row.checked(at: 1, "saved_at"), try row.checked(at: 2, "pinned")))
+      versions.append(
+        (
+          try row.checked(at: 0, "position"), try row.checked(at: 1, "saved_at"), try row.checked(at: 2, "pinned"),
+          try row.checked(at: 3, "tombstone")
+        ))
     }
     guard versions.count > rules.newest else { return [] }
-    return try zip(versions, rules.kept(versions.map(\.savedAt))).filter { !$1 && !$0.isPinned }.flatMap { version, _ in
+    var kept = rules.kept(versions.map(\.savedAt))
+    for delete in versions.indices.filter({ versions[$0].isDelete }).prefix(Self.deletesKept) {
+      kept[delete] = true
+      if let deleted = versions[delete...].firstIndex(where: { !$0.isDelete }) { kept[deleted] = true }
+    }
+    return try zip(versions, kept).filter { !$1 && !$0.isPinned }.flatMap { version, _ in
       try transaction.identifiers("SELECT id FROM version WHERE position = ?", [version.position])
     }
   }
@@ -73,7 +96,9 @@ struct History {
   private mutating func keepWhole(_ ids: Set<VersionID>) throws {
     for id in ids.sorted() {
       let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
-      guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id) else { continue }
+      guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id),
+        try version.record.contents.allSatisfy(transaction.hasContent)
+      else { continue }
       try transaction.putVersion(version, thinned: false, pinned: false)
     }
   }
@@ -96,7 +121,14 @@ struct History {
       }
     }
     if heads.count > 1 {
-      let record = { (id: VersionID) in try transaction.version(id)?.record }
+      // Each record is decoded once, however many pairs there are.
+      var known: [VersionID: VersionRecord?] = [:]
+      func record(_ id: VersionID) throws -> VersionRecord? {
+        if let record = known[id] { return record }
+        let record = try transaction.version(id)?.record
+        known[id] = .some(record)
+        return record
+      }
       // Pair by pair: three sides may have an ancestor that only two of them share.
       for (index, left) in heads.enumerated() {
         for right in heads[(index + 1)...].prefix(Self.comparedPairs) {
@@ -140,7 +172,6 @@ struct History {
 
   /// Deletes those of the contents that no version and no delta needs, and then their bases likewise.
   private func collect(_ candidates: [ContentHash]) throws {
-    let awaited = try awaitedContents()
     var waiting = candidates
     // Ends: each turn either drops a candidate or deletes a content, which has one base at most.
     while let hash = waiting.popLast() {
@@ -148,9 +179,9 @@ struct History {
         transaction.statement(
           """
           SELECT 1 WHERE EXISTS (SELECT 1 FROM content_use WHERE hash = ?1)
-            OR EXISTS (SELECT 1 FROM content WHERE base = ?1)
+            OR EXISTS (SELECT 1 FROM content WHERE base = ?1) OR EXISTS (SELECT 1 FROM awaited WHERE hash = ?1)
           """), arguments: [hash.bytes])
-      guard needed == nil, !awaited.contains(hash), !transaction.contents.memory.isHeld(hash),
+      guard needed == nil, !transaction.contents.memory.isHeld(hash),
         let entry = try transaction.contents.entry(hash)
       else { continue }
       try transaction.run("DELETE FROM content WHERE hash = ?", [hash.bytes])
@@ -158,14 +189,5 @@ struct History {
       try transaction.run("DELETE FROM cloud_content WHERE hash = ?", [hash.bytes])
       if let base = entry.base { waiting.append(base) }
     }
-  }
-
-  /// Contents of versions that were received but not yet shown.
-  private func awaitedContents() throws -> Set<ContentHash> {
-    var hashes: Set<ContentHash> = []
-    for change in try transaction.staged() {
-      if case .version(let record) = change.item { hashes.formUnion(record.contents) }
-    }
-    return hashes
   }
 }

@@ -1,7 +1,7 @@
 /// Which versions of a slot's past are kept whole, so that they can be loaded and restored.
 ///
-/// The newest ones, then the last of each hour, each day and each week in which the slot was saved. Heads, pinned versions, and what a
-/// conflict's sides have in common are kept whatever the rules say.
+/// The newest ones, then the last of each hour, each day and each week in which the slot was saved. Heads, pinned versions, what the last
+/// ten deletes took away, and what a conflict's sides have in common are kept whatever the rules say.
 public struct HistoryRules: Sendable, Hashable {
   /// So many of the newest.
   public var newest: Int

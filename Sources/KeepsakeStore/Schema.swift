@@ -100,9 +100,9 @@ enum Schema {
         CREATE TABLE version (
           position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, saved_at INTEGER NOT NULL,
           acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
-          body BLOB NOT NULL);
+          tombstone INTEGER NOT NULL, body BLOB NOT NULL);
         -- All that the rules for history look at.
-        CREATE INDEX version_slot ON version (slot, thinned, position, saved_at, pinned);
+        CREATE INDEX version_slot ON version (slot, thinned, position, saved_at, pinned, tombstone);
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
 
         -- Ids that are never a head again; kept for ever.
@@ -119,6 +119,8 @@ enum Schema {
 
         CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
         CREATE TABLE staged (position INTEGER PRIMARY KEY, body BLOB NOT NULL);
+        -- The contents of staged versions, which nobody may collect: derived, so that thinning needn't read what is staged.
+        CREATE TABLE awaited (hash BLOB PRIMARY KEY) WITHOUT ROWID;
 
         -- What tells a sealed store from one with rows missing or put back: one row.
         CREATE TABLE ledger (id INTEGER PRIMARY KEY, body BLOB NOT NULL);

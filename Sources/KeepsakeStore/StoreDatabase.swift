@@ -30,6 +30,7 @@ final class StoreDatabase: Sendable {
   var memory: ContentMemory { context.memory }
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
+  private let writing = NSLock()
   private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
   private let users: ConnectionUsers
   let backup: RollingBackup
@@ -198,6 +199,7 @@ final class StoreDatabase: Sendable {
       if !findings.derived.isEmpty {
         try ContentUse.rebuild(in: transaction)
         try HeadTable.rebuild(in: database)
+        try Counters.rebuild(in: database)
       }
       let rest = try StoreAudit.run(on: transaction)
       guard rest.isEmpty else { throw StoreError(.damaged, rest.all.first ?? "") }
@@ -228,29 +230,45 @@ final class StoreDatabase: Sendable {
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     users.enter()
     defer { users.leave() }
+    defer { suspectLostPage() }
+    var value: Value?
     do {
-      return try pool.read(body)
+      return try pool.read { database in
+        let read = try body(database)
+        value = read
+        return read
+      }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
       suspect(error)
-      throw error
+      // What was read around a lost page is good, though SQLite then ends the transaction with an error.
+      guard let value else { throw error }
+      return value
     }
   }
 
   func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    try heal()
-    users.enter()
-    defer { users.leave() }
-    do {
-      let value = try pool.write { database in
-        try doDuty(database)
-        return try body(database)
+    // One at a time, from looking for trouble to noting it: a write that waited for one that failed has to find the disk looked at.
+    try writing.withLock {
+      try heal()
+      users.enter()
+      defer { users.leave() }
+      defer { suspectLostPage() }
+      do {
+        let value = try pool.write { database in
+          try doDuty(database)
+          return try body(database)
+        }
+        backup.noteCommit(in: self)
+        return value
+      } catch let error as DatabaseError {
+        note(error)
+        throw error
       }
-      backup.noteCommit(in: self)
-      return value
-    } catch let error as DatabaseError {
-      note(error)
-      throw error
     }
+  }
+
+  private func suspectLostPage() {
+    if memory.takeLostPage() { suspect(StoreError(.damaged, "a page that a save lies on could not be read")) }
   }
 
   /// Has the next write that succeeds do `duty` first, in its transaction.

@@ -11,7 +11,11 @@ package struct StoreTransaction: DeviceStorage {
   var context: StoreContext { contents.context }
   let codec: RowCodec
   /// Slots whose versions changed: their history is thinned before the transaction commits.
-  private(set) var touchedSlots: Set<String> = []
+  var touchedSlots: [String] { touched.map { String(decoding: $0, as: UTF8.self) }.sorted() }
+  /// By their bytes: files that others named may have names that only look the same.
+  private var touched: Set<Data> = []
+  /// Versions of which only the record is here.
+  private(set) var lacking: Set<VersionID> = []
 
   init(_ database: Database, in context: StoreContext) {
     self.database = database
@@ -79,7 +83,10 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func putVersion(_ version: StoredVersion) throws {
     let known = try Row.fetchOne(
-      statement("SELECT thinned, pinned FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+      statement("SELECT thinned, pinned, slot FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+    if let known, try known.checked(at: 2, "slot") != version.record.slot {
+      throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
+    }
     try putVersion(
       version, thinned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false)
   }
@@ -87,21 +94,24 @@ package struct StoreTransaction: DeviceStorage {
   /// The same, and says whether the contents are kept too, and must be.
   mutating func putVersion(_ version: StoredVersion, thinned: Bool, pinned: Bool) throws {
     let record = version.record
-    touchedSlots.insert(record.slot)
-    let marks = VersionMarks(acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned)
+    touched.insert(Data(record.slot.utf8))
+    let marks = VersionMarks(
+      acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned,
+      tombstone: record.tombstone)
     let place = RowPlace.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     let body = try codec.encode(record, place: place)
     try run(
       """
-      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         slot = excluded.slot, saved_at = excluded.saved_at, acknowledged = excluded.acknowledged, offered = excluded.offered,
-        thinned = excluded.thinned, pinned = excluded.pinned, body = excluded.body
+        thinned = excluded.thinned, pinned = excluded.pinned, tombstone = excluded.tombstone, body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, body,
+        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, marks.tombstone, body,
       ])
     context.records.insert(record, body: body, place: place)
+    if !thinned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
     try showHead(record)
     try useContents(of: record)
   }
@@ -115,7 +125,7 @@ package struct StoreTransaction: DeviceStorage {
 
   /// Pins a version that is kept whole, or lets it go by the rules again. Throws `missing` if there is none.
   package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
-    guard let version = try version(id), try !isThinned(id) else {
+    guard let version = try version(id), try !isThinned(id), try version.record.contents.allSatisfy(contents.has) else {
       throw StoreError(.missing, "the version \(id) is not kept here")
     }
     try putVersion(version, thinned: false, pinned: pinned)
@@ -142,11 +152,21 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func slots() throws -> [String] {
-    try String.fetchAll(statement("SELECT DISTINCT slot FROM version")).sorted()
+    try String.fetchAll(statement("SELECT DISTINCT slot FROM head")).sorted()
   }
 
   package func heads(of slot: String) throws -> [VersionID] {
-    try identifiers("SELECT id FROM head WHERE slot = ? ORDER BY id", [slot])
+    let rows = try Row.fetchAll(
+      statement("SELECT id, EXISTS (SELECT 1 FROM covered WHERE id = head.id) AS isCovered FROM head WHERE slot = ? ORDER BY id"),
+      arguments: [slot])
+    return try rows.map { row in
+      // The table derives from others and has no seal of its own.
+      guard let id = VersionID(bytes: try row.checked(at: 0, "id")), try !row.checked(at: 1, "isCovered") else {
+        throw StoreError(
+          .damaged, "which saves are the newest was recorded wrongly: close the store and open it again, it is put right then")
+      }
+      return id
+    }
   }
 
   package func isCovered(_ id: VersionID) throws -> Bool {
@@ -157,7 +177,7 @@ package struct StoreTransaction: DeviceStorage {
     try run("INSERT OR IGNORE INTO covered (id, checksum) VALUES (?, ?)", [id.bytes, CoveredRow.checksum(of: id)])
     let slot = try String.fetchOne(statement("SELECT slot FROM version WHERE id = ?"), arguments: [id.bytes])
     guard let slot else { return }
-    touchedSlots.insert(slot)
+    touched.insert(Data(slot.utf8))
     try run("DELETE FROM head WHERE slot = ? AND id = ?", [slot, id.bytes])
   }
 
@@ -277,10 +297,15 @@ package struct StoreTransaction: DeviceStorage {
   package mutating func stage(_ changes: [CloudChange]) throws {
     for change in changes {
       try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: RowPlace.staged)])
+      guard case .version(let record) = change.item else { continue }
+      for hash in record.contents { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
     }
   }
 
-  package mutating func clearStaged() throws { try run("DELETE FROM staged", []) }
+  package mutating func clearStaged() throws {
+    try run("DELETE FROM staged", [])
+    try run("DELETE FROM awaited", [])
+  }
 
   // MARK: -
 

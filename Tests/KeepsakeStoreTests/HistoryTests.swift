@@ -222,4 +222,59 @@ import Testing
     defer { try? again.close() }
     #expect(try again.read { try $0.hasContent(shared) && !$0.hasContent(orphan) })
   }
+
+  @Test("what a delete took away can be brought back, however much was saved since")
+  func keepsDeleted() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    for number in UInt64(1)...5 { try store.save(Data("old \(number)".utf8), as: number) }
+    try store.write { transaction throws in
+      var delete = record(6, covers: [5])
+      delete.tombstone = true
+      try transaction.putVersion(StoredVersion(record: delete, acknowledged: true, offered: true))
+      try transaction.markCovered(id(5))
+    }
+    for number in UInt64(7)...200 { try store.save(Data("new \(number)".utf8), as: number) }
+    try store.read { transaction throws in
+      #expect(try transaction.history(of: "main").map(\.record.id.low) == (181...200).reversed() + [6, 5])
+      let deleted = try #require(try transaction.version(id(5))?.record)
+      #expect(try transaction.plainBytes(of: deleted) == Data("old 5".utf8))
+    }
+  }
+
+  @Test("records of saves that this device never had don't push out those that can be restored")
+  func recordsAlone() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    for number in UInt64(1)...20 { try store.save(Data("save \(number)".utf8), as: number) }
+    // As they come from the cloud: the newest with its bytes, those before it without.
+    try store.write { transaction throws in
+      let newest = try transaction.keepContent(Data("save 60".utf8))
+      for number in UInt64(21)...60 {
+        let hash = number == 60 ? newest : ContentHash(of: Data("save \(number)".utf8))
+        try transaction.put(number, covers: [number - 1], [KeptContent(hashes: [hash], length: 7)])
+      }
+    }
+    try store.read { transaction throws in
+      #expect(try transaction.history(of: "main").map(\.record.id.low) == [60] + (2...20).reversed())
+      #expect(try transaction.version(id(40)) != nil)
+    }
+    #expect(errorCode { try store.write { try $0.setPinned(true, id(40)) } } == .missing)
+    try store.save(Data("save 61".utf8), as: 61)
+    #expect(try store.read { try $0.history(of: "main").map(\.record.id.low) } == [61, 60] + (3...20).reversed())
+  }
+
+  @Test("slots whose names only look the same have a history each")
+  func spellings() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+    try store.write { transaction throws in
+      for number in UInt64(1)...60 {
+        try transaction.put(number, slot: composed, covers: number > 1 ? [number - 1] : [])
+        try transaction.put(number + 100, slot: decomposed, covers: number > 1 ? [number + 99] : [])
+      }
+    }
+    #expect(try store.read { try ($0.history(of: composed).count, $0.history(of: decomposed).count) } == (20, 20))
+  }
 }

@@ -179,6 +179,15 @@ import Glibc
     #expect(errorCode { _ = try store.read { try $0.version(id(1_000)) } } == .damaged)
   }
 
+  @Test("a version never changes its slot")
+  func otherSlot() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.write { try $0.put(1, slot: "a") }
+    #expect(errorCode { try store.write { try $0.put(1, slot: "b") } } == .misuse)
+    #expect(try store.read { try ($0.heads(of: "a"), $0.heads(of: "b")) } == ([id(1)], []))
+  }
+
   @Test("a game that captures faster than the disk writes is slowed, not killed for its memory, and loses nothing")
   func backPressure() throws {
     let store = try Store.open(at: folder.store)

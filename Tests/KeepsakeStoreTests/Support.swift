@@ -49,6 +49,14 @@ struct SeededRandom: RandomNumberGenerator {
   mutating func next() -> UInt64 { generator.next() }
 
   mutating func bytes(_ count: Int) -> Data { Data((0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }) }
+
+  /// The same by the megabyte; eight at a time.
+  mutating func noise(_ count: Int) -> Data {
+    var words: [UInt64] = []
+    words.reserveCapacity(count / 8)
+    for _ in 0..<count / 8 { words.append(next()) }
+    return words.withUnsafeBytes { Data($0) }
+  }
 }
 
 func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }

@@ -227,4 +227,15 @@ import Testing
     let code = errorCode { _ = try Store.open(at: folder.store, seal: SealLab.request(kind, policy: .reject)) }
     #expect(code == .tampered)
   }
+
+  @Test("in a sealed store that is open, nobody makes an older save stand by saying that it is the newest", arguments: SealLab.kinds)
+  func heads(kind: Seal.Kind) throws {
+    let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
+    defer { try? store.close() }
+    for number in UInt64(1)...3 { try store.save(Data("save \(number)".utf8), as: number) }
+    let hands = try DatabaseQueue(path: folder.store.appendingPathComponent(Store.databaseName).path)
+    try hands.write { try $0.execute(sql: "UPDATE head SET id = ?", arguments: [id(1).bytes]) }
+    try hands.close()
+    #expect(errorCode { _ = try store.read { try Resolution.view(of: "main", in: $0) } } == .damaged)
+  }
 }

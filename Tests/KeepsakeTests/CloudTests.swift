@@ -201,4 +201,39 @@ import Testing
     #expect(!phases.isEmpty)
     #expect(here.cloud.status.phase == .off)
   }
+
+  @Test("what another device saves doesn't push out what can be restored here")
+  func recordsFillHistory() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      end(here)
+      end(there)
+    }
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    for level in 1...25 {
+      clock.advance(by: .seconds(60))
+      try await here.saves.save(World(level: level), to: .main)
+    }
+    try await here.cloud.sendNow()
+    try await eventually { try there.saves.load(.main)?.level == 25 }
+    // The phone is switched off meanwhile.
+    here.cloud.disconnect()
+    for level in 26...50 {
+      clock.advance(by: .seconds(60))
+      try await there.saves.save(World(level: level), to: .main)
+      try await there.cloud.sendNow()
+    }
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    try await eventually { try here.saves.load(.main)?.level == 50 }
+    // The twenty newest of its own, and what came: each can be loaded.
+    let history = try here.saves.history(of: .main)
+    #expect(history.count >= 20)
+    for version in history { _ = try here.saves.value(of: version.id, in: .main) }
+    #expect(here.incidents.isEmpty)
+  }
 }

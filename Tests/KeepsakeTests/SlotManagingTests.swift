@@ -158,4 +158,19 @@ import Testing
     #expect(try game.saves.load(Slot<Newer>("copy")) == Newer(a: 7))
     #expect(try game.saves.list().map(\.name) == ["copy", "main"])
   }
+
+  @Test("a name is one slot and one value, however its letters are spelled")
+  func spellings() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let (composed, decomposed) = (Slot<World>("caf\u{e9}"), Slot<World>("cafe\u{301}"))
+    try game.saves.capture(World(level: 60), to: composed).wait()
+    try game.saves.capture(World(level: 1), to: decomposed).wait()
+    #expect(try game.saves.load(composed)?.level == 1)
+    #expect(try game.saves.list().map(\.name) == ["caf\u{e9}"])
+    #expect(try game.saves.history(of: decomposed).count == 2)
+    try game.progress.record(7, for: .max("\u{e9}toile", default: 0)).wait()
+    try game.progress.record(3, for: .max("e\u{301}toile", default: 0)).wait()
+    #expect(game.progress[.max("e\u{301}toile", default: 0)] == 7)
+  }
 }

@@ -193,8 +193,10 @@ extension DeviceEngine {
       case .version(var record):
         let local = try storage.version(record.id)
         if let known = local?.record {
-          record.covers = Set(record.covers).union(known.covers).sorted()
-          record.provisional = record.provisional && known.provisional
+          // Nothing else of a version ever changes, whatever a cloud says.
+          let (covers, provisional) = (Set(record.covers).union(known.covers).sorted(), record.provisional && known.provisional)
+          record = known
+          (record.covers, record.provisional) = (covers, provisional)
         }
         if try storage.isCovered(record.id) { stragglers.append(record) }
         covered.formUnion(record.covers)

@@ -27,7 +27,7 @@ package struct ContentAlignment {
   private let tolerance: Int
   private var gaps: [Gap] = []
 
-  /// Costs time in proportion to both counts.
+  /// Costs time in proportion to both counts, and to the product of those that changed side by side.
   ///
   /// - Parameter tolerance: In bytes; less than the smallest content of a large save.
   package init(of new: [Part], in old: [Part], tolerance: Int = 64 << 10) {
@@ -55,7 +55,7 @@ package struct ContentAlignment {
   /// Where new contents should be cut as what stood in their place was. A content that goes over what was a cut before is like no single
   /// earlier one; two that were one have to be told apart by nobody.
   ///
-  /// No piece is shorter than `minimum`, unless it was already, and none is made longer than `maximum`.
+  /// No piece is shorter than `minimum`, unless it was already, and none is made longer than `maximum` and `minimum` together.
   package func recuts(minimum: Int, maximum: Int) -> [Recut] {
     gaps.compactMap { gap in
       guard !gap.old.isEmpty else { return nil }

@@ -42,6 +42,7 @@ final class ContentKeeper: Sendable {
       if segments.count > 1 { try writeAhead(&prepared, atLeast: 0, in: &batch) }
     } catch {
       release(prepared)
+      failed([prepared])
       throw error
     }
     batch.newest[save.slot] = parts
@@ -141,17 +142,17 @@ final class ContentKeeper: Sendable {
     save.contents = []
   }
 
-  /// The contents of the save before, the newest first asked for.
+  /// What the save before consists of: one that waits in this batch, the one that was kept here last if it still stands, or what stands.
   private func previous(of slot: String, in batch: Batch) throws -> [ContentAlignment.Part] {
-    if let parts = batch.newest[slot] ?? newest.withLock({ $0[slot] }) { return parts }
+    if let parts = batch.newest[slot] { return parts }
+    let last = newest.withLock { $0[slot] }
     let context = database.context
     return try StoreError.translating("reading the save before") {
       try database.read { database in
         let transaction = StoreTransaction(database, in: context)
-        for head in try transaction.heads(of: slot) {
-          if let record = try transaction.version(head)?.record, !record.contents.isEmpty { return try transaction.parts(of: record) }
-        }
-        return []
+        let heads = try transaction.heads(of: slot).compactMap { try transaction.version($0)?.record }.filter { !$0.contents.isEmpty }
+        if let last, heads.contains(where: { $0.contents == last.map(\.hash) }) { return last }
+        return try heads.first.map(transaction.parts) ?? []
       }
     }
   }

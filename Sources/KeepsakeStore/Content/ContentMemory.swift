@@ -8,6 +8,7 @@ final class ContentMemory: Sendable {
   let cache = PlainCache()
   private let held = Mutex<[ContentHash: Int]>([:])
   private let proven = Mutex<Set<ContentHash>>([])
+  private let lostPage = Mutex(false)
 
   /// Keeps contents from being collected until they are released as often: a save that is being prepared found them here, or put them here
   /// ahead of its commit.
@@ -35,6 +36,16 @@ final class ContentMemory: Sendable {
   func setProven(_ hash: ContentHash, _ isProven: Bool = true) {
     proven.withLock { proven in
       if isProven { proven.insert(hash) } else { proven.remove(hash) }
+    }
+  }
+
+  /// SQLite could not read a page that a content lies on. Whoever lent the database asks for it, and has the next opening look at everything.
+  func noteLostPage() { lostPage.withLock { $0 = true } }
+
+  func takeLostPage() -> Bool {
+    lostPage.withLock { lostPage in
+      defer { lostPage = false }
+      return lostPage
     }
   }
 

@@ -222,7 +222,15 @@ struct ContentTable {
 
   private func stored(_ hash: ContentHash) throws -> (Entry, frame: Data)? {
     let statement = try database.cachedStatement(sql: "SELECT length, base, LENGTH(bytes), bytes FROM content WHERE hash = ?")
-    guard let row = try Row.fetchOne(statement, arguments: [hash.bytes]) else { return nil }
+    let found: Row?
+    do {
+      found = try Row.fetchOne(statement, arguments: [hash.bytes])
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+      // One content is lost with the page; what stands on others can still be given.
+      memory.noteLostPage()
+      throw StoreError(.damaged, "the content \(hash) can't be read: a page of the database is damaged", cause: error)
+    }
+    guard let row = found else { return nil }
     let entry = try row.entry(of: hash)
     return (entry, try context.seal.open(frame: row.checked(at: 3, "bytes"), of: hash, length: entry.length, base: entry.base))
   }

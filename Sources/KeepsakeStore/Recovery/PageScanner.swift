@@ -53,6 +53,8 @@ struct PageScanner {
     var chains: Set<Int> = []
     /// So much may still be read of overflow pages: each belongs to one row, but forged rows could all claim the whole file.
     var bytesLeft: Int
+    /// Rows with overflow pages that were read: the log may hold many images of the page that such a row begins on.
+    var long: Set<Int> = []
   }
   private static let readsOfEachPage = 16
 
@@ -136,7 +138,9 @@ struct PageScanner {
     else { return nil }
     var bytes = Array(image[offset..<(offset + local)])
     if local < size {
-      guard overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &walk) else { return nil }
+      guard walk.long.insert([Int(image.word(at: offset + local)), size, bytes.hashValue].hashValue).inserted,
+        overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &walk)
+      else { return nil }
     }
     return SalvagedRow(table: shape.name, values: values(of: bytes, header, serials, shape, rowid))
   }

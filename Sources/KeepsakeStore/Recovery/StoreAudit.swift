@@ -28,7 +28,7 @@ struct StoreAudit {
   private static let maximumFindings = 20
   /// Tables that are small beside the contents.
   private static let smallTables = [
-    "fact", "cell", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "ledger", "quarantine",
+    "fact", "cell", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger", "quarantine",
   ]
 
   private let transaction: StoreTransaction
@@ -190,6 +190,7 @@ struct StoreAudit {
     if suspects != 0, try !ContentUse.isAsImplied(in: transaction) {
       findings.derived.append("which contents the saves need was recorded wrongly")
     }
+    if try !Counters.areSound(in: database) { findings.derived.append("how far the store has counted was recorded wrongly") }
     if try !HeadTable.isAsImplied(in: database) {
       findings.derived.append("which saves are the newest was recorded wrongly")
     }

@@ -83,4 +83,39 @@ import Testing
     try again.save(Data("second".utf8), as: 2)
     #expect(try heads(again) == [id(2)])
   }
+
+  @Test("a save that waited for one whose sync failed is not written before the disk was looked at")
+  func waitsForTheLook() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    defer { try? store.close() }
+    try store.save(Data("first".utf8), as: 1)
+    let (entered, gate, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let failed = try store.submit { transaction, _ in
+      try transaction.put(2, covers: [1])
+      entered.signal()
+      gate.wait()
+    }
+    entered.wait()
+    let seen = Shared<(String, Int)>(("", 0))
+    Thread {
+      do {
+        try store.write { transaction in
+          FaultyDisk.fault.withLock { $0 = nil }
+          try transaction.put(3, covers: [1])
+        }
+        seen.value = ("written", store.incidents.count)
+      } catch { seen.value = ("\(error)", store.incidents.count) }
+      done.signal()
+    }.start()
+    Thread.sleep(forTimeInterval: 0.5)
+    FaultyDisk.fault.withLock { $0 = .sync(FaultyDisk.failedSync) }
+    gate.signal()
+    let code = errorCode { try failed.wait() }
+    done.wait()
+    FaultyDisk.fault.withLock { $0 = nil }
+    #expect(code == .io)
+    #expect(seen.value.1 > 0, "acknowledged over a failed sync, without a look at the disk: \(seen.value)")
+  }
+
 }

@@ -104,6 +104,8 @@ import Testing
       "UPDATE content_use SET hash = x'00' WHERE version = (SELECT id FROM version WHERE slot = 'main' ORDER BY position DESC LIMIT 1)",
       "UPDATE cloud_content SET depth = 'x'; INSERT INTO cloud_content VALUES (x'00', 'y')",
       "DELETE FROM head WHERE slot = 'main'",
+      "UPDATE sqlite_sequence SET seq = \(Int64.max) WHERE name = 'version'",
+      "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'version'",
       "UPDATE head SET id = (SELECT id FROM version WHERE slot = 'main' ORDER BY position LIMIT 1) WHERE slot = 'main'",
       "INSERT INTO head SELECT slot, id FROM covered JOIN version USING (id) LIMIT 1",
     ])

@@ -1,0 +1,91 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// Saves that are taken back, or fail on their way, must leave the next one as if they had never been.
+@Suite struct BatchTests {
+  let folder: TemporaryFolder
+  private struct Refused: Error {}
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("what a save wrote over something damaged, and was taken back, the next save of the same batch does not rely on")
+  func batchHealing() throws {
+    var store = try Store.open(at: folder.store)
+    let bytes = SegmentTests.map(1 << 16, seed: 12)
+    try store.save(bytes, as: 1)
+    try store.write { try $0.database.execute(sql: "UPDATE content SET bytes = x'00'") }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    // Both wait for this one, and then share a transaction.
+    let gate = DispatchSemaphore(value: 0)
+    let blocker = try store.submit { _, _ in gate.wait() }
+    let a = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    let b = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { transaction, kept in
+      try transaction.put(2, covers: [1], kept)
+    }
+    gate.signal()
+    try blocker.wait()
+    #expect(throws: Refused.self) { try a.wait() }
+    try b.wait()
+    store.memory.forgetPlain()
+    #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
+  }
+
+  @Test("a commit that failed leaves the next save to be compared with what stands")
+  func failedBase() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let series = ContentTests.series(count: 12, seed: 5)
+    for index in stride(from: 0, to: 12, by: 2) {
+      try store.save(series[index], as: UInt64(index / 2 + 1))
+      let failed = try store.submit([SubmittedContent(slot: "main", bytes: series[index + 1])]) { _, _ in throw Refused() }
+      #expect(throws: Refused.self) { try failed.wait() }
+    }
+    let full = try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content WHERE base IS NULL") }
+    #expect(full == 1)
+  }
+
+  @Test("a save that goes on from what another device brought is compared with that")
+  func receivedBase() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 9)
+    let mine = random.bytes(200_000)
+    var theirs = random.bytes(200_000)
+    try store.save(mine, as: 1)
+    let there = theirs
+    try store.write { transaction in
+      let hash = try transaction.keepContent(there)
+      try transaction.put(2, covers: [1], [KeptContent(hashes: [hash], length: there.count)])
+    }
+    theirs[7] ^= 1
+    try store.save(theirs, as: 3)
+    let size = try store.read {
+      try Int.fetchOne($0.database, sql: "SELECT LENGTH(bytes) FROM content WHERE hash = ?", arguments: [ContentHash(of: theirs).bytes])
+    }
+    #expect((size ?? 0) < 10_000, "one byte changed, \(size ?? 0) bytes kept")
+  }
+
+  @Test("what was written ahead of a large save goes again when the disk is full")
+  func fullWhileAhead() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.save(Data("first".utf8), as: 1)
+    try store.write { transaction in
+      let pages = try Int.fetchOne(transaction.database, sql: "PRAGMA page_count") ?? 0
+      _ = try Int.fetchOne(transaction.database, sql: "PRAGMA max_page_count = \(pages + (20 << 20) / 4096)")
+    }
+    var random = SeededRandom(seed: 3)
+    let large = random.noise(32 << 20)
+    #expect(errorCode { try store.save(large, as: 2) } == .diskFull)
+    try store.drain()
+    let left = try store.read { try Int.fetchOne($0.database, sql: "SELECT SUM(LENGTH(bytes)) FROM content") ?? 0 }
+    #expect(left < 1_000, "\(left) bytes of a save that failed stay on the full disk")
+    #expect(errorCode { try store.save(random.bytes(3 << 20), as: 2) } == nil)
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import Keepsake
+@testable import KeepsakeStore
+
+/// A page of the disk is lost under a running game.
+@Suite struct LostPageTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  @Test("of a save that lies on a lost page the one before is given, the game is told, saving goes on, and the next opening repairs")
+  func lostPage() throws {
+    var game = try device.open()
+    var random = SystemRandomNumberGenerator()
+    func text() -> String { (0..<25_000).map { _ in String(UInt64.random(in: 0 ... .max, using: &random), radix: 16) }.joined() }
+    let first = Journal(text: text())
+    try game.saves.capture(first, to: .byProgress).wait()
+    try game.saves.capture(Journal(text: text()), to: .byProgress).wait()
+    // So that nothing of it is in memory.
+    try game.close()
+    game = try device.open()
+    let frame = try game.core.store.read { transaction in
+      let head = try transaction.heads(of: "journal")[0]
+      return try transaction.encoded(#require(try transaction.version(head)).record.contents[0], against: nil).bytes
+    }
+    let file = device.url.appendingPathComponent(Store.databaseName)
+    let place = try #require(Data(contentsOf: file).range(of: frame[50_000..<50_032])).lowerBound
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.seek(toOffset: UInt64(place / 4_096 * 4_096))
+    try handle.write(contentsOf: Data(count: 4_096))
+    try handle.close()
+    game.core.store.memory.forgetPlain()
+    game.core.store.database.pool.releaseMemory()
+
+    let given = try game.saves.load(.byProgress)
+    #expect(given == first)
+    #expect(game.incidents.map(\.kind) == [.damagedVersion])
+    let next = Journal(text: text())
+    try game.saves.capture(next, to: .byProgress).wait()
+    try game.saves.capture(World(level: 1), to: .main).wait()
+    #expect(try game.saves.load(.byProgress) == next)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.recovered])
+    #expect(try game.saves.load(.byProgress) == next && game.saves.load(.main) == World(level: 1))
+  }
+}
