@@ -302,13 +302,16 @@ final class StoreDatabase: Sendable {
   /// Closes all connections, after a backup if one is due; that ends early at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
     if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
-    // So that a closed store is one file. Where that fails, for want of room or because somebody looks at the store, the log
-    // keeps what the database lacks, and the next opening goes on with both.
-    if state.withLock({ $0.trouble == nil && !$0.isClosed }) {
-      _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
+    // Not while another write opens everything anew, whose connections would stay.
+    try writing.withLock {
+      // So that a closed store is one file. Where that fails, for want of room or because somebody looks at the store, the log
+      // keeps what the database lacks, and the next opening goes on with both.
+      if state.withLock({ $0.trouble == nil && !$0.isClosed }) {
+        _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
+      }
+      try pool.close()
+      state.withLock { $0.isClosed = true }
     }
-    try pool.close()
-    state.withLock { $0.isClosed = true }
     StoreReserve(files).take()
   }
 

@@ -55,7 +55,7 @@ final class ContentKeeper: Sendable {
     func part(_ segment: Data) -> ContentAlignment.Part {
       ContentAlignment.Part(hash: ContentHash(of: segment), length: segment.count)
     }
-    var segments = Segmenter.segments(of: bytes, wasCut: previous.count > 1)
+    var segments = Segmenter.segments(of: bytes, wasCut: previous.isEmpty ? nil : previous.count > 1)
     var parts = segments.map(part)
     guard segments.count > 1, previous.count > 1 else { return (segments, parts) }
     let recuts = ContentAlignment(of: parts, in: previous).recuts(minimum: Segmenter.minimum, maximum: Segmenter.maximum)

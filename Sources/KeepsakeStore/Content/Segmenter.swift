@@ -13,12 +13,14 @@ enum Segmenter {
   /// together.
   private static let mask: UInt64 = 0xFFFF_F000_0000_0000
 
-  /// The segments of `bytes`, in order; together they are all of it. One, if it is small; but where the save before was cut, so that a
-  /// save whose size goes up and down about the threshold isn't new each time, only if it is half as small.
+  /// The segments of `bytes`, in order; together they are all of it. One, if it is small. A save whose size goes up and down about
+  /// the threshold must not be like nothing before it each time: one that was whole stays whole up to twice the threshold, and one that was
+  /// cut stays cut down to half of it.
   ///
   /// Costs one pass over the bytes that may be a cut. The same bytes are cut alike everywhere.
-  static func segments(of bytes: Data, wasCut: Bool = false) -> [Data] {
-    guard bytes.count > (wasCut ? threshold / 2 : threshold) else { return [bytes] }
+  static func segments(of bytes: Data, wasCut: Bool? = nil) -> [Data] {
+    let most = wasCut.map { $0 ? threshold / 2 : threshold * 2 } ?? threshold
+    guard bytes.count > most else { return [bytes] }
     var segments: [Data] = []
     var start = bytes.startIndex
     bytes.withUnsafeBytes { raw in
