@@ -48,7 +48,7 @@ fuzz: prepare
 	@Scripts/fuzz.sh
 
 bench: prepare
-	@Scripts/bench.sh $(if $(WRITE),--write) $(BENCH_FLAGS)
+	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)
 
 lint:
 	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Fuzz
