@@ -63,12 +63,14 @@ package protocol DeviceStorage {
 extension DeviceStorage {
   /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
   package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {
-    if record.contents.count == 1 { return [ContentAlignment.Part(hash: record.contents[0], length: record.length)] }
+    // As another device, or a damaged row, may say it.
+    let whole = min(max(record.length, 0), ExchangeRules.maximumVersionBytes)
+    if record.contents.count == 1 { return [ContentAlignment.Part(hash: record.contents[0], length: whole)] }
     let lengths = try record.contents.map(contentLength)
     let known = lengths.reduce(0) { $0 + ($1 ?? 0) }
     let missing = lengths.count { $0 == nil }
     return zip(record.contents, lengths).map { hash, length in
-      ContentAlignment.Part(hash: hash, length: length ?? max(record.length - known, 0) / missing)
+      ContentAlignment.Part(hash: hash, length: length ?? max(whole - known, 0) / missing)
     }
   }
 }

@@ -89,4 +89,23 @@ struct ContentAlignmentTests {
       #expect(recut.lengths.allSatisfy { $0 >= 200 }, "seed \(seed), \(recut)")
     }
   }
+
+  @Test("records that claim impossible lengths are compared like any other", arguments: [Int.max, .min, -1, 0])
+  func hostileLengths(length: Int) throws {
+    let folder = try TemporaryFolder()
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let hashes = (0..<4).map { ContentHash(of: Data([UInt8($0)])) }
+    let claims = [1, 4].map { record(1, contents: Array(hashes.prefix($0)), length: length) }
+    let own = parts("WXYZ", [300 << 10, 700 << 10, 2 << 20, 1 << 20])
+    try store.read { transaction throws in
+      for claim in claims {
+        let alignment = ContentAlignment(of: own, in: try transaction.parts(of: claim))
+        #expect(alignment.bases.allSatisfy { $0 != nil })
+        for recut in alignment.recuts(minimum: Segmenter.minimum, maximum: Segmenter.maximum) {
+          #expect(recut.lengths.reduce(0, +) == own[recut.range].reduce(0) { $0 + $1.length })
+        }
+      }
+    }
+  }
 }
