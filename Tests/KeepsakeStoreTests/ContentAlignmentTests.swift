@@ -96,6 +96,8 @@ struct ContentAlignmentTests {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
     let hashes = (0..<4).map { ContentHash(of: Data([UInt8($0)])) }
+    // One of them is here.
+    _ = try store.write { try $0.keepContent(Data([0])) }
     let claims = [1, 4].map { record(1, contents: Array(hashes.prefix($0)), length: length) }
     let own = parts("WXYZ", [300 << 10, 700 << 10, 2 << 20, 1 << 20])
     try store.read { transaction throws in
