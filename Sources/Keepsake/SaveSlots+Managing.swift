@@ -73,7 +73,7 @@ extension SaveSlots {
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       guard !alone || !view.isConflict else {
         throw GameDataError(
-          .misuse, "devices saved the slot \"\(slot.name)\" without knowing of each other: load and save it before it is renamed")
+          .misuse, "devices saved the slot \"\(slot.name)\" without knowing of each other: load and save it first")
       }
       let side = try SlotReading.side(winner, in: transaction)
       return Standing(record: winner, version: side.summary, basis: view.basis)

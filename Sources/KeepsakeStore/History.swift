@@ -4,10 +4,9 @@ import KeepsakeReplication
 
 /// Decides what is kept of a slot's past, and lets go of the rest with the contents that nobody needs any more.
 ///
-/// Kept whole are the versions that the rules name, pinned ones, heads, and the ancestors that a merge of heads starts from. Of the others the record
-/// stays for long: which version comes from which has to be known as well here as
-/// on every other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table
-/// `covered`.
+/// Kept whole are the versions that the rules name, pinned ones, heads, what the last deletes took away, and the ancestors that a merge of
+/// heads starts from. Of the others the record stays for long: which version comes from which has to be known as well here as on every
+/// other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table `covered`.
 struct History {
   /// The newest records of a slot that stay: some days of autosaves every minute, or years of a save a day. A device that
   /// comes back after more than that brings a save whose ancestor isn't known.
@@ -49,7 +48,14 @@ struct History {
     for id in transaction.lacking.sorted() where try transaction.isCovered(id) {
       guard let version = try transaction.version(id) else { continue }
       try transaction.putVersion(version, thinned: true, pinned: false)
-      try transaction.run("DELETE FROM content_use WHERE version = ?", [id.bytes])
+      try release(version.record)
+    }
+  }
+
+  /// By hash and version, which is how the table is sorted.
+  private func release(_ record: VersionRecord) throws {
+    for hash in record.contents {
+      try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, record.id.bytes])
     }
   }
 
@@ -143,13 +149,10 @@ struct History {
     guard !versions.isEmpty else { return }
     var candidates: [ContentHash] = []
     for var version in versions {
-      let id = version.record.id.bytes
       version.record.metadata.thumbnail = nil
       try transaction.putVersion(version, thinned: true, pinned: false)
-      for hash in version.record.contents {
-        try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, id])
-        candidates.append(hash)
-      }
+      try release(version.record)
+      candidates += version.record.contents
     }
     // Those that nobody else can know will not be sent; others may still be met again, and stay in the outbox.
     let unsent = versions.filter { !$0.acknowledged && !$0.offered }
