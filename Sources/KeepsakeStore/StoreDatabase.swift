@@ -287,15 +287,19 @@ final class StoreDatabase: Sendable {
   ///
   /// A failure is no error of any commit: the log stays, and with it all that was committed; the next write looks at the disk first.
   func checkpointIfDue() {
-    guard checkpointer.isDue, state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
-    users.enter()
-    defer { users.leave() }
-    do {
-      try checkpointer.run(on: pool)
-    } catch let error as DatabaseError {
-      note(error)
-    } catch {
-      // Closed meanwhile.
+    guard checkpointer.isDue else { return }
+    // Not beside a write: one that fails to sync must be known before the next commit builds on it.
+    writing.withLock {
+      guard state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
+      users.enter()
+      defer { users.leave() }
+      do {
+        try checkpointer.run(on: pool)
+      } catch let error as DatabaseError {
+        note(error)
+      } catch {
+        // Closed meanwhile.
+      }
     }
   }
 

@@ -10,18 +10,19 @@ package struct SlotHead: Sendable {
 
 /// What a list of many slots asks: once for all of them, never once for each.
 extension StoreTransaction {
-  static let headsQuery = "SELECT slot, id FROM head ORDER BY slot, id"
-  static let headVersionsQuery = "SELECT \(VersionRow.columns) FROM version WHERE id IN (SELECT id FROM head) ORDER BY id"
+  static let headsQuery = "SELECT slot, id, \(isHeadCovered) FROM head ORDER BY slot, id"
+  static let headVersionsQuery = """
+    SELECT EXISTS (SELECT 1 FROM covered WHERE covered.id = version.id), \(VersionRow.columns) FROM version
+    WHERE id IN (SELECT id FROM head) ORDER BY id
+    """
 
   /// The heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no record.
   package func headsOfAllSlots() throws -> [String: [VersionID]] {
     var heads: [String: [VersionID]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headsQuery))
     while let row = try rows.next() {
-      guard let id = VersionID(bytes: try row.checked(at: 1, "id")) else {
-        throw StoreError(.damaged, "a version of the store has no proper name")
-      }
-      heads[try row.checked(at: 0, "slot"), default: []].append(id)
+      try Self.refuseCovered(row.checked(at: 2, "mark"))
+      heads[try row.checked(at: 0, "slot"), default: []].append(try Self.versionID(row.checked(at: 1, "id")))
     }
     return heads
   }
@@ -31,7 +32,8 @@ extension StoreTransaction {
     var heads: [String: [SlotHead]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headVersionsQuery))
     while let row = try rows.next() {
-      let found = try VersionRow(row)
+      try Self.refuseCovered(row.checked(at: 0, "mark"))
+      let found = try VersionRow(row, at: 1)
       let version = StoredVersion(
         record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
         offered: found.marks.offered)

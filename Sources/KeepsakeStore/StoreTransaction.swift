@@ -152,20 +152,31 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func slots() throws -> [String] {
-    try String.fetchAll(statement("SELECT DISTINCT slot FROM head")).sorted()
+    // From one name to the next by the index: a slot may have thousands of records.
+    let statement = try statement(
+      """
+      WITH RECURSIVE name (slot) AS (
+        SELECT MIN(slot) FROM version
+        UNION ALL SELECT (SELECT MIN(slot) FROM version WHERE slot > name.slot) FROM name WHERE slot IS NOT NULL)
+      SELECT slot FROM name WHERE slot IS NOT NULL
+      """)
+    return try String.fetchAll(statement).sorted()
   }
 
   package func heads(of slot: String) throws -> [VersionID] {
-    let rows = try Row.fetchAll(
-      statement("SELECT id, EXISTS (SELECT 1 FROM covered WHERE id = head.id) AS isCovered FROM head WHERE slot = ? ORDER BY id"),
-      arguments: [slot])
-    return try rows.map { row in
-      // The table derives from others and has no seal of its own.
-      guard let id = VersionID(bytes: try row.checked(at: 0, "id")), try !row.checked(at: 1, "isCovered") else {
-        throw StoreError(
-          .damaged, "which saves are the newest was recorded wrongly: close the store and open it again, it is put right then")
-      }
-      return id
+    let sql = "SELECT id, \(Self.isHeadCovered) FROM head WHERE slot = ? ORDER BY id"
+    return try Row.fetchAll(statement(sql), arguments: [slot]).map { row in
+      try Self.refuseCovered(row.checked(at: 1, "mark"))
+      return try Self.versionID(row.checked(at: 0, "id"))
+    }
+  }
+
+  static let isHeadCovered = "EXISTS (SELECT 1 FROM covered WHERE covered.id = head.id)"
+
+  /// The table of heads derives from others and has no seal of its own, so that it is checked at each opening, and as it is read.
+  static func refuseCovered(_ isCovered: Bool) throws {
+    guard !isCovered else {
+      throw StoreError(.damaged, "which saves are the newest was recorded wrongly: close the store and open it again, it is put right then")
     }
   }
 
@@ -316,12 +327,12 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   func identifiers(_ sql: String, _ arguments: StatementArguments) throws -> [VersionID] {
-    try Data.fetchAll(statement(sql), arguments: arguments).map { bytes in
-      guard let id = VersionID(bytes: bytes) else {
-        throw StoreError(.damaged, "a version of the store has no proper name")
-      }
-      return id
-    }
+    try Data.fetchAll(statement(sql), arguments: arguments).map(Self.versionID)
+  }
+
+  static func versionID(_ bytes: Data) throws -> VersionID {
+    guard let id = VersionID(bytes: bytes) else { throw StoreError(.damaged, "a version of the store has no proper name") }
+    return id
   }
 
   private func storedVersion(_ row: Row) throws -> StoredVersion {

@@ -33,10 +33,7 @@ struct VersionRow {
 
   /// From a row in which `columns` begin at `first`.
   init(_ row: Row, at first: Int = 0) throws {
-    guard let id = VersionID(bytes: try row.checked(at: first, "id")) else {
-      throw StoreError(.damaged, "a version of the store has no proper name")
-    }
-    self.id = id
+    id = try StoreTransaction.versionID(row.checked(at: first, "id"))
     slot = try row.checked(at: first + 1, "slot")
     savedAt = try row.checked(at: first + 2, "saved_at")
     marks = VersionMarks(

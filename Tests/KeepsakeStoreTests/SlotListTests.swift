@@ -29,13 +29,20 @@ import Testing
         // What replaced it isn't known here: a slot without a head.
         if number % 31 == 0 { for head in try transaction.heads(of: slot) { try transaction.markCovered(head) } }
       }
+      let lost = Data("lost".utf8)
+      let kept = [KeptContent(hashes: [try transaction.keepContent(lost)], length: lost.count)]
+      try transaction.put(401, slot: "slot of which nothing stands", covers: [], kept, acknowledged: true)
+      try transaction.markCovered(id(401))
     }
     try store.read { transaction throws in
       let heads = try transaction.headsOfAllSlots()
       let versions = try transaction.headVersionsOfAllSlots()
       #expect(heads.count > 20 && heads.values.contains { $0.count > 1 }, "seed \(seed)")
       #expect(versions.values.joined().contains { $0.isPinned } && versions.values.joined().contains { !$0.isPinned }, "seed \(seed)")
-      for slot in try transaction.slots() {
+      let slots = try transaction.slots()
+      #expect(try slots == String.fetchAll(transaction.database, sql: "SELECT DISTINCT slot FROM version").sorted(), "seed \(seed)")
+      #expect(slots.contains("slot of which nothing stands") && heads["slot of which nothing stands"] == nil, "seed \(seed)")
+      for slot in slots {
         let expected = try transaction.heads(of: slot)
         #expect(heads[slot] ?? [] == expected, "seed \(seed), \(slot)")
         let pinned = try transaction.pinnedVersions(of: slot)

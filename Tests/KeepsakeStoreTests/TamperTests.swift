@@ -237,5 +237,7 @@ import Testing
     try hands.write { try $0.execute(sql: "UPDATE head SET id = ?", arguments: [id(1).bytes]) }
     try hands.close()
     #expect(errorCode { _ = try store.read { try Resolution.view(of: "main", in: $0) } } == .damaged)
+    #expect(errorCode { _ = try store.read { try $0.headsOfAllSlots() } } == .damaged)
+    #expect(errorCode { _ = try store.read { try $0.headVersionsOfAllSlots() } } == .damaged)
   }
 }

@@ -108,8 +108,7 @@ struct SealAudit {
   private func settle(_ lost: [SealedTable.SealedRow], _ findings: inout [SealFinding]) throws {
     var transaction = StoreTransaction(database, in: StoreContext(seal: seal))
     try HeadTable.rebuild(in: database)
-    for slot in try String.fetchAll(database, sql: "SELECT DISTINCT slot FROM version ORDER BY slot")
-    where try transaction.heads(of: slot).isEmpty {
+    for slot in try transaction.slots() where try transaction.heads(of: slot).isEmpty {
       try uncoverNewest(of: slot, in: transaction)
     }
     for index in findings.indices {
