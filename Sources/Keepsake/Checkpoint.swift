@@ -59,7 +59,7 @@ public struct Checkpoint: ~Copyable {
   public mutating func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
   ) throws -> OperationID {
-    try add(WalletStore.operation(.earn, amount, currency, reason, id, []))
+    try add(WalletStore.operation(.earn, amount, currency, reason, id, [], in: core))
   }
 
   /// As `WalletStore.spend`; if it can't be covered, nothing of the checkpoint happens and its `Pending` says so.
@@ -67,7 +67,7 @@ public struct Checkpoint: ~Copyable {
   public mutating func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
   ) throws -> OperationID {
-    try add(WalletStore.operation(.spend, amount, currency, reason, id, goods))
+    try add(WalletStore.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
   /// As `WalletStore.claim`.
@@ -75,7 +75,7 @@ public struct Checkpoint: ~Copyable {
   public mutating func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try add(WalletStore.operation(.claim(key: key), amount, currency, reason, nil, goods))
+    try add(WalletStore.operation(.claim(key: key), amount, currency, reason, nil, goods, in: core))
   }
 
   private mutating func add(_ operation: WalletOperation) throws -> OperationID {

@@ -2,41 +2,6 @@ public import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// A permanent currency: gems. Currencies of one run (gold) belong into the saved game.
-///
-///     extension Currency { static let gems: Self = "gems" }
-public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
-  /// Its name, on every device.
-  public let name: String
-
-  public init(_ name: String) { self.name = name.canonical }
-  public init(stringLiteral name: String) { self.init(name) }
-}
-
-/// What an operation grants with it: a sword.
-public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
-  public let name: String
-
-  public init(_ name: String) { self.name = name.canonical }
-  public init(stringLiteral name: String) { self.init(name) }
-}
-
-/// A player's money in one currency, as this device knows it.
-public struct Balance: Sendable, Hashable {
-  /// On all devices and in the bank.
-  public var total: Int
-  /// What can be spent here now, without asking anybody.
-  public var spendable: Int
-  /// Claimed and not yet confirmed by the bank.
-  public var pending: Int
-
-  public init(total: Int, spendable: Int, pending: Int) {
-    self.total = total
-    self.spendable = spendable
-    self.pending = pending
-  }
-}
-
 /// The player's money. It can't be joined like progress: there is a bank, and rights to spend that are handed out beforehand,
 /// so that any number of devices can spend offline and none overdraws.
 ///
@@ -49,8 +14,8 @@ public struct Balance: Sendable, Hashable {
 /// nothing. Safe to use from any thread.
 public final class WalletStore: Sendable {
   private let core: GameCore
-  /// The wallet as it is in the store; nil when it has to be read again.
-  private let known = Mutex<WalletState?>(nil)
+  /// What is shown, as it is in the store; nil when it has to be read again.
+  private let known = Mutex<[String: Balance]?>(nil)
 
   init(core: GameCore) { self.core = core }
 
@@ -68,17 +33,26 @@ public final class WalletStore: Sendable {
 
   /// The balance; throws `StoreError` if the store can't be read.
   public func balance(of currency: Currency) throws -> Balance {
-    guard let state = try state() else { return Balance(total: 0, spendable: 0, pending: 0) }
-    let wallet = KeepsakeReplication.Wallet(state)
-    return Balance(
-      total: Int(clamping: wallet.total(currency.name)), spendable: Int(clamping: wallet.spendable(currency.name)),
-      pending: Int(clamping: wallet.pending(currency.name)))
+    try balances()[currency.name] ?? Balance(total: 0, spendable: 0, pending: 0)
   }
 
   /// Every currency that was ever used, sorted by name.
-  public func currencies() throws -> [Currency] {
-    guard let state = try state() else { return [] }
-    return KeepsakeReplication.Wallet(state).currencies.map { Currency($0) }
+  public func currencies() throws -> [Currency] { try balances().keys.sorted().map { Currency($0) } }
+
+  /// What was done to the money on this device, newest first: for a player's "where did my gems go?" and for support.
+  ///
+  /// At least the newest 10,000 operations are kept here, and all that no cloud was told yet; what other devices did isn't among them.
+  /// Costs reading as many as are asked for. Throws `StoreError` if the store can't be read.
+  ///
+  /// - Parameters:
+  ///   - currency: Only operations in this one; all if nil.
+  ///   - limit: The most entries that are given.
+  public func ledger(of currency: Currency? = nil, newest limit: Int = 100) throws -> [LedgerEntry] {
+    let entries = try core.store.read { transaction in
+      // Of one currency the rest has to be read, too, to be passed over.
+      try transaction.walletEntries(newest: currency == nil ? limit : .max)
+    }
+    return Array(entries.lazy.compactMap(LedgerEntry.init).filter { currency == nil || $0.currency == currency }.prefix(max(limit, 0)))
   }
 
   /// Adds to the player's money; it can be spent here at once. Returns the operation's id.
@@ -86,7 +60,7 @@ public final class WalletStore: Sendable {
   public func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
   ) throws -> OperationID {
-    try perform(Self.operation(.earn, amount, currency, reason, id, []))
+    try perform(Self.operation(.earn, amount, currency, reason, id, [], in: core))
   }
 
   /// Takes from the player's money, within what can be spent here now.
@@ -96,7 +70,7 @@ public final class WalletStore: Sendable {
   public func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
   ) throws -> OperationID {
-    try perform(Self.operation(.spend, amount, currency, reason, id, goods))
+    try perform(Self.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
   /// Asks the bank to pay something once per player, whatever device asks: a daily gift, a quest. Pending until it confirms.
@@ -104,17 +78,17 @@ public final class WalletStore: Sendable {
   public func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
   ) throws -> OperationID {
-    try perform(Self.operation(.claim(key: key), amount, currency, reason, nil, goods))
+    try perform(Self.operation(.claim(key: key), amount, currency, reason, nil, goods, in: core))
   }
 
   static func operation(
     _ kind: WalletOperation.Kind, _ amount: Int, _ currency: Currency, _ reason: String, _ id: OperationID?,
-    _ goods: [Goods]
+    _ goods: [Goods], in core: GameCore
   ) throws -> WalletOperation {
     var random = SystemRandomNumberGenerator()
     let operation = WalletOperation(
       id: id ?? OperationID(using: &random), kind: kind, currency: currency.name, amount: Int64(amount), reason: reason,
-      goods: goods.map(\.name))
+      goods: goods.map(\.name), madeAtMilliseconds: core.environment.nowMilliseconds())
     do {
       try operation.check()
     } catch {
@@ -141,11 +115,20 @@ public final class WalletStore: Sendable {
 
   func invalidate() { known.withLock { $0 = nil } }
 
-  private func state() throws -> WalletState? {
+  private func balances() throws -> [String: Balance] {
     try known.withLock { known in
       if let known { return known }
-      known = try core.store.read { try $0.wallet() }
-      return known
+      let state = try core.store.read { try $0.wallet() }
+      let wallet = state.map { KeepsakeReplication.Wallet($0) }
+      var balances: [String: Balance] = [:]
+      for currency in wallet?.currencies ?? [] {
+        guard let wallet else { break }
+        balances[currency] = Balance(
+          total: Int(clamping: wallet.total(currency)), spendable: Int(clamping: wallet.spendable(currency)),
+          pending: Int(clamping: wallet.pending(currency)))
+      }
+      known = balances
+      return balances
     }
   }
 }

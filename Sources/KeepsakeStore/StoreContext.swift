@@ -6,6 +6,8 @@ struct StoreContext: Sendable {
   let memory = ContentMemory()
   /// What is remembered of versions.
   let records = RecordMemory()
+  /// What is remembered of the wallet.
+  let wallet = WalletMemory()
   /// How rows and frames are sealed.
   let seal: StoreSeal
   /// Which of a slot's past stays.

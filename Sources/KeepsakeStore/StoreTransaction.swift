@@ -23,17 +23,11 @@ package struct StoreTransaction: DeviceStorage {
     codec = RowCodec(seal: context.seal)
   }
 
-  // MARK: Facts and wallet
-
-  static let walletName = "wallet"
+  // MARK: Facts
 
   package func facts() throws -> DeviceFacts { try fact("facts") ?? DeviceFacts() }
 
   package mutating func setFacts(_ facts: DeviceFacts) throws { try setFact("facts", facts) }
-
-  package func wallet() throws -> WalletState? { try fact(Self.walletName) }
-
-  package mutating func setWallet(_ state: WalletState) throws { try setFact(Self.walletName, state) }
 
   /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {

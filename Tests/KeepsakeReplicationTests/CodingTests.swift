@@ -92,7 +92,8 @@ import Testing
     var random = SeededGenerator(seed: 31)
     let chain = ChainID(using: &random)
     let operation = WalletOperation(
-      id: OperationID(using: &random), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1", goods: ["hat"])
+      id: OperationID(using: &random), kind: .claim(key: "daily"), currency: "gems", amount: 5, reason: "day 1", goods: ["hat"],
+      madeAtMilliseconds: 5)
     let record = VersionRecord(
       id: VersionID(using: &random), slot: "main", covers: [VersionID(using: &random)], contents: [ContentHash(of: Data([1]))], length: 1,
       metadata: SaveMetadata(title: "A", playtime: 1.5, progress: 2, thumbnail: Data([9]), custom: ["k": "v"]),

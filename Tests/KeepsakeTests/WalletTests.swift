@@ -35,6 +35,46 @@ import Testing
     #expect(game.wallet[.gems] == Balance(total: 10, spendable: 10, pending: 100))
   }
 
+  @Test("the ledger says what was done, when and why, newest first, and has it after a restart")
+  func ledger() throws {
+    let clock = device.clock
+    var game = try device.open()
+    let first = try game.wallet.earn(80, .gems, for: "level 3")
+    clock.advance(by: .seconds(60))
+    try game.wallet.earn(5, "keys", for: "chest")
+    try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+    try game.wallet.claim(100, .gems, key: "daily", for: "gift")
+    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } != nil)
+    func check(_ game: GameData) throws {
+      let all = try game.wallet.ledger()
+      #expect(all.map(\.kind) == [.claimed(key: "daily"), .spent, .earned, .earned])
+      #expect(all.map(\.amount) == [100, 50, 5, 80] && all.map(\.reason) == ["gift", "sword", "chest", "level 3"])
+      #expect(all[1].goods == ["sword"] && all[3].id == first && all.allSatisfy { !$0.isSettled })
+      #expect(all[2].date.timeIntervalSince(all[3].date) == 60)
+      #expect(try game.wallet.ledger(of: "keys").map(\.amount) == [5])
+      #expect(try game.wallet.ledger(of: .gems, newest: 2).map(\.amount) == [100, 50])
+      #expect(try game.wallet.ledger(newest: 0).isEmpty && game.wallet.ledger(of: "none").isEmpty)
+    }
+    try check(game)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    try check(game)
+  }
+
+  @Test("more than any player can have is refused, not wrapped around")
+  func limits() throws {
+    let game = try device.open()
+    defer { end(game) }
+    #expect(gameErrorCode { try game.wallet.earn(1 << 41, .gems, for: "cheat") } == .misuse)
+    try game.wallet.earn(1 << 40, .gems, for: "a lot")
+    #expect(game.wallet[.gems].total == 1 << 40)
+    #expect(gameErrorCode { try game.wallet.earn(1, Currency(String(repeating: "x", count: 200)), for: "x") } == .misuse)
+    #expect(gameErrorCode { try game.wallet.earn(1, .gems, for: String(repeating: "x", count: 600)) } == .misuse)
+    #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "x", goods: Array(repeating: "x", count: 65)) } == .misuse)
+    #expect(game.wallet[.gems].total == 1 << 40)
+  }
+
   @Test("amounts and names that make no sense are refused", arguments: [0, -5, Int.max])
   func mistakes(amount: Int) throws {
     let game = try device.open()

@@ -9,6 +9,7 @@ extension GameDataError {
       if case .insufficientRights(_, let spendable, let balance) = error {
         return GameDataError(.insufficient(spendable: spendable, balance: balance), error.description)
       }
+      if case .overflow = error { return GameDataError(.tooLarge, error.description) }
       return GameDataError(.misuse, error.description)
     case let error as CellError:
       if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }

@@ -29,6 +29,7 @@ extension ChainHead {
     hasher.update(operation.reason)
     hasher.update(UInt64(operation.goods.count))
     for good in operation.goods { hasher.update(good) }
+    hasher.update(UInt64(bitPattern: operation.madeAtMilliseconds))
     return ChainHead(count: count &+ 1, hash: ContentHash(digest: hasher.finalize()))
   }
 }

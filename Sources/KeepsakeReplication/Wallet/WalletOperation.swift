@@ -17,13 +17,19 @@ package struct WalletOperation: Hashable, Sendable, Codable {
   package var amount: Int64
   package var reason: String
   package var goods: [String]
+  /// By the device's clock, milliseconds since 1970: for people who read the ledger. Nothing is decided by it.
+  package var madeAtMilliseconds: Int64
 
-  package init(id: OperationID, kind: Kind, currency: String, amount: Int64, reason: String, goods: [String] = []) {
+  package init(
+    id: OperationID, kind: Kind, currency: String, amount: Int64, reason: String, goods: [String] = [],
+    madeAtMilliseconds: Int64 = 0
+  ) {
     self.id = id
     self.kind = kind
     self.currency = currency
     self.amount = amount
     self.reason = reason
     self.goods = goods
+    self.madeAtMilliseconds = madeAtMilliseconds
   }
 }

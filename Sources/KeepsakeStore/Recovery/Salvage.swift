@@ -26,7 +26,9 @@ struct Salvage {
   private var covered: Set<VersionID> = []
   /// Bodies of facts, proven.
   private var facts: [String: Data] = [:]
-  private var wallet: WalletState?
+  /// Without its operations, which are facts of their own.
+  private var wallet: WalletBook?
+  private var walletPages: [String: WalletPage] = [:]
   /// Rows of the store itself that are undamaged and don't verify, by their places.
   private var strange: [String: SalvagedRow] = [:]
   private var quarantined: [SalvagedRow] = []
@@ -98,20 +100,24 @@ struct Salvage {
   private mutating func addFact(_ row: SalvagedRow) {
     // The seal's header stands in clear, and is written anew.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
-    if name == StoreTransaction.walletName {
-      guard let found: WalletState = proof(of: body, place: RowPlace.fact(name)) else { return }
-      wallet = wallet.map { Self.further($0, found) } ?? found
+    if name == WalletBook.name {
+      guard let found: WalletBook = proof(of: body, place: RowPlace.fact(name)) else { return }
+      wallet = wallet.map { Self.further($0.state, found.state) ? found : $0 } ?? found
+    } else if name > WalletPage.names.first, name < WalletPage.names.last {
+      guard let found: WalletPage = proof(of: body, place: RowPlace.fact(name)) else { return }
+      // One only grows: the longer has all of the shorter.
+      if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
     } else if facts[name] == nil, isProven(body, place: RowPlace.fact(name)) {
       facts[name] = body
     }
   }
 
-  /// The wallet that has come furthest: of a chain and one that follows it the later, of the same chain the longer.
-  private static func further(_ known: WalletState, _ other: WalletState) -> WalletState {
-    if other.follows == known.chain { return other }
-    guard other.chain == known.chain else { return known }
-    if other.head.count != known.head.count { return other.head.count > known.head.count ? other : known }
-    return other.acknowledged.count > known.acknowledged.count ? other : known
+  /// Whether the other wallet has come further: of a chain and one that follows it the later, of the same chain the longer.
+  private static func further(_ known: WalletState, _ other: WalletState) -> Bool {
+    if other.follows == known.chain { return true }
+    guard other.chain == known.chain else { return false }
+    if other.head.count != known.head.count { return other.head.count > known.head.count }
+    return other.acknowledged.count > known.acknowledged.count
   }
 
   private func proof<Value: Decodable>(of body: Data, place: String) -> Value? {
@@ -239,7 +245,11 @@ struct Salvage {
     for (name, body) in facts.sorted(by: { $0.key < $1.key }) {
       try transaction.run("INSERT INTO fact (name, body) VALUES (?, ?)", [name, body])
     }
-    if let wallet { try transaction.setWallet(wallet) }
+    for (name, page) in walletPages.sorted(by: { $0.key < $1.key }) { try transaction.setFact(name, page) }
+    if let wallet {
+      try transaction.setFact(WalletBook.name, wallet)
+      try transaction.mendWallet()
+    }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {
       // A mark that the cloud never gave: at the next exchange it starts this device anew, and everything that either has

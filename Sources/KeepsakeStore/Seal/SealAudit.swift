@@ -115,6 +115,7 @@ struct SealAudit {
       guard findings[index].outcome == .setAside, let slot = findings[index].slot else { continue }
       findings[index].usedInstead = try Resolution.view(of: slot, in: transaction).winner?.id
     }
+    try transaction.mendWallet()
     let tables = Set(lost.map(\.table))
     if tables.contains(.outbox) { try offerAgain(in: &transaction) }
     // What the cloud has comes again: joins make good what was lost here.

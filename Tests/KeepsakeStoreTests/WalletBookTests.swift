@@ -1,0 +1,206 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// A player without a cloud earns for years: no operation may cost what all before it do, and none may be lost.
+@Suite struct WalletBookTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private static func operation(_ number: Int, _ kind: WalletOperation.Kind = .earn, amount: Int64 = 3) -> WalletOperation {
+    WalletOperation(
+      id: OperationID(high: 9, low: UInt64(number)), kind: kind, currency: number % 5 == 0 ? "keys" : "gems", amount: amount,
+      reason: "level \(number)", madeAtMilliseconds: Int64(number))
+  }
+
+  /// Operations `numbers`, one for each transaction, as a game makes them.
+  private static func perform(_ numbers: Range<Int>, in store: Store, _ kind: WalletOperation.Kind = .earn) throws {
+    for number in numbers {
+      try store.write { transaction throws in
+        var wallet = Wallet(try #require(try transaction.wallet()))
+        try wallet.perform(operation(number, kind))
+        try transaction.setWallet(wallet.state)
+      }
+    }
+  }
+
+  private static func names(_ database: Database) throws -> [String] {
+    try String.fetchAll(database, sql: "SELECT name FROM fact WHERE name LIKE 'wallet%' ORDER BY name")
+  }
+
+  @Test("an operation writes itself and a few others, however many there are, and all of them are there after a restart")
+  func grows() throws {
+    var store = try Store.open(at: folder.store)
+    try Self.perform(0..<100, in: store)
+    let state = try #require(try store.read { try $0.wallet() })
+    #expect(state.operations.map(\.id.low) == (0..<100).map { UInt64($0) })
+    let sizes = try store.read { transaction in
+      try Row.fetchAll(transaction.database, sql: "SELECT name, LENGTH(body) AS size FROM fact WHERE name LIKE 'wallet%'")
+        .map { ($0["name"] as String, $0["size"] as Int) }
+    }
+    #expect(sizes.count == 5)
+    #expect(sizes.allSatisfy { $0.1 < 8_000 }, "\(sizes)")
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(try store.read { try $0.wallet() } == state)
+    let entries = try store.read { try $0.walletEntries(newest: 40) }
+    #expect(entries.map(\.number) == (60..<100).reversed().map { Int64($0) })
+    #expect(entries.allSatisfy { $0.isWaiting && $0.operation == Self.operation(Int($0.number)) })
+  }
+
+  @Test("the bank's answers leave the ledger as it is: what was made stands in it, settled, whatever became of the chain")
+  func settles() throws {
+    var store = try Store.open(at: folder.store)
+    try Self.perform(0..<70, in: store)
+    // The bank takes fifty of them.
+    try store.write { transaction throws in
+      var state = try #require(try transaction.wallet())
+      state.operations.removeFirst(50)
+      try transaction.setWallet(state)
+    }
+    try Self.perform(70..<80, in: store)
+    // Another copy of the store went on with the chain: twenty of ours are late, and one more is made.
+    try store.write { transaction throws in
+      let state = try #require(try transaction.wallet())
+      var next = WalletState(chain: ChainID(high: 5, low: 5), follows: state.chain)
+      next.late = Array(state.operations.dropFirst(10))
+      next.operations = [Self.operation(80)]
+      try transaction.setWallet(next)
+    }
+    let state = try #require(try store.read { try $0.wallet() })
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let again = try #require(try store.read { try $0.wallet() })
+    #expect(again == state)
+    #expect(again.late.map(\.id.low) == (60..<80).map { UInt64($0) } && again.operations.map(\.id.low) == [80])
+    let entries = try store.read { try $0.walletEntries(newest: .max) }
+    #expect(entries.map { Int($0.operation.id.low) } == (0...80).reversed())
+    #expect(entries.map(\.isWaiting) == (0...80).reversed().map { $0 >= 60 })
+  }
+
+  @Test("the ledger keeps ten thousand settled operations and no more; what the bank wasn't told stays however old it is")
+  func letsGo() async throws {
+    let url = folder.store
+    try await onThread {
+      let store = try Store.open(at: url)
+      defer { try? store.close() }
+      func add(_ numbers: Range<Int>, settled: Bool) throws {
+        try store.write { transaction throws in
+          var state = try #require(try transaction.wallet())
+          state.operations += numbers.map { Self.operation($0) }
+          try transaction.setWallet(state)
+          if settled { state.operations.removeFirst(numbers.count) }
+          try transaction.setWallet(state)
+        }
+      }
+      try add(0..<12_000, settled: false)
+      #expect(try store.read { try $0.walletEntries(newest: .max) }.count == 12_000)
+      try store.write { transaction throws in
+        var state = try #require(try transaction.wallet())
+        state.operations.removeFirst(320)
+        try transaction.setWallet(state)
+      }
+      // What waits is older than what is let go of otherwise.
+      let waiting = try store.read { try $0.walletEntries(newest: .max) }
+      #expect(waiting.count == 11_680 && waiting.allSatisfy(\.isWaiting))
+      try store.write { transaction throws in
+        var state = try #require(try transaction.wallet())
+        state.operations = []
+        try transaction.setWallet(state)
+      }
+      let kept = try store.read { try $0.walletEntries(newest: .max) }
+      #expect(kept.count >= 10_000 && kept.count < 10_000 + 64 && kept.first?.operation.id.low == 11_999)
+    }
+  }
+
+  @Test("operations that are lost to damage cost no money: what they came to is made up, and the bank gets a chain without holes")
+  func mends() throws {
+    var store = try Store.open(at: folder.store)
+    try Self.perform(0..<90, in: store)
+    try Self.perform(90..<100, in: store, .spend)
+    let before = try #require(try store.read { try $0.wallet() })
+    try store.close()
+    let files = StoreFiles(folder: folder.store)
+    for backup in files.presentBackups { try FileManager.default.removeItem(at: backup) }
+    let queue = try DatabaseQueue(path: files.database.path)
+    let lost = WalletPage.name(of: 40)
+    try queue.write { try $0.execute(sql: "UPDATE fact SET body = zeroblob(100) WHERE name = ?", arguments: [lost]) }
+    try queue.close()
+
+    store = try Store.open(at: folder.store)
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    let after = try #require(try store.read { try $0.wallet() })
+    #expect(after.chain != before.chain && after.totals == before.totals)
+    #expect(Wallet(after).total("gems") == Wallet(before).total("gems") && Wallet(after).total("keys") == Wallet(before).total("keys"))
+    let madeUp = after.operations.filter { $0.reason == "recovered" }
+    // Numbers 32 to 63: six in keys, the others in gems.
+    #expect(madeUp.map(\.amount).sorted() == [3 * 6, 3 * 26])
+    #expect(after.operations.count == 100 - 32 + 2)
+    // A chain that a bank can follow.
+    var head = ChainHead(emptyChain: after.chain)
+    for operation in after.operations { head = head.appending(operation) }
+    #expect(head == after.head)
+    try Self.perform(100..<110, in: store)
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.isEmpty)
+    #expect(try store.read { try $0.wallet() }?.operations.count == 80)
+  }
+
+  @Test("a page of operations that somebody changed or took out of a sealed store costs no money either", arguments: [true, false])
+  func tampered(isTakenOut: Bool) throws {
+    let seal = SealLab.request(.signed)
+    var store = try Store.open(at: folder.store, seal: seal)
+    try Self.perform(0..<50, in: store)
+    let before = try #require(try store.read { try $0.wallet() })
+    try store.close()
+    let name = WalletPage.name(of: 3)
+    try SealLab.edit(folder.store) { database in
+      if isTakenOut {
+        try database.execute(sql: "DELETE FROM fact WHERE name = ?", arguments: [name])
+      } else {
+        let page = WalletPage(first: 0, operations: (0..<32).map { Self.operation($0, amount: 1_000) })
+        let json = String(decoding: try JSONEncoder().encode(page), as: UTF8.self)
+        try database.execute(
+          sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [SealLab.forged(json, place: RowPlace.fact(name)), name])
+      }
+    }
+    store = try Store.open(at: folder.store, seal: seal)
+    defer { try? store.close() }
+    #expect(!SealLab.findings(of: store).isEmpty)
+    let after = try #require(try store.read { try $0.wallet() })
+    #expect(after.totals == before.totals && Wallet(after).total("gems") == Wallet(before).total("gems"))
+    try Self.perform(50..<52, in: store)
+  }
+
+  @Test(
+    "a wallet that names what can't be is damage, and takes neither memory nor the process",
+    arguments: [
+      #"[{"first":0,"count":-1}]"#, #"[{"first":9223372036854775807,"count":9}]"#, #"[{"first":0,"count":4194305}]"#,
+      #"[{"first":-5,"count":2}]"#, #"[{"first":0,"count":9223372036854775807}]"#, #"[{"first":5,"count":200}]"#,
+    ])
+  func impossible(runs: String) throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try Self.perform(0..<5, in: store)
+    try store.write { transaction throws in
+      let place = RowPlace.fact(WalletBook.name)
+      let body = try #require(
+        try Data.fetchOne(transaction.database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
+      let json = String(decoding: try transaction.codec.json(in: body, place: place), as: UTF8.self)
+      let forged = json.replacingOccurrences(of: #"[{"count":5,"first":0}]"#, with: runs)
+      #expect(forged != json)
+      try transaction.run(
+        "UPDATE fact SET body = ? WHERE name = ?", [transaction.codec.body(of: Data(forged.utf8), place: place), WalletBook.name])
+    }
+    #expect(errorCode { _ = try store.read { try $0.wallet() } } == .damaged)
+    #expect(errorCode { _ = try store.read { try $0.walletEntries(newest: 5) } } == .damaged)
+  }
+}

@@ -1,0 +1,85 @@
+import Keepsake
+import Testing
+
+/// Money of one run is in the saved game and nowhere else.
+@Suite struct PurseTests {
+  @Archivable struct Run: Equatable {
+    var level = 1
+    var purse = Purse()
+  }
+
+  @Test("gold is earned, spent within what there is, and gone when the game ends")
+  func run() throws {
+    var purse = Purse()
+    try purse.earn(20, .gold)
+    try purse.spend(15, .gold)
+    #expect(purse[.gold] == 5 && purse[.gems] == 0)
+    #expect(gameErrorCode { try purse.spend(6, .gold) } == .insufficient(spendable: 5, balance: 5))
+    #expect(purse[.gold] == 5)
+    try purse.earn(1, "wood")
+    try purse.spend(1, "wood")
+    #expect(purse.currencies == [.gold])
+    #expect(purse.endGame() == [.gold: 5])
+    #expect(purse == Purse() && purse.endGame().isEmpty)
+  }
+
+  @Test("amounts that make no sense are refused and change nothing", arguments: [0, -1, Int.min])
+  func mistakes(amount: Int) throws {
+    var purse = Purse()
+    try purse.earn(5, .gold)
+    #expect(gameErrorCode { try purse.earn(amount, .gold) } == .misuse)
+    #expect(gameErrorCode { try purse.spend(amount, .gold) } == .misuse)
+    #expect(purse[.gold] == 5)
+  }
+
+  @Test("a purse is full before its sums wrap around")
+  func full() throws {
+    var purse = Purse()
+    try purse.earn(Purse.maximumAmount, .gold)
+    #expect(gameErrorCode { try purse.earn(1, .gold) } == .tooLarge)
+    #expect(gameErrorCode { try purse.earn(.max, .gold) } == .tooLarge)
+    try purse.spend(Purse.maximumAmount, .gold)
+    #expect(purse == Purse())
+  }
+
+  @Test("loading an older save brings back the gold that was there then; gems stay what they are")
+  func olderSave() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    let slot: Slot<Run> = "run"
+    var run = Run()
+    try run.purse.earn(20, .gold)
+    try game.wallet.earn(3, .gems, for: "start")
+    let before = try game.saves.capture(run, to: slot).wait()
+    try run.purse.spend(20, .gold)
+    try game.wallet.spend(3, .gems, for: "potion")
+    try game.saves.capture(run, to: slot).wait()
+    #expect(try game.saves.load(slot)?.purse == Purse())
+    try game.saves.restore(before.id, in: slot)
+    #expect(try game.saves.load(slot)?.purse[.gold] == 20)
+    #expect(game.wallet[.gems].total == 0)
+  }
+
+  @Test("a purse that somebody filled with an editor is refused, as its save is", arguments: [0, -5, Int.max])
+  func forged(amount: Int) throws {
+    let bytes = try Archive.encode(Forged(amounts: ["gold": amount]))
+    #expect { try Archive.decode(Purse.self, from: bytes) } throws: { ($0 as? ArchiveError)?.code == .mismatch }
+    let honest = try Archive.encode(Forged(amounts: ["gold": 7]))
+    #expect(try Archive.decode(Purse.self, from: honest)[.gold] == 7)
+  }
+
+  struct Forged: Archivable {
+    var amounts: [String: Int]
+
+    static var archiveName: String { Purse.archiveName }
+
+    init(amounts: [String: Int]) { self.amounts = amounts }
+    init(from reader: inout ArchiveReader) throws { amounts = try reader.decode([String: Int].self, forKey: "amounts") }
+    func encode(to writer: inout ArchiveWriter) throws { try writer.encode(amounts, forKey: "amounts") }
+  }
+}
+
+extension Currency {
+  fileprivate static var gold: Self { "gold" }
+}
