@@ -4,7 +4,7 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test damage torture power kills fuzz bench lint format docs build prepare
+.PHONY: help demo test damage torture power kills fuzz bench lint format docs build prepare dead-panic
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
@@ -15,6 +15,7 @@ help:
 	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
+	@echo "make dead-panic  an example: a night saved in pieces ends like one in one piece"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
@@ -50,11 +51,15 @@ fuzz: prepare
 bench: prepare
 	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)
 
+dead-panic: prepare
+	@Scripts/stage.sh "build DeadPanic" $(SWIFT) build $(TRAITS) --product DeadPanic
+	@Scripts/dead-panic.sh
+
 lint:
-	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Fuzz
+	@$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Examples Fuzz
 
 format:
-	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Fuzz
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples Fuzz
 
 docs: prepare
 	@Scripts/docs.sh

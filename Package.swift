@@ -106,8 +106,12 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
+    // Games that show how it is used; a game that depends on Keepsake never builds them.
+    .executableTarget(
+      name: "DeadPanic", dependencies: ["Keepsake"], path: "Examples/DeadPanic", exclude: ["README.md"], swiftSettings: strict),
     // Beside the sources, a folder a target.
     .testTarget(name: "ArchitectureTests"),
+    .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
     .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeMainActorTests", dependencies: ["KeepsakeArchive"],
