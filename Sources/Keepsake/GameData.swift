@@ -22,6 +22,8 @@ public final class GameData: Sendable {
   public let progress: ProgressStore
   /// The player's money.
   public let wallet: WalletStore
+  /// Versions of files that the game keeps and reads itself.
+  public let files: TrackedFiles
   /// The same data on the player's other devices.
   public let cloud: Cloud
 
@@ -52,10 +54,10 @@ public final class GameData: Sendable {
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
   ) throws -> GameData {
-    try DataFolder.check(id, "a game's identifier")
-    try DataFolder.check(profile, "a profile's name")
+    try Places.check(id, "a game's identifier")
+    try Places.check(profile, "a profile's name")
     let store = try Store.open(
-      at: url ?? DataFolder.url(id: id, profile: profile),
+      at: url ?? Places(id).profile(profile),
       seal: SealRequest(seal, owner: SealOwner(game: id, profile: profile)), history: history)
     do {
       return try GameData(store: store, environment: environment)
@@ -73,6 +75,7 @@ public final class GameData: Sendable {
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
     wallet = WalletStore(core: core)
+    files = TrackedFiles(core: core)
     cloud = Cloud(core: core, progress: progress, wallet: wallet)
   }
 

@@ -170,7 +170,7 @@ public final class SaveSlots: Sendable {
           try known[$0]?.version.record ?? transaction.version($0)?.record
         }
         shown[name] = view.basis
-        guard let winner = view.winner, let head = known[winner.id] else { continue }
+        guard let winner = view.winner, let head = known[winner.id], !LocalSlot.contains(name) else { continue }
         slots.append(
           SlotSummary(name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict))
       }

@@ -5,7 +5,7 @@ public import KeepsakeReplication
 public struct Version: Sendable, Hashable, Identifiable {
   /// How far it has come.
   public enum State: String, Sendable, Hashable {
-    /// Durable here, on its way to the cloud or waiting for one.
+    /// Durable here, on its way to the cloud or waiting for one; a tracked file's versions stay here.
     case queued
     /// The cloud has it too.
     case stored
@@ -13,7 +13,7 @@ public struct Version: Sendable, Hashable, Identifiable {
 
   /// Its name, on every device.
   public let id: VersionID
-  /// The slot's name.
+  /// The slot's name; for a tracked file, the name under which it is tracked.
   public let slot: String
   /// By the clock of the device that saved it.
   public let savedAt: Date
@@ -32,7 +32,7 @@ public struct Version: Sendable, Hashable, Identifiable {
     self.isPinned = isPinned
     let record = version.record
     id = record.id
-    slot = record.slot
+    slot = LocalSlot.fileName(record.slot) ?? record.slot
     savedAt = Date(timeIntervalSince1970: Double(record.savedAtMilliseconds) / 1000)
     metadata = record.metadata
     length = record.length

@@ -206,7 +206,7 @@ final class GameCore: Sendable {
           "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
       }
     }
-    if let refusal = ExchangeRules.objection(to: record) {
+    if let refusal = ExchangeRules.objection(toOwn: record) {
       throw GameDataError(
         refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
     }

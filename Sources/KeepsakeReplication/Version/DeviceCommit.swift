@@ -245,10 +245,12 @@ package enum DeviceCommit {
       id: save.id, slot: save.slot, covers: covers.sorted(), contents: save.contents, length: save.length,
       metadata: save.metadata, savedAtMilliseconds: save.savedAtMilliseconds, writer: writer, provisional: provisional,
       tombstone: save.tombstone)
-    if let why = ExchangeRules.objection(to: record) { throw CommitError.invalid(save.id, why.message) }
-    try storage.putVersion(StoredVersion(record: record, acknowledged: false, offered: false))
+    if let why = ExchangeRules.objection(toOwn: record) { throw CommitError.invalid(save.id, why.message) }
+    // Of a local slot nothing is owed to any cloud.
+    let isLocal = LocalSlot.contains(record.slot)
+    try storage.putVersion(StoredVersion(record: record, acknowledged: isLocal, offered: false))
     for id in record.covers { try storage.markCovered(id) }
-    group.versions.append(record.id)
+    if !isLocal { group.versions.append(record.id) }
     return record
   }
 

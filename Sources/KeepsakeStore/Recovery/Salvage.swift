@@ -300,7 +300,7 @@ struct Salvage {
       guard let newest = ids.last(where: { versions[$0]?.thinned == false }) else { continue }
       covered.remove(newest)
       // Others may have it replaced already, or never have seen it: either way it is offered again.
-      versions[newest]?.stored.acknowledged = false
+      versions[newest]?.stored.acknowledged = LocalSlot.contains(slot)
       steppedBack.append(slot)
     }
   }

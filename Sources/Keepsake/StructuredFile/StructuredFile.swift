@@ -1,0 +1,147 @@
+public import Foundation
+import KeepsakeStore
+
+/// Files that people can read and edit: JSON and property lists of `Codable` values.
+///
+///     try StructuredFile.write(level, to: url)                    // level.json or level.plist: by the name
+///     let level = try StructuredFile.read(Level.self, from: url)  // nil if there is no file
+///
+/// Written as a whole or not at all, durably, and in a stable order, so that two versions can be compared line by line. What doesn't fit
+/// the type is an error with the path of the value that is wrong: `quests[3].reward: expected a number, found "ten"`.
+///
+/// For data that people edit, mods, and what other programs read. Saved games belong into `GameData.saves`: they are several times
+/// quicker and smaller, and have a past.
+public enum StructuredFile {
+  /// How a value is written.
+  public enum Format: Sendable, Hashable, CaseIterable {
+    /// Indented, with sorted keys.
+    case json
+    /// As XML. Binary property lists, which nobody edits, are refused.
+    case propertyList
+
+    /// What a name says: `json` or `plist`, whatever its case; nil for any other.
+    public init?(_ url: URL) {
+      switch url.pathExtension.lowercased() {
+      case "json": self = .json
+      case "plist": self = .propertyList
+      default: return nil
+      }
+    }
+  }
+
+  /// The most bytes that are read: far more than anybody edits, and little enough for any device's memory with the values made of it.
+  public static let maximumBytes = 64 << 20
+
+  /// Of lists and dictionaries in each other: as JSON's reader takes.
+  public static let maximumDepth = 512
+
+  // MARK: Files
+
+  /// Writes the value to the file at `url`: as a whole or not at all, and durably. Costs encoding and three waits on the disk.
+  ///
+  /// - Parameter format: By the file's name, if nil.
+  /// - Throws: `StructuredFileError` with `unencodable` (and the path of the value) or `unknownFormat`, with nothing changed; `StoreError` if
+  ///   the file can't be written: it is then as it was.
+  public static func write<Value: Encodable>(_ value: Value, to url: URL, as format: Format? = nil) throws {
+    try AtomicFile.write(encode(value, as: format ?? named(url)), to: url)
+  }
+
+  /// The value in the file at `url`; nil if there is no file.
+  ///
+  /// - Throws: `StructuredFileError`: `malformed` for bytes that are neither, an empty file among them, `mismatch` and `missingValue` for what doesn't fit the type,
+  ///   `tooLarge`; `StoreError` if the file is there and can't be read; and what the type's own `init(from:)` throws beside `DecodingError`.
+  public static func read<Value: Decodable>(_ type: Value.Type, from url: URL, as format: Format? = nil) throws -> Value? {
+    let format = try format ?? named(url)
+    let bytes: Data?
+    do {
+      bytes = try AtomicFile.read(url, maximumBytes: maximumBytes)
+    } catch let error as StoreError where error.code == .tooLarge {
+      throw StructuredFileError(.tooLarge, "the file \(url.path) is larger than \(maximumBytes) bytes")
+    }
+    return try bytes.map { try decode(type, from: $0, as: format) }
+  }
+
+  private static func named(_ url: URL) throws -> Format {
+    guard let format = Format(url) else {
+      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json nor .plist: say the format")
+    }
+    return format
+  }
+
+  // MARK: Bytes
+
+  /// The bytes of the file that `write` would make. Throws `StructuredFileError` with `unencodable`.
+  public static func encode<Value: Encodable>(_ value: Value, as format: Format) throws -> Data {
+    do {
+      switch format {
+      case .json:
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        return try encoder.encode(value) + Data("\n".utf8)
+      case .propertyList:
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        return try encoder.encode(value)
+      }
+    } catch let error as EncodingError {
+      throw StructuredFileError(error)
+    } catch {
+      throw StructuredFileError(.unencodable, "\(Value.self) can't be written: \(error)")
+    }
+  }
+
+  /// The value in the bytes of a file. Throws as `read`.
+  public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: Data, as format: Format) throws -> Value {
+    guard bytes.count <= maximumBytes else {
+      throw StructuredFileError(.tooLarge, "\(bytes.count) bytes are more than \(maximumBytes)")
+    }
+    guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: what it held is lost") }
+    do {
+      switch format {
+      case .json:
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        return try decoder.decode(type, from: bytes)
+      case .propertyList:
+        try refuseHostile(propertyList: bytes)
+        return try PropertyListDecoder().decode(type, from: bytes)
+      }
+    } catch let error as DecodingError {
+      let tree = StructuredTree(bytes, format)
+      let explained = StructuredFileError(error, in: tree)
+      throw explained.path.isEmpty ? tree?.misfit(of: type) ?? explained : explained
+    }
+  }
+
+  /// Foundation's reader of property lists ends the process where XML is nested too deeply, and takes hours for a small binary one whose lists
+  /// all name each other.
+  private static func refuseHostile(propertyList bytes: Data) throws {
+    guard !bytes.starts(with: Data("bplist".utf8)) else {
+      throw StructuredFileError(.malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
+    }
+    var depth = 0
+    var rest = bytes[...]
+    while let mark = rest.firstIndex(of: UInt8(ascii: "<")) {
+      rest = rest[(mark + 1)...]
+      let isEnd = rest.first == UInt8(ascii: "/")
+      let name = isEnd ? rest.dropFirst() : rest
+      guard name.starts(with: Data("array".utf8)) || name.starts(with: Data("dict".utf8)) else { continue }
+      depth += isEnd ? -1 : 1
+      guard depth <= maximumDepth else {
+        throw StructuredFileError(.malformed, "lists and dictionaries are nested more than \(maximumDepth) deep")
+      }
+    }
+  }
+
+  /// Whether the value can be written: no not-a-number in JSON, no bare number as a property list. Answered by encoding it, before anything is
+  /// written; `encode` says what is wrong.
+  public static func canEncode<Value: Encodable>(_ value: Value, as format: Format) -> Bool {
+    do {
+      _ = try encode(value, as: format)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

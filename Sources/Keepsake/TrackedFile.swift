@@ -1,0 +1,167 @@
+public import Foundation
+public import KeepsakeReplication
+import KeepsakeStore
+
+/// A file of the game's own whose versions are kept (`TrackedFiles`).
+public struct TrackedFile: Sendable {
+  let core: GameCore
+  /// Where it is.
+  public let url: URL
+  /// What its versions are found by.
+  public let name: String
+
+  /// A file that is changed again and again while it is read has no state that could be kept.
+  private static let maximumAttempts = 5
+
+  private var slot: String { LocalSlot.file(name) }
+
+  // MARK: Keeping
+
+  /// Keeps a version of the file as it is now; a file that hasn't changed writes nothing. To be called when the game has written it.
+  ///
+  /// Costs reading the file on this thread; the `Pending` says when the version is durable.
+  /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` beyond 256 MiB, `misuse` for what is no file;
+  ///   `StoreError` if it can't be read, or is written to all the time.
+  @discardableResult
+  public func capture() throws -> Pending<Version> { try keep(read()) }
+
+  /// Replaces the file as a whole or not at all, durably, and keeps the version.
+  ///
+  /// What is in the file now is kept before, if it wasn't. Throws as `capture`, and `StoreError` if the file can't be written: it is then as it was.
+  @discardableResult
+  public func write(_ data: Data) throws -> Pending<Version> {
+    try refuse(tooLarge: data.count)
+    if try isThere() { try capture() }
+    try AtomicFile.write(data, to: url)
+    return try keep(data)
+  }
+
+  /// Whether the file differs from its newest version, or is gone; true as well if there is no version. Costs reading both.
+  public func hasChanged() throws -> Bool {
+    guard try isThere() else { return true }
+    let current = try read()
+    return try newest().map { $0 != current } ?? true
+  }
+
+  // MARK: Going back
+
+  /// The versions that are kept, the newest first.
+  public func history() throws -> [Version] {
+    try settle()
+    return try core.store.read { transaction in
+      let pinned = try transaction.pinnedVersions(of: slot)
+      return try transaction.history(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+    }
+  }
+
+  /// The bytes of a version, checked against its hash. Throws `GameDataError` with `missing` if it isn't kept.
+  public func data(of version: VersionID) throws -> Data {
+    try settle()
+    return try core.store.read { transaction in
+      let record = try readable(version, in: transaction)
+      return try transaction.plainBytes(of: record)
+    }
+  }
+
+  /// Puts a version back into the file: as a whole or not at all, durably.
+  ///
+  /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards.
+  /// Throws as `data(of:)` and `write`, with the file as it was.
+  @discardableResult
+  public func restore(_ version: VersionID) throws -> Version {
+    let bytes = try data(of: version)
+    if try isThere() { try capture().wait() }
+    try AtomicFile.write(bytes, to: url)
+    return try keep(bytes).wait()
+  }
+
+  // MARK: -
+
+  private func keep(_ bytes: Data) throws -> Pending<Version> {
+    try refuse(tooLarge: bytes.count)
+    let save = GameCore.Save(lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata())
+    return Pending(
+      try core.commit(saves: [save]).map { committed in
+        guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
+        return version
+      })
+  }
+
+  /// What was captured before comes before what is read now. A capture that failed has told so itself.
+  private func settle() throws {
+    guard let pending = core.lineages.pending(in: slot) else { return }
+    do {
+      _ = try pending.wait()
+    } catch {
+      return
+    }
+  }
+
+  private func newest() throws -> Data? {
+    try settle()
+    return try core.store.read { transaction in
+      guard let head = try transaction.heads(of: slot).last, let record = try transaction.version(head)?.record, !record.tombstone
+      else { return nil }
+      return try transaction.plainBytes(of: record)
+    }
+  }
+
+  private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
+    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone,
+      try !transaction.wasThinned(version.record)
+    else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
+    return version.record
+  }
+
+  func checkName() throws {
+    let record = VersionRecord(
+      id: VersionID(high: 0, low: 0), slot: slot, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
+      provisional: false)
+    if let refusal = ExchangeRules.objection(toOwn: record) {
+      throw GameDataError(.misuse, "\"\(name.prefix(80))\" can't be a tracked file's name: \(refusal.message)")
+    }
+  }
+
+  private func refuse(tooLarge count: Int) throws {
+    guard count <= EncodedContent.maximumContentBytes else {
+      throw GameDataError(.tooLarge, "\(url.path) has \(count) bytes; \(EncodedContent.maximumContentBytes) are the most")
+    }
+  }
+
+  // MARK: The file
+
+  private struct Signature: Equatable {
+    var size: UInt64
+    var modified: Date?
+  }
+
+  /// False if there is nothing. Throws for what is no file.
+  func isThere() throws -> Bool { try signature() != nil }
+
+  private func signature() throws -> Signature? {
+    let attributes: [FileAttributeKey: Any]
+    do {
+      // Doesn't follow a link at the end of the path.
+      attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+    } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
+      return nil
+    } catch {
+      throw StoreError(.io, "\(url.path) can't be looked at", cause: error)
+    }
+    guard attributes[.type] as? FileAttributeType == .typeRegular else {
+      throw GameDataError(.misuse, "\(url.path) is no ordinary file: folders, devices and links can't be tracked")
+    }
+    return Signature(size: (attributes[.size] as? NSNumber)?.uint64Value ?? 0, modified: attributes[.modificationDate] as? Date)
+  }
+
+  /// The file's bytes, at a moment in which nobody was writing to it.
+  private func read() throws -> Data {
+    for _ in 0..<Self.maximumAttempts {
+      guard let before = try signature() else { throw GameDataError(.missing, "there is no file \(url.path)") }
+      try refuse(tooLarge: Int(clamping: before.size))
+      guard let bytes = try AtomicFile.read(url, maximumBytes: EncodedContent.maximumContentBytes) else { continue }
+      if try signature() == before, bytes.count == Int(clamping: before.size) { return bytes }
+    }
+    throw StoreError(.io, "\(url.path) was written to while it was read, again and again: capture it when it is written")
+  }
+}

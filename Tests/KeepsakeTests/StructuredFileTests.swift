@@ -1,0 +1,141 @@
+import Foundation
+import Keepsake
+import Testing
+
+/// Files that people edit: what is wrong has to be said so that they can mend it, and nothing they write may end the game.
+@Suite struct StructuredFileTests {
+  struct Quest: Codable, Equatable {
+    var name: String
+    var reward: Int
+    var isDone = false
+  }
+  struct Level: Codable, Equatable {
+    var title = "Caves"
+    var quests = [Quest(name: "Rats", reward: 5), Quest(name: "Dragon", reward: 500)]
+    var gravity = 9.81
+    var opens: Date? = Date(timeIntervalSince1970: 1_000_000)
+    var notes = ["a b": "x/y"]
+  }
+
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func error(_ body: () throws -> Void) -> StructuredFileError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as? StructuredFileError
+    }
+  }
+
+  @Test("a value comes back from JSON and from a property list, and is the same bytes each time", arguments: ["level.json", "LEVEL.PLIST"])
+  func roundTrips(name: String) throws {
+    let url = folder.url.appendingPathComponent(name)
+    #expect(try StructuredFile.read(Level.self, from: url) == nil)
+    try StructuredFile.write(Level(), to: url)
+    #expect(try StructuredFile.read(Level.self, from: url) == Level())
+    let bytes = try Data(contentsOf: url)
+    try StructuredFile.write(Level(), to: url)
+    #expect(try Data(contentsOf: url) == bytes)
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.contains("Rats") && text.contains("\n") && text.contains("x/y"))
+  }
+
+  struct Mistake: CustomTestStringConvertible, Sendable {
+    var json: String
+    var code: StructuredFileError.Code
+    var description: String
+    var testDescription: String { description }
+  }
+
+  static let mistakes = [
+    Mistake(
+      json: #"{"quests":[{"name":"a","reward":1,"isDone":true},{"name":"b","reward":"ten","isDone":true}]}"#, code: .mismatch,
+      description: #"quests[1].reward: expected a whole number, found "ten""#),
+    Mistake(
+      json: #"{"quests":[{"name":7,"reward":1,"isDone":true}]}"#, code: .mismatch, description: "quests[0].name: expected text, found 7"),
+    Mistake(
+      json: #"{"quests":[{"name":"a","reward":1,"isDone":1}]}"#, code: .mismatch,
+      description: "quests[0].isDone: expected true or false, found 1"),
+    Mistake(json: #"{"quests":[{"reward":1,"isDone":true}]}"#, code: .missingValue, description: "quests[0].name: is missing"),
+    Mistake(json: #"{"quests":[{"name":null,"reward":1}]}"#, code: .missingValue, description: "quests[0].name: expected text, found null"),
+    Mistake(json: #"{"quests":{"name":"a"}}"#, code: .mismatch, description: "quests: expected a list, found a dictionary"),
+    Mistake(json: "[1,2]", code: .mismatch, description: "expected a dictionary, found a list of 2"),
+  ]
+
+  @Test("what doesn't fit is said with its path, what was expected and what was found", arguments: mistakes)
+  func mismatches(_ mistake: Mistake) throws {
+    struct File: Codable { var quests: [Quest] }
+    let found = error { _ = try StructuredFile.decode(File.self, from: Data(mistake.json.utf8), as: .json) }
+    #expect(found?.description == mistake.description && found?.code == mistake.code)
+  }
+
+  @Test("a number beyond its type, a key that is no word, and a property list say where, too")
+  func others() throws {
+    struct File: Codable { var sizes: [String: Int8] }
+    let large = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":300}}"#.utf8), as: .json) }
+    #expect(large?.path == "sizes.a b" && large?.message.contains("300") == true, "\(String(describing: large))")
+    let text = error { _ = try StructuredFile.decode(File.self, from: Data(#"{"sizes":{"a b":"x"}}"#.utf8), as: .json) }
+    #expect(text?.path == #"sizes["a b"]"#, "\(String(describing: text))")
+    let list =
+      #"<?xml version="1.0"?><plist version="1.0"><dict><key>sizes</key><dict><key>a</key><string>ten</string></dict></dict></plist>"#
+    let found = error { _ = try StructuredFile.decode(File.self, from: Data(list.utf8), as: .propertyList) }
+    #expect(found?.description == #"sizes.a: expected a whole number, found "ten""#)
+  }
+
+  @Test(
+    "bytes that are no file of the format are a typed error, never a crash",
+    arguments: ["", "{", "{]", "= nonsense {", "<plist>", "bplist00garbage", String(repeating: "[", count: 200_000)])
+  func malformed(text: String) throws {
+    for format in StructuredFile.Format.allCases {
+      let found = error { _ = try StructuredFile.decode(Level.self, from: Data(text.utf8), as: format) }
+      #expect(found?.code == .malformed, "\(format): \(String(describing: found))")
+    }
+  }
+
+  @Test("lists nested without end are refused before Foundation's reader runs out of stack; as deep as people write is read")
+  func deep() throws {
+    func list(_ depth: Int) -> Data {
+      Data(
+        (#"<?xml version="1.0"?><plist version="1.0">"# + String(repeating: "<array>", count: depth)
+          + String(repeating: "</array>", count: depth) + "</plist>").utf8)
+    }
+    #expect(error { _ = try StructuredFile.decode(Level.self, from: list(100_000), as: .propertyList) }?.code == .malformed)
+    #expect(error { _ = try StructuredFile.decode(Level.self, from: list(200), as: .propertyList) }?.code == .mismatch)
+  }
+
+  @Test("what can't be written is known before anything is, and the file that was there stays")
+  func unencodable() throws {
+    struct Weather: Codable {
+      var days: [Double]
+    }
+    let url = folder.url.appendingPathComponent("weather.json")
+    try StructuredFile.write(Weather(days: [1]), to: url)
+    let storm = Weather(days: [1, .nan])
+    #expect(StructuredFile.canEncode(Weather(days: [1]), as: .json) && !StructuredFile.canEncode(storm, as: .json))
+    #expect(StructuredFile.canEncode(storm, as: .propertyList))
+    let found = error { try StructuredFile.write(storm, to: url) }
+    #expect(found?.code == .unencodable && found?.path == "days[1]", "\(String(describing: found))")
+    #expect(try StructuredFile.read(Weather.self, from: url)?.days == [1])
+    #expect(!StructuredFile.canEncode(7, as: .propertyList))
+  }
+
+  @Test("a name that says nothing, a folder in the way and a file beyond all measure are typed errors")
+  func places() throws {
+    #expect(error { try StructuredFile.write(1, to: folder.url.appendingPathComponent("level.txt")) }?.code == .unknownFormat)
+    try StructuredFile.write(Level(), to: folder.url.appendingPathComponent("level.txt"), as: .json)
+    let blocked = folder.url.appendingPathComponent("folder.json")
+    try FileManager.default.createDirectory(at: blocked, withIntermediateDirectories: true)
+    #expect(throws: StoreError.self) { try StructuredFile.write(Level(), to: blocked) }
+    #expect(throws: StoreError.self) { try StructuredFile.read(Level.self, from: blocked) }
+    #expect(throws: StoreError.self) { try StructuredFile.write(Level(), to: URL(fileURLWithPath: "/proc/nowhere/level.json")) }
+    let huge = folder.url.appendingPathComponent("huge.json")
+    #expect(FileManager.default.createFile(atPath: huge.path, contents: nil))
+    let handle = try FileHandle(forWritingTo: huge)
+    try handle.truncate(atOffset: UInt64(StructuredFile.maximumBytes) + 1)
+    try handle.close()
+    #expect(error { _ = try StructuredFile.read(Level.self, from: huge) }?.code == .tooLarge)
+  }
+}

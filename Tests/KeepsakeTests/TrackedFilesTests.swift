@@ -1,0 +1,163 @@
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+/// The game's own file, written by its own code: each state that it had can be brought back.
+@Suite struct TrackedFilesTests {
+  let device: Device
+  private var url: URL { device.folder.url.appendingPathComponent("level.dat") }
+
+  init() throws { device = try Device() }
+
+  private func put(_ text: String) throws { try Data(text.utf8).write(to: url) }
+  private var text: String? { (try? Data(contentsOf: url)).map { String(decoding: $0, as: UTF8.self) } }
+
+  @Test("each version of a file is kept, also over restarts, and comes back byte for byte; bringing one back can be undone")
+  func versions() throws {
+    var game = try device.open()
+    try put("one")
+    var file = try game.files.track(url)
+    for state in ["two", "three"] {
+      try put(state)
+      #expect(try file.hasChanged())
+      try file.capture().wait()
+      #expect(try !file.hasChanged())
+    }
+    try game.close()
+
+    game = try device.open()
+    defer { end(game) }
+    try put("written while the game was away")
+    file = try game.files.track(url)
+    let history = try file.history()
+    #expect(history.count == 4 && history.allSatisfy { $0.slot == "level.dat" })
+    let states = try history.map { String(decoding: try file.data(of: $0.id), as: UTF8.self) }
+    #expect(states == ["written while the game was away", "three", "two", "one"])
+    try put("not captured yet")
+    try file.restore(history[3].id)
+    #expect(text == "one")
+    #expect(try !file.hasChanged())
+    // What it replaced was kept.
+    let before = try #require(try file.history().first { try file.data(of: $0.id) == Data("not captured yet".utf8) })
+    try file.restore(before.id)
+    #expect(text == "not captured yet")
+    #expect(try game.files.names() == ["level.dat"])
+  }
+
+  @Test("a file that hasn't changed writes nothing")
+  func unchanged() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try put("same")
+    let file = try game.files.track(url)
+    let first = try file.capture().wait()
+    try put("same")
+    #expect(try file.capture().wait().id == first.id)
+    #expect(try file.history().count == 1)
+  }
+
+  @Test("versions of files are no saved games, and nothing of them is ever offered to a cloud")
+  func staysHere() throws {
+    let game = try device.open()
+    try put("mine")
+    let file = try game.files.track(url)
+    try file.write(Data("more".utf8)).wait()
+    try game.saves.capture(World(level: 2), to: .main).wait()
+    #expect(try game.saves.list().map(\.name) == ["main"])
+    try game.close()
+    let store = try Store.open(at: device.url)
+    defer { try? store.close() }
+    try store.read { transaction throws in
+      let groups = try transaction.outbox(limit: 100)
+      let slots = try groups.flatMap(\.versions).map { try transaction.version($0)?.record.slot }
+      #expect(slots == ["main"])
+      #expect(try transaction.unacknowledgedVersions().count == 1)
+    }
+  }
+
+  @Test("after damage of the database the files' versions are there, and still nobody else's")
+  func afterDamage() throws {
+    var game = try device.open()
+    try put("mine")
+    try game.files.track(url).write(Data("more".utf8)).wait()
+    try game.saves.capture(World(level: 2), to: .main).wait()
+    try game.close()
+    // One row can't be believed any more: all others are put into a new database.
+    let database = device.url.appendingPathComponent("store.sqlite")
+    var bytes = try Data(contentsOf: database)
+    let place = try #require(bytes.range(of: Data("wallet".utf8)))
+    bytes.replaceSubrange(place, with: Data("wallEt".utf8))
+    try bytes.write(to: database)
+    game = try device.open()
+    #expect(game.incidents.contains { $0.kind == .recovered })
+    let file = try game.files.track(url)
+    #expect(try file.history().count == 2)
+    try game.close()
+    let store = try Store.open(at: device.url)
+    defer { try? store.close() }
+    try store.read { transaction throws in
+      let slots = try transaction.outbox(limit: 100).flatMap(\.versions).map { try transaction.version($0)?.record.slot }
+      #expect(slots == ["main"])
+    }
+  }
+
+  @Test("a file is written as a whole, and what was in it before is kept")
+  func writes() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let file = try game.files.track(url)
+    #expect(try file.history().isEmpty && file.hasChanged())
+    try file.write(Data("first".utf8)).wait()
+    try put("changed by hand")
+    try file.write(Data("second".utf8)).wait()
+    #expect(text == "second")
+    #expect(try file.history().map { String(decoding: try file.data(of: $0.id), as: UTF8.self) } == ["second", "changed by hand", "first"])
+  }
+
+  @Test("folders, links, devices, names that can't be and files that aren't there are typed errors, and nothing is kept of them")
+  func mistakes() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let folder = device.folder.url.appendingPathComponent("folder")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let link = device.folder.url.appendingPathComponent("link")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: URL(fileURLWithPath: "/etc/passwd"))
+    for bad in [folder, link, URL(fileURLWithPath: "/dev/zero")] {
+      #expect(gameErrorCode { try game.files.track(bad) } == .misuse, "\(bad.path)")
+    }
+    try put("x")
+    for name in ["", "a\u{1}b", "line\nbreak", String(repeating: "n", count: 2_000)] {
+      #expect(gameErrorCode { try game.files.track(url, as: name) } == .misuse, "\(name.prefix(20))")
+    }
+    let file = try game.files.track(url)
+    #expect(gameErrorCode { try game.files.track(device.folder.url.appendingPathComponent("other"), as: "level.dat") } == .misuse)
+    try FileManager.default.removeItem(at: url)
+    #expect(gameErrorCode { try file.capture() } == .missing)
+    #expect(gameErrorCode { _ = try file.data(of: VersionID(high: 1, low: 2)) } == .missing)
+    #expect(gameErrorCode { try file.restore(VersionID(high: 1, low: 2)) } == .missing)
+    #expect(try file.history().count == 1)
+    #expect(try game.files.names() == ["level.dat"])
+    try file.restore(try file.history()[0].id)
+    #expect(text == "x")
+    // The name is free again for another.
+    game.files.untrack(file)
+    try game.files.track(device.folder.url.appendingPathComponent("other"), as: "level.dat")
+  }
+
+  @Test("a file beyond what a save may be is refused before it is read; one that can't be written stays as it was")
+  func limits() throws {
+    let game = try device.open()
+    defer { end(game) }
+    #expect(FileManager.default.createFile(atPath: url.path, contents: nil))
+    let handle = try FileHandle(forWritingTo: url)
+    try handle.truncate(atOffset: 257 << 20)
+    try handle.close()
+    #expect(gameErrorCode { try game.files.track(url) } == .tooLarge)
+    let nowhere = URL(fileURLWithPath: "/proc/nowhere/level.dat")
+    let file = try game.files.track(nowhere)
+    #expect(storeErrorCode { try file.write(Data("x".utf8)) } != nil)
+    #expect(try file.history().isEmpty)
+  }
+}
