@@ -8,6 +8,8 @@ import KeepsakeReplication
 /// The value may be a truth value, a number, text, bytes, a date or a URL; an enum or another type with such a raw value; an optional or
 /// an array of these; whatever is `Archivable`; and whatever is `Codable`. It has to be `Sendable`, because any thread may ask for it.
 ///
+/// In a file that imports SwiftUI, which has a protocol of this name, write `Keepsake.PreferenceKey`.
+///
 /// The default lives here alone. It is never stored or sent, so a later release may give another one to whoever never chose.
 ///
 /// A name is either this device's (the default) or synced, for ever. The two are kept in different places: where a later release

@@ -11,9 +11,9 @@ import Synchronization
 ///     try game.preferences.set(keys, for: .bindings)   // the same, and throws for what can't be kept
 ///     game.preferences.remove(.volume)                 // its default again
 ///
-/// Setting is a write to memory. What was set is committed together with what else was set, on a thread of its own, at the latest a frame
-/// (16 ms) later, and by `flush`, a checkpoint or closing the game's data: what was set less than a frame before a crash, or
-/// before the power goes, may be lost. A commit that fails is told by an incident, and what it held is kept in memory and tried again with the
+/// Setting is a write to memory. What was set is handed to the disk together with what else was set, on a thread of its own, at the latest a
+/// frame (16 ms) later on a machine that isn't overloaded, and by `flush`, a checkpoint or closing the game's data: what was set less than a
+/// frame before a crash, or before the power goes, may be lost. A commit that fails is told by an incident, and what it held is kept in memory and tried again with the
 /// next one. Setting what is there already writes nothing.
 ///
 /// A preference is this device's alone unless its key says `synced`. Of a synced one the value set last counts, on all of the player's
@@ -105,7 +105,7 @@ public final class Preferences: Sendable {
     return look.content.isPresent
   }
 
-  /// The names of all preferences that hold a value, sorted.
+  /// The names of all preferences that hold a value, sorted. Costs a pass over them.
   public var names: [String] {
     let (watch, names) = table.withLock { ($0.watchNames(), $0.names) }
     watch.access()

@@ -113,6 +113,7 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     game.preferences[.lives] = 3
     try game.preferences.set(nil, for: .page)
     #expect(game.preferences.contains(.lives) && game.preferences.contains(.page))
+    #expect(game.preferences[PreferenceKey("page", default: URL(string: "about:blank"))] == nil)
     try game.close()
     game = try device.open()
     defer { end(game) }
@@ -180,6 +181,27 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
 
   /// In a task the compiler would choose the other one.
   private func flush(_ game: GameData) throws { try game.preferences.flush() }
+
+  @Test("what is set back between two commits that share a transaction is as it was set last")
+  func backInOneTransaction() throws {
+    let game = try device.open()
+    defer { end(game) }
+    game.preferences[.volume] = 0.1
+    try game.preferences.flush()
+    let gate = DispatchSemaphore(value: 0)
+    let first = try game.core.store.submit { _, _ in gate.wait() }
+    // The three that wait go into one transaction: the first has 0.2, and the last 0.1, which the store had before.
+    game.preferences[.volume] = 0.2
+    game.preferences.commitSoon()
+    let second = try game.core.store.submit { [preferences = game.preferences] _, _ in preferences[.volume] = 0.1 }
+    let third = try #require(try game.preferences.commit())
+    gate.signal()
+    try first.wait()
+    try second.wait()
+    try third.wait()
+    #expect(try storedPreference("volume", of: game) == Archive.encode(0.1))
+    #expect(game.preferences[.volume] == 0.1)
+  }
 
   @Test("a commit that fails is told, keeps what was set in memory, and the next one has all of it")
   func failedCommit() throws {

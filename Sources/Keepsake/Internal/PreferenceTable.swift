@@ -274,8 +274,8 @@ struct PreferenceTable: Sendable {
   struct Change: Sendable {
     let slot: PreferenceSlot
     let content: PreferenceContent
-    /// What the store has of it, for local ones.
-    let stored: PreferenceContent
+    /// What the store has of it, for local ones; nil where a commit before this one is still to tell.
+    let stored: PreferenceContent?
   }
 
   /// Whether the store lacks something, or may come to lack it again because a commit fails.
@@ -284,7 +284,7 @@ struct PreferenceTable: Sendable {
 
   /// Everything that was set and not committed, as it is now.
   mutating func take() -> [Change] {
-    let changes = dirty.map { Change(slot: $0, content: $0.content, stored: $0.stored) }
+    let changes = dirty.map { Change(slot: $0, content: $0.content, stored: $0.inFlight == 0 ? $0.stored : nil) }
     for slot in dirty {
       slot.isDirty = false
       slot.inFlight += 1

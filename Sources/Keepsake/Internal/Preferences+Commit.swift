@@ -103,8 +103,9 @@ extension Preferences {
   }
 
   private func isStored(_ archive: Data?, in change: PreferenceTable.Change) -> Bool {
+    guard let stored = change.stored else { return false }
     do {
-      return try change.stored.archive() == archive
+      return try stored.archive() == archive
     } catch {
       return false  // What is there can't be read, and is replaced.
     }
