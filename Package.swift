@@ -133,7 +133,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
-        "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting", "Keepsake",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],

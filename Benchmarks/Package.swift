@@ -15,6 +15,8 @@ let package = Package(
   dependencies: [
     .package(name: "keepsake", path: ".."),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    // As a peer; Keepsake itself stands on it.
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     // The worlds as a game would declare them, in a module of their own and internal to it, with what the other encoders need beside
@@ -29,6 +31,8 @@ let package = Package(
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
     .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
     .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+    .executableTarget(
+      name: "PreferenceBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17

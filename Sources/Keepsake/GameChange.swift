@@ -6,6 +6,8 @@ public enum GameChange: Sendable, Hashable {
   case slots([String])
   /// These values of `progress` changed, by name, sorted.
   case progress([String])
+  /// These synced preferences changed, by name, sorted.
+  case preferences([String])
   /// Balances, or what may be spent here, changed.
   case wallet
   /// What became of claims, and of spending that the bank had to decide afterwards.

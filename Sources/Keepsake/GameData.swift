@@ -22,6 +22,8 @@ public final class GameData: Sendable {
   public let progress: ProgressStore
   /// The player's money.
   public let wallet: WalletStore
+  /// What the player chose.
+  public let preferences: Preferences
   /// Versions of files that the game keeps and reads itself.
   public let files: TrackedFiles
   /// The same data on the player's other devices.
@@ -75,19 +77,21 @@ public final class GameData: Sendable {
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
     wallet = WalletStore(core: core)
+    preferences = try Preferences(core: core)
     files = TrackedFiles(core: core)
-    cloud = Cloud(core: core, progress: progress, wallet: wallet)
+    cloud = Cloud(core: core, progress: progress, wallet: wallet, preferences: preferences)
   }
 
   /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
   ///
-  /// Returns before it is durable. If `body` throws, nothing happens.
+  /// Returns before it is durable. If `body` throws, nothing happens. Preferences that were set before are durable no later.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core)
     try body(&checkpoint)
     let (saves, cells, operations) = (checkpoint.saves, checkpoint.cells, checkpoint.operations)
     let wallet = wallet
+    preferences.commitSoon()
     let pending = try progress.performing(cells) {
       try core.commit(saves: saves, cells: cells, wallet: operations)
     }
@@ -106,7 +110,7 @@ public final class GameData: Sendable {
   /// What came since the last call, oldest first, at most the newest 256: for a game loop that never lets tasks run.
   public func takeChanges() -> [GameChange] { core.takeChanges() }
 
-  /// Stops talking to the cloud, finishes what was captured and closes the files. Closing twice does nothing.
+  /// Stops talking to the cloud, finishes what was captured and set, and closes the files. Closing twice does nothing.
   ///
   /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, and `close` can
   /// be called again.
@@ -114,9 +118,18 @@ public final class GameData: Sendable {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()
     try cloud.close(within: limit)
-    try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
+    let chosen = preferences.close()
+    do {
+      try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
+    } catch {
+      preferences.reopen()
+      throw error
+    }
+    // Decided by now, but perhaps not told yet: why it failed, if it did, stands in the incidents.
+    _ = try? chosen?.wait(within: limit)
     closed.withLock { $0 = true }
     progress.finish()
+    preferences.finish()
     core.changes.finish()
   }
 

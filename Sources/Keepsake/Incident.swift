@@ -20,7 +20,7 @@ public struct Incident: Sendable, Hashable {
     /// Something doesn't verify under the game's seal: somebody without its secret wrote it, or put it where it doesn't belong.
     /// It was set aside or used, as the seal's policy says.
     case tampered
-    /// A commit that a call had accepted failed later; its `Pending` has the error.
+    /// A commit that a call had accepted failed later; its `Pending` has the error. Or a preference could not be set or kept.
     case failedCommit
     /// The cloud refused something for good.
     case refusedByCloud

@@ -4,6 +4,7 @@ import KeepsakeReplication
 enum RowPlace {
   static func fact(_ name: String) -> String { "fact \(name)" }
   static func cell(_ key: CellKey) -> String { "cell \(key)" }
+  static func preference(_ name: String) -> String { "preference \(name)" }
   /// With the columns beside the body: a slot, a time or a mark that was altered shows when the row is read.
   static func version(_ id: VersionID, slot: String, savedAt: Int64, marks: VersionMarks) -> String {
     "version \(id) \(marks) \(savedAt) \(slot)"

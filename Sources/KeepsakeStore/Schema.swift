@@ -95,6 +95,9 @@ enum Schema {
           collection TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL,
           PRIMARY KEY (collection, key)) WITHOUT ROWID;
 
+        -- Preferences of this device alone; those that are synced are cells.
+        CREATE TABLE preference (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
         -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
         -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
         CREATE TABLE version (

@@ -64,6 +64,31 @@ import Darwin
     try garden.game.close()
   }
 
+  @Test("support sees what the player chose, by name and value, as text and as JSON; a name can't play tricks")
+  func preferences() throws {
+    let store = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
+    let game = try GameData.open("com.example.garden", at: store)
+    game.preferences[PreferenceKey("volume", default: 1.0)] = 0.25
+    game.preferences[PreferenceKey("nick", default: "")] = "Ada"
+    game.preferences[PreferenceKey("order", default: [0])] = [3, 1]
+    game.preferences[PreferenceKey("hat\u{202E}", default: "", synced: true)] = "crown"
+    try game.preferences.flush()
+    guard case .store(let report) = try InspectCommand.look(at: store.path) else {
+      Issue.record("no store")
+      return
+    }
+    #expect(report.preferences.map(\.name) == ["nick", "order", "volume", "hat\u{202E}"])
+    #expect(report.preferences.map(\.value) == ["\"Ada\"", "[3, 1]", "0.25", "\"crown\""])
+    #expect(report.preferences.map(\.type) == ["string", "[int64]", "double", "string"])
+    #expect(report.preferences.map(\.synced) == [false, false, false, true])
+    #expect(report.text.contains("\n  volume = 0.25 (double)\n"))
+    #expect(report.text.contains("hat\\u{202e} = \"crown\" (string), synced"))
+    let again = try JSONDecoder().decode(StoreReport.self, from: JSONEncoder().encode(report))
+    #expect(again.preferences == report.preferences)
+    try game.close()
+  }
+
   @Test("a store is known by its first bytes, whatever it is called")
   func kinds() throws {
     let world = try MirrorWorld()

@@ -24,6 +24,13 @@ import Testing
     Replay(
       testDescription: "money put back as it was",
       sql: ["UPDATE fact SET body = (SELECT body FROM old.fact AS o WHERE o.name = 'wallet') WHERE name = 'wallet'"]),
+    Replay(
+      testDescription: "a preference put back as it was",
+      sql: ["UPDATE preference SET body = (SELECT body FROM old.preference AS o WHERE o.name = 'volume') WHERE name = 'volume'"]),
+    Replay(
+      testDescription: "a preference put back that was removed",
+      sql: ["INSERT INTO preference SELECT * FROM old.preference WHERE name = 'brightness'"]),
+    Replay(testDescription: "a preference taken out", sql: ["DELETE FROM preference WHERE name = 'volume'"]),
     Replay(testDescription: "a value taken out", sql: ["DELETE FROM cell WHERE key = 'level'"]),
     Replay(testDescription: "money taken out", sql: ["DELETE FROM fact WHERE name = 'wallet'"]),
     Replay(
@@ -57,6 +64,8 @@ import Testing
     let store = try Store.open(at: folder.store, seal: SealLab.request(kind))
     try store.write { transaction throws in
       try transaction.setCell(CellUpdate(key: SealLab.level, state: CellState(value: .max(.int(7)))))
+      try transaction.setPreference(Data("half".utf8), named: "volume")
+      try transaction.removePreference(named: "brightness")
       var wallet = Wallet(try #require(try transaction.wallet()))
       try wallet.perform(
         WalletOperation(

@@ -43,6 +43,8 @@ enum SealLab {
       try transaction.setFacts(facts)
       try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(6)))))
       try transaction.setCell(CellUpdate(key: coins, state: CellState(value: .max(.int(60)))))
+      try transaction.setPreference(Data("a quarter".utf8), named: "volume")
+      try transaction.setPreference(Data("full".utf8), named: "brightness")
       try transaction.appendToOutbox(OutboxGroup(versions: [id(3)]))
       try transaction.appendToOutbox(
         OutboxGroup(cells: [CellUpdate(key: level, state: CellState(value: .max(.int(6))))]))
@@ -96,6 +98,7 @@ enum SealLab {
     try store.read { transaction throws in
       var lines = ["\(try transaction.facts())", "\(String(describing: try transaction.wallet()))"]
       lines += try transaction.cells(in: nil).map { "\($0)" }
+      lines += try transaction.preferences().kept.map { "\($0.name): \(try $0.bytes().base64EncodedString())" }
       for slot in try transaction.slots() {
         lines.append("\(slot): \(try transaction.heads(of: slot))")
         for version in try transaction.history(of: slot) {

@@ -18,6 +18,7 @@ import Testing
         _ = try transaction.facts()
         _ = try transaction.wallet()
         _ = try transaction.cells(in: nil)
+        for preference in try transaction.preferences().kept { _ = try preference.bytes() }
         for slot in try transaction.slots() { _ = try transaction.history(of: slot) }
         _ = try transaction.outbox(limit: 100)
         _ = try transaction.staged()
@@ -30,7 +31,7 @@ import Testing
     let url = folder.store
     try SealLab.make(SealLab.request(kind), at: url)
     let (rows, flips, wrong) = try await onThread { try Self.flipEveryByte(of: url) }
-    #expect(rows == 11 && flips > 2_000)
+    #expect(rows == 13 && flips > 2_000)
     #expect(wrong == [])
     print("\(kind.rawValue): \(flips) bytes of \(rows) rows changed, with the checksum wrong and right")
   }
@@ -131,6 +132,13 @@ import Testing
     Move(
       testDescription: "a value's collection renamed", sql: "UPDATE cell SET collection = 'scores' WHERE key = 'coins'",
       place: "cell scores/coins"),
+    Move(
+      testDescription: "a preference under another name",
+      sql: "UPDATE preference SET body = (SELECT body FROM preference WHERE name = 'volume') WHERE name = 'brightness'",
+      place: "preference brightness"),
+    Move(
+      testDescription: "a preference as a fact",
+      sql: "INSERT OR REPLACE INTO fact (name, body) SELECT 'volume', body FROM preference WHERE name = 'volume'", place: "fact volume"),
     Move(
       testDescription: "another version's record",
       sql: "UPDATE version SET body = (SELECT body FROM version WHERE position = 2) WHERE position = 3",

@@ -52,6 +52,9 @@ final class DamagedStores {
       try game.progress.add(2, to: .coinsFound).wait()
       try game.progress.insert("badge \(level)", into: .badges).wait()
       try game.wallet.earn(10, .gems, for: "level \(level)")
+      game.preferences[.lives] = level
+      game.preferences[.nick] = "level \(level)"
+      try game.preferences.flush()
     }
     if !isRunning { try game.close() }
     var files: [String: Data] = [:]
@@ -110,6 +113,9 @@ final class DamagedStores {
     let badges = game.progress[.badges]
     if level != levels || coins != 2 * levels || badges.count != levels { isOlder = true }
     expect(level <= levels && coins <= 2 * levels && badges.count <= levels, "\(name): more progress than was made")
+    let (lives, nick) = (game.preferences[.lives], game.preferences[.nick])
+    if lives != levels || nick != "level \(levels)" { isOlder = true }
+    expect(lives >= 1 && lives <= levels && (nick == "player" || nick.hasPrefix("level ")), "\(name): \(lives) lives for \(nick)")
     let gems = game.wallet[.gems].total
     if gems != 10 * levels { isOlder = true }
     let isEarned = gems >= 0 && gems <= 10 * levels && gems % 10 == 0
@@ -136,6 +142,8 @@ final class DamagedStores {
       }
       try game.progress.record(levels + 1, for: .level).wait()
       try game.wallet.earn(1, .gems, for: "going on")
+      try game.preferences.set(levels + 1, for: .lives)
+      try game.preferences.flush()
     } catch {
       broken.append("\(name): saving afterwards failed: \(error)")
     }

@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
-import Keepsake
 import KeepsakeStore
 import Testing
+
+@testable import Keepsake
 
 /// A game that saves each second while its player is away must not wear the disk, nor send anything.
 @Suite struct UnchangedTests {
@@ -79,6 +80,35 @@ import Testing
     #expect(try writes { try checkpoint(level: 8, world: World(level: 4)) })
     #expect(try writes { try checkpoint(level: 8, world: World(level: 5)) })
     #expect(try !writes { try game.checkpoint { _ in }.wait() })
+
+    func set(_ volume: Double, _ bindings: Bindings, _ hat: String) throws {
+      try game.preferences.set(volume, for: .volume)
+      try game.preferences.set(bindings, for: .bindings)
+      try game.preferences.set(hat, for: .hat)
+      try game.preferences.flush()
+    }
+    #expect(try writes { try set(0.5, Bindings(), "red") })
+    #expect(try !writes { try set(0.5, Bindings(), "red") })
+    // There and back between two commits, which wait for one that holds the store's writer.
+    #expect(
+      try !writes {
+        let gate = DispatchSemaphore(value: 0)
+        _ = try game.core.store.submit { _, _ in gate.wait() }
+        try game.preferences.set(0.25, for: .volume)
+        try game.preferences.set("blue", for: .hat)
+        try game.preferences.set(0.5, for: .volume)
+        try game.preferences.set("red", for: .hat)
+        gate.signal()
+        try game.preferences.flush()
+      })
+    #expect(try writes { try set(0.5, Bindings(jump: "w"), "red") })
+    #expect(try writes { try set(0.5, Bindings(jump: "w"), "green") })
+    #expect(try !writes { try game.preferences.remove(.lives) })
+    #expect(
+      try writes {
+        try game.preferences.remove(.volume)
+        try game.preferences.flush()
+      })
 
     let version = try #require(try game.saves.history(of: .main).first)
     #expect(try writes { try game.saves.pin(version.id) })

@@ -15,6 +15,7 @@ actor CloudConnection {
   private let core: GameCore
   private let progress: ProgressStore
   private let wallet: WalletStore
+  private let preferences: Preferences
   private let board: CloudBoard
   private let file: CloudFile
 
@@ -29,10 +30,11 @@ actor CloudConnection {
   private var registration: Task<CloudCredentials, any Error>?
   private var last: Task<Void, Never>?
 
-  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, board: CloudBoard) {
+  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, preferences: Preferences, board: CloudBoard) {
     self.core = core
     self.progress = progress
     self.wallet = wallet
+    self.preferences = preferences
     self.board = board
     file = CloudFile(url: core.store.url.appendingPathComponent("cloud.json"))
   }
@@ -308,6 +310,7 @@ actor CloudConnection {
   private func received(_ keys: [CellKey]) {
     do {
       try progress.received(keys)
+      try preferences.received(keys)
     } catch {
       // The store closes under the last news; what it holds is read at the next opening.
       core.report(

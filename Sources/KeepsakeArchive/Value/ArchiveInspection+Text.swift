@@ -30,6 +30,11 @@ extension ArchiveInspection {
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// The root on one line, cut where it is long: for lists of small archives.
+  package func rootLine(longest: Int = 50, characters: Int = 200) -> String {
+    ValueLine(longest: longest, characters: characters, types: types, reference: caption).text(root)
+  }
+
   /// What a reference shows: the object's number and class.
   func caption(_ number: Int) -> String {
     guard objects.indices.contains(number), let object = objects[number] else { return "#\(number) (not saved)" }

@@ -54,6 +54,13 @@ extension StoreReport {
     if !cells.isEmpty {
       lines += ["", "cells"] + cells.map { "  \(Printable.text($0.collection))/\(Printable.text($0.key)) = \(Self.text(of: $0.value))" }
     }
+    if !preferences.isEmpty {
+      lines +=
+        ["", "preferences"]
+        + preferences.map {
+          "  \(Printable.text($0.name)) = \(Printable.text($0.value))\($0.type.map { " (\(Printable.text($0)))" } ?? "")\($0.synced ? ", synced" : "")"
+        }
+    }
     if !wallet.isEmpty {
       lines +=
         ["", "wallet"]

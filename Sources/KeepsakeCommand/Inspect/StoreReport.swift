@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -96,6 +97,17 @@ struct StoreReport: Codable {
     var generation: UInt64
     var value: CellValue
   }
+  struct Preference: Codable, Hashable {
+    var name: String
+    /// Whether all of the player's devices have it.
+    var synced: Bool
+    /// As Swift would write it; nil if the value can't be read.
+    var type: String?
+    /// On one line, cut where it is long; what is wrong if it can't be read.
+    var value: String
+    /// Of the archive.
+    var bytes: Int
+  }
   struct Waiting: Codable {
     var id: Int64
     var cells: [String]
@@ -131,6 +143,7 @@ struct StoreReport: Codable {
   var cloud: Cloud
   var slots: [SlotReport]
   var cells: [Cell]
+  var preferences: [Preference]
   var waitingCount: Int
   var waiting: [Waiting]
   var stagedChanges: Int
@@ -153,6 +166,7 @@ struct StoreReport: Codable {
     cells = try transaction.cells(in: nil).map {
       Cell(collection: $0.key.collection, key: $0.key.key, generation: $0.state.generation, value: $0.state.value)
     }
+    preferences = try Self.preferences(in: transaction)
     waitingCount = try transaction.outboxCount()
     waiting = try transaction.outbox(limit: Self.maximumWaiting).map {
       Waiting(
@@ -170,6 +184,23 @@ struct StoreReport: Codable {
     wallet = try Self.money(in: transaction)
   }
 
+  /// This device's own, then those that are synced, which are cells as well.
+  private static func preferences(in transaction: StoreTransaction) throws -> [Preference] {
+    let local = try transaction.preferences().kept.map { row in
+      do {
+        return Preference(name: row.name, synced: false, archive: try row.bytes())
+      } catch let error as StoreError where error.code == .damaged || error.code == .tampered {
+        return Preference(name: row.name, synced: false, type: nil, value: error.message, bytes: row.size)
+      }
+    }
+    let synced = try transaction.cells(in: "preferences").compactMap { cell -> Preference? in
+      // No bytes stand for a value that was removed.
+      guard case .latest(_, .data(let archive)) = cell.state.value, !archive.isEmpty else { return nil }
+      return Preference(name: cell.key.key, synced: true, archive: archive)
+    }
+    return local + synced
+  }
+
   private static func money(in transaction: StoreTransaction) throws -> [Money] {
     guard let state = try transaction.wallet() else { return [] }
     let wallet = Wallet(state)
@@ -177,6 +208,18 @@ struct StoreReport: Codable {
       Money(
         currency: currency, total: wallet.total(currency), spendable: wallet.spendable(currency),
         pending: wallet.pending(currency))
+    }
+  }
+}
+
+extension StoreReport.Preference {
+  fileprivate init(name: String, synced: Bool, archive: Data) {
+    do {
+      let inspection = try ArchiveInspection(of: archive)
+      self.init(
+        name: name, synced: synced, type: inspection.header.rootType, value: inspection.rootLine(), bytes: archive.count)
+    } catch {
+      self.init(name: name, synced: synced, type: nil, value: "can't be read: \(error)", bytes: archive.count)
     }
   }
 }

@@ -88,7 +88,7 @@ package enum ExchangeRules {
   /// How refusals name a version.
   package static func item(_ id: VersionID) -> String { "version \(id)" }
 
-  private static func isName(_ text: String, _ limit: Int) -> Bool {
+  package static func isName(_ text: String, _ limit: Int) -> Bool {
     let bytes = text.utf8
     return !bytes.isEmpty && bytes.count <= limit && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
   }

@@ -70,7 +70,7 @@ struct PageScanner {
         return
       }
       for cell in cells {
-        if let row = row(in: image, at: cell.offset, hasRowid: cell.hasRowid, &walk) { try each(row) }
+        for row in rows(in: image, at: cell.offset, hasRowid: cell.hasRowid, &walk) { try each(row) }
       }
     }
     for (frame, number) in log.frames.enumerated().reversed() where number > 0 { try look(log.page(inFrame: frame), number) }
@@ -82,7 +82,7 @@ struct PageScanner {
         // A payload size of 0 or 1 is no row; most bytes of an empty place are 0.
         guard image[offset] > 1 else { continue }
         for hasRowid in [true, false] {
-          if let row = row(in: image, at: offset, hasRowid: hasRowid, &walk) { try each(row) }
+          for row in rows(in: image, at: offset, hasRowid: hasRowid, &walk) { try each(row) }
         }
       }
     }
@@ -123,26 +123,27 @@ struct PageScanner {
 
   // MARK: Rows
 
-  private func row(in image: [UInt8], at start: Int, hasRowid: Bool, _ walk: inout Walk) -> SalvagedRow? {
+  /// What stands in one place: a row of one table, or of any of several that look alike. Its checksum tells which.
+  private func rows(in image: [UInt8], at start: Int, hasRowid: Bool, _ walk: inout Walk) -> [SalvagedRow] {
     var offset = start
-    guard let payload = number(in: image, &offset), payload > 1, payload <= maximumPayload else { return nil }
+    guard let payload = number(in: image, &offset), payload > 1, payload <= maximumPayload else { return [] }
     var rowid: Int64?
     if hasRowid {
-      guard let number = number(in: image, &offset) else { return nil }
+      guard let number = number(in: image, &offset) else { return [] }
       rowid = Int64(bitPattern: number)
     }
     let size = Int(payload)
     let local = localSize(of: size, hasRowid: hasRowid)
     guard offset + local + (local < size ? 4 : 0) <= image.count,
-      let (shape, serials, header) = header(in: image, at: offset, local: local, size: size, hasRowid: hasRowid)
-    else { return nil }
+      let (shapes, serials, header) = header(in: image, at: offset, local: local, size: size, hasRowid: hasRowid)
+    else { return [] }
     var bytes = Array(image[offset..<(offset + local)])
     if local < size {
       guard walk.long.insert([Int(image.word(at: offset + local)), size, bytes.hashValue].hashValue).inserted,
         overflow(from: Int(image.word(at: offset + local)), into: &bytes, size, &walk)
-      else { return nil }
+      else { return [] }
     }
-    return SalvagedRow(table: shape.name, values: values(of: bytes, header, serials, shape, rowid))
+    return shapes.map { SalvagedRow(table: $0.name, values: values(of: bytes, header, serials, $0, rowid)) }
   }
 
   /// How much of a payload stands in the page itself.
@@ -156,7 +157,7 @@ struct PageScanner {
 
   private func header(
     in image: [UInt8], at start: Int, local: Int, size: Int, hasRowid: Bool
-  ) -> (TableShape, [UInt64], Int)? {
+  ) -> ([TableShape], [UInt64], Int)? {
     var offset = start
     guard let length = number(in: image, &offset), length > 1, length <= UInt64(local), length < 64 else { return nil }
     let end = start + Int(length)
@@ -169,10 +170,9 @@ struct PageScanner {
       total = sum
       serials.append(serial)
     }
-    guard offset == end, total == size,
-      let shape = shapes.first(where: { $0.hasRowid == hasRowid && $0.fits(serials) })
-    else { return nil }
-    return (shape, serials, Int(length))
+    guard offset == end, total == size else { return nil }
+    let fitting = shapes.filter { $0.hasRowid == hasRowid && $0.fits(serials) }
+    return fitting.isEmpty ? nil : (fitting, serials, Int(length))
   }
 
   /// Appends what lies on overflow pages. A chain that ends early, leaves the file or is longer than the row is no chain.

@@ -180,7 +180,7 @@ package struct Recovery {
           throw StoreError(.damaged, "the store could not be recovered: \(findings.all.first ?? "")")
         }
         report = Report(
-          reasons: reasons, versions: salvage.versionCount, values: salvage.cellCount, contents: salvage.contentCount,
+          reasons: reasons, versions: salvage.versionCount, values: salvage.valueCount, contents: salvage.contentCount,
           lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack, damagedFolder: newDamagedFolder().path)
         return .commit
       }

@@ -6,7 +6,7 @@ import KeepsakeReplication
 ///
 /// All that a store keeps but its wallet and its facts is a state that only grows: values join, versions add up, covered ids
 /// are a union, contents are named by their hash. So rows may come twice, stale and in any order. Of the same version's marks,
-/// and of facts, the first that comes counts: sources are given newest first.
+/// of facts and of preferences, the first that comes counts: sources are given newest first.
 ///
 /// A row whose checksum is right and whose seal isn't is nobody's damage. It is taken as it stands, neither joined nor sealed anew, where
 /// nothing better has its place: the seal's own audit judges it afterwards.
@@ -23,6 +23,8 @@ struct Salvage {
   private(set) var transaction: StoreTransaction
   private var versions: [VersionID: FoundVersion] = [:]
   private var cells: [CellKey: CellState] = [:]
+  /// Bodies of preferences, proven.
+  private var preferences: [String: Data] = [:]
   private var covered: Set<VersionID> = []
   /// Bodies of facts, proven.
   private var facts: [String: Data] = [:]
@@ -49,11 +51,12 @@ struct Salvage {
 
   /// Whether nothing was found that a store of ours holds.
   var isEmpty: Bool {
-    versions.isEmpty && cells.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+    versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
   }
 
   var versionCount: Int { versions.count }
-  var cellCount: Int { cells.count }
+  /// Values of progress and the like, and preferences.
+  var valueCount: Int { cells.count + preferences.count }
   var contentCount: Int { proven.count }
 
   // MARK: Gathering
@@ -76,6 +79,11 @@ struct Salvage {
       let key = CellKey(collection: collection, key: name)
       guard let state: CellState = proof(of: body, place: RowPlace.cell(key)) else { return }
       cells[key] = cells[key]?.joined(with: state) ?? state
+    case "preference":
+      guard let name = row.text("name"), preferences[name] == nil, let body = row.data("body"),
+        isProven(body, place: RowPlace.preference(name))
+      else { return }
+      preferences[name] = body
     case "fact": addFact(row)
     case "quarantine":
       if !quarantined.contains(where: { $0.values == row.values }) { quarantined.append(row) }
@@ -145,6 +153,7 @@ struct Salvage {
     case "cell":
       guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
       return RowPlace.cell(CellKey(collection: collection, key: key))
+    case "preference": return row.text("name").map(RowPlace.preference)
     case "version": return VersionRow(row)?.place
     default: return nil
     }
@@ -229,6 +238,9 @@ struct Salvage {
     try dropUnprovenContents()
     try writeFacts()
     for (key, state) in cells.sorted(by: { $0.key < $1.key }) { try transaction.setCell(CellUpdate(key: key, state: state)) }
+    for (name, body) in preferences.sorted(by: { $0.key < $1.key }) {
+      try transaction.run("INSERT INTO preference (name, body) VALUES (?, ?)", [name, body])
+    }
     try writeVersions()
     try writeOutbox()
   }

@@ -28,7 +28,8 @@ struct StoreAudit {
   private static let maximumFindings = 20
   /// Tables that are small beside the contents.
   private static let smallTables = [
-    "fact", "cell", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger", "quarantine",
+    "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger",
+    "quarantine",
   ]
 
   private let transaction: StoreTransaction
@@ -133,6 +134,9 @@ struct StoreAudit {
     try check("cell", "SELECT collection, key, body FROM cell") { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.cell(key))
+    }
+    try check("preference", "SELECT name, body FROM preference") { row in
+      try RowCodec.payload(of: row.checked(at: 1, "body"), place: RowPlace.preference(row.checked(at: 0, "name")))
     }
     try check("fact", "SELECT name, body FROM fact") { row in
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))

@@ -19,6 +19,7 @@ struct SealLedger: Sendable, Equatable {
     ("fact", "$.name", "$.body", "name, body"),
     // With its length in front: no two pairs give the same text.
     ("cell", "length($.collection) || '/' || $.collection || '/' || $.key", "$.body", "collection, key, body"),
+    ("preference", "$.name", "$.body", "name, body"),
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
   ]

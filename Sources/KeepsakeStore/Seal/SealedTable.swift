@@ -4,7 +4,7 @@ import KeepsakeReplication
 
 /// The tables whose rows have bodies that are sealed.
 enum SealedTable: String, CaseIterable {
-  case fact, cell, version, outbox, staged
+  case fact, cell, preference, version, outbox, staged
 
   /// One row, as far as its seal goes.
   struct SealedRow {
@@ -23,6 +23,7 @@ enum SealedTable: String, CaseIterable {
     switch self {
     case .fact: ["name"]
     case .cell: ["collection", "key"]
+    case .preference: ["name"]
     case .version: ["position"]
     case .outbox: ["id"]
     case .staged: ["position"]
@@ -87,6 +88,7 @@ enum SealedTable: String, CaseIterable {
       case .fact: sealed.place = RowPlace.fact(try row.checked("name"))
       case .cell:
         sealed.place = RowPlace.cell(CellKey(collection: try row.checked("collection"), key: try row.checked("key")))
+      case .preference: sealed.place = RowPlace.preference(try row.checked("name"))
       case .version:
         sealed.version = VersionID(bytes: try row.checked("id"))
         sealed.slot = try row.checked("slot") as String

@@ -45,6 +45,9 @@ struct MixedCommit: Sendable {
 
   /// Within the store's transaction.
   func apply(to transaction: inout StoreTransaction, _ kept: [KeptContent]) throws {
+    // Preferences ride along; each is taken away again now and then.
+    if number % 3 == 0 { try transaction.setPreference(Data("choice \(number)".utf8), named: "choice \(number % 9)") }
+    if number % 13 == 0 { try transaction.removePreference(named: "choice \(number % 9)") }
     var contents = kept.makeIterator()
     let saves = self.saves.map { save in
       let content = save.bytes == nil ? nil : contents.next()

@@ -44,6 +44,7 @@ struct StoreDigest: Hashable, Sendable {
     }
     for content in try transaction.contentSummaries() { _ = try transaction.plainContent(content.hash) }
     _ = try transaction.cells(in: nil)
+    for preference in try transaction.preferences().kept { _ = try preference.bytes() }
     _ = try transaction.outbox(limit: .max)
     _ = try transaction.staged()
     _ = try transaction.facts()
@@ -54,6 +55,7 @@ struct StoreDigest: Hashable, Sendable {
   private static let state: [Table] = [
     ("fact WHERE name <> 'wallet'", ["name", "body"]),
     ("cell", ["collection", "key", "body"]),
+    ("preference", ["name", "body"]),
     // Without the checksum, which covers `offered` too.
     ("version", ["position", "id", "slot", "acknowledged", "thinned", "substr(body, \(RowCodec.checksumLength + 1))"]),
     ("covered", ["id"]),

@@ -19,6 +19,9 @@ import Testing
     let store = try Store.open(at: folder.store)
     try store.write { transaction throws in
       for value in 1...6 { try transaction.setCell(CellUpdate(key: level, state: CellState(value: .max(.int(Int64(value)))))) }
+      try transaction.setPreference(Data("loud".utf8), named: "volume")
+      // So long that its row goes over several pages.
+      try transaction.setPreference(Data(repeating: 7, count: 20_000), named: "bindings")
       var wallet = try #require(try transaction.wallet())
       wallet.head.count = 7
       try transaction.setWallet(wallet)
@@ -68,6 +71,10 @@ import Testing
       }
       #expect(try transaction.cell(level)?.value == .max(.int(6)))
       #expect(try transaction.wallet()?.head.count == 7)
+      let preferences = try transaction.preferences().kept
+      #expect(preferences.map(\.name) == ["bindings", "volume"])
+      let arePreferencesKept = try preferences.map { try $0.bytes() } == [Data(repeating: 7, count: 20_000), Data("loud".utf8)]
+      #expect(arePreferencesKept)
     }
   }
 
@@ -230,6 +237,17 @@ import Testing
     try store.close()
     #expect(!StoreFiles.exists(files.workshop) && !StoreFiles.exists(files.intent))
     #expect(try FileManager.default.contentsOfDirectory(atPath: files.damaged.path).count == 1)
+  }
+
+  @Test("a damaged preference takes none of the others along, nor anything else")
+  func losesOnePreference() throws {
+    try makeStore()
+    try alter("UPDATE preference SET body = substr(body, 1, 9) || x'00' WHERE name = 'volume'")
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered] && store.incidents[0].message.contains("preference volume"))
+    #expect(try store.read { try $0.preferences().kept.map(\.name) } == ["bindings"])
+    #expect(try store.read { try $0.heads(of: "main") } == [id(12)])
   }
 
   // MARK: Large stores

@@ -1,0 +1,138 @@
+import BenchmarkKit
+import Foundation
+import Keepsake
+
+/// What setting and reopening settings cost, beside peers, in one run.
+struct PreferenceFigures: Codable {
+  struct Sets: Codable {
+    var way: String
+    var count: Int
+    /// Until the caller goes on: the middle one of batches.
+    var returnMicroseconds: Double
+    /// All sets and what makes them durable at the end, for each set.
+    var durableMicroseconds: Double
+  }
+  struct Opening: Codable {
+    var what: String
+    var microseconds: Double
+  }
+
+  static let keys = 10_000
+
+  var machine: String
+  var sets: [Sets] = []
+  var openings: [Opening] = []
+
+  static func measure(compiler: String, openings: Int) throws -> PreferenceFigures {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "keepsake-preferences-\(ProcessInfo.processInfo.processIdentifier)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer {
+      // Only leaves a folder behind among the temporary files.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    var figures = PreferenceFigures(machine: Machine.line(compiler: compiler))
+    figures.sets = try Way.allCases.map { try sets($0, folder) }
+    figures.openings = try reopening(openings, folder)
+    return figures
+  }
+
+  // MARK: Setting
+
+  private static func sets(_ way: Way, _ folder: URL) throws -> Sets {
+    Progress.tell("sets: \(way.title), \(way.batch * way.batches)")
+    let setter = try way.setter(in: folder)
+    let clock = ContinuousClock()
+    var times: [Double] = []
+    var all = Duration.zero
+    var value = 0.0
+    for round in 0...way.batches {
+      // A new value each, or there would be nothing to do.
+      let start = clock.now
+      for number in 0..<way.batch {
+        value += 0.001
+        try setter.set(value, number % Names.all.count)
+      }
+      let took = clock.now - start
+      // The first one has nothing before it.
+      if round == 0 {
+        try setter.flush()
+        continue
+      }
+      times.append(took / .microseconds(1) / Double(way.batch))
+      all += took
+    }
+    let start = clock.now
+    try setter.flush()
+    all += clock.now - start
+    let last = (way.batch - 1) % Names.all.count
+    try BenchmarkError.require(try setter.value(last) == value, "\(way.title) lost what was set last")
+    try setter.finish()
+    let count = way.batch * way.batches
+    return Sets(
+      way: way.rawValue, count: count, returnMicroseconds: times.sorted()[times.count / 2],
+      durableMicroseconds: all / .microseconds(1) / Double(count))
+  }
+
+  // MARK: Reopening
+
+  private static func value(_ number: Int) -> String { "value of the setting \(number)" }
+  private static func key(_ number: Int) -> PreferenceKey<String> { PreferenceKey("key \(number)", default: "") }
+
+  private static func reopening(_ count: Int, _ folder: URL) throws -> [Opening] {
+    Progress.tell("reopening: \(keys) keys")
+    let (full, empty) = (folder.appending(path: "full"), folder.appending(path: "empty"))
+    var game = try GameData.open("benchmark", at: full)
+    var list: [String: String] = [:]
+    for number in 0..<keys {
+      try game.preferences.set(value(number), for: key(number))
+      list[key(number).name] = value(number)
+    }
+    try game.close()
+    try GameData.open("benchmark", at: empty).close()
+    var files: [(name: String, url: URL)] = []
+    for (name, format) in [("binary", PropertyListSerialization.PropertyListFormat.binary), ("XML", .xml)] {
+      let url = folder.appending(path: "list-\(name)")
+      try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0).write(to: url)
+      files.append((name, url))
+    }
+    let names = (0..<keys).map { key($0).name }
+    func open(_ url: URL, reads: Int) throws {
+      game = try GameData.open("benchmark", at: url)
+      for number in 0..<reads {
+        try BenchmarkError.require(game.preferences[key(number)] == value(number), "\(names[number]) is lost")
+      }
+    }
+    func read(_ url: URL, reads: Int) throws {
+      let found = try PropertyListSerialization.propertyList(from: Data(contentsOf: url), format: nil) as? [String: Any]
+      for number in 0..<reads {
+        try BenchmarkError.require(found?[names[number]] as? String == value(number), "\(names[number]) is lost")
+      }
+    }
+    let close = { try game.close() }
+    var openings = [
+      Opening(what: "Keepsake, a store without preferences", microseconds: try middle(count, { try open(empty, reads: 0) }, close)),
+      Opening(what: "Keepsake, and one value read", microseconds: try middle(count, { try open(full, reads: 1) }, close)),
+      Opening(what: "Keepsake, and all values read", microseconds: try middle(count, { try open(full, reads: keys) }, close)),
+    ]
+    for (name, url) in files {
+      openings.append(
+        Opening(what: "property list, \(name), and one value read", microseconds: try middle(count, { try read(url, reads: 1) }, {})))
+      openings.append(
+        Opening(what: "property list, \(name), and all values read", microseconds: try middle(count, { try read(url, reads: keys) }, {})))
+    }
+    return openings
+  }
+
+  private static func middle(_ count: Int, _ body: () throws -> Void, _ after: () throws -> Void) throws -> Double {
+    let clock = ContinuousClock()
+    var times: [Double] = []
+    for _ in 0..<count {
+      let start = clock.now
+      try body()
+      times.append((clock.now - start) / .microseconds(1))
+      try after()
+    }
+    return times.sorted()[count / 2]
+  }
+}

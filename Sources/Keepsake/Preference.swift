@@ -1,0 +1,45 @@
+#if canImport(SwiftUI)
+public import SwiftUI
+#endif
+
+/// A preference as a property.
+///
+///     struct Options {
+///       @Preference<Double> var volume: Double
+///       init(game: GameData) { _volume = Preference(.volume, game) }
+///     }
+///
+///     func mute(_ game: GameData) {
+///       @Preference(.volume, game) var volume
+///       volume = 0
+///     }
+///
+/// Reads and sets as the subscript of `Preferences` does, which Observation notices. In a view of SwiftUI `$volume` is a binding.
+@propertyWrapper
+public struct Preference<Value: Sendable>: Sendable {
+  private let key: PreferenceKey<Value>
+  private let preferences: Preferences
+
+  public init(_ key: PreferenceKey<Value>, _ game: GameData) {
+    self.key = key
+    preferences = game.preferences
+  }
+
+  public var wrappedValue: Value {
+    get { preferences[key] }
+    nonmutating set { preferences[key] = newValue }
+  }
+
+  #if canImport(SwiftUI)
+  /// For controls that change the value.
+  public var projectedValue: Binding<Value> {
+    let (key, preferences) = (key, preferences)
+    return Binding(get: { preferences[key] }, set: { preferences[key] = $0 })
+  }
+  #endif
+}
+
+#if canImport(SwiftUI)
+// A view that reads it in its body is made anew by Observation: there is no state of its own to update.
+extension Preference: DynamicProperty {}
+#endif

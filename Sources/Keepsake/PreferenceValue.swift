@@ -1,0 +1,140 @@
+public import Foundation
+
+/// A value that `Preferences` keeps as it is until it is committed: truth values, numbers, text, bytes and dates.
+///
+/// Setting one costs no encoding. Not for types of a game's own: whatever is archivable, `Codable` or has such a value as its raw
+/// value can be a preference without it.
+public protocol PreferenceValue: Archivable, Sendable {
+  /// The value in the form in which memory holds it.
+  var preferenceScalar: PreferenceScalar { get }
+  /// Nil if the form is that of another kind of value, or doesn't fit exactly.
+  init?(preferenceScalar: PreferenceScalar)
+}
+
+/// The form in which memory holds the simple values of `Preferences`.
+public enum PreferenceScalar: Sendable {
+  case bool(Bool)
+  case int(Int64)
+  /// A whole number of an unsigned type.
+  case unsigned(UInt64)
+  case float(Float)
+  case double(Double)
+  case string(String)
+  case data(Data)
+  case date(Date)
+
+  /// Whether both are the same to the last bit: not-a-number is itself, zero isn't minus zero, and two spellings of one text are two.
+  func isSame(as other: PreferenceScalar) -> Bool {
+    switch (self, other) {
+    case (.bool(let left), .bool(let right)): left == right
+    case (.int(let left), .int(let right)): left == right
+    case (.unsigned(let left), .unsigned(let right)): left == right
+    case (.float(let left), .float(let right)): left.bitPattern == right.bitPattern
+    case (.double(let left), .double(let right)): left.bitPattern == right.bitPattern
+    case (.string(let left), .string(let right)): left == right && left.utf8.elementsEqual(right.utf8)
+    case (.data(let left), .data(let right)): left == right
+    case (.date(let left), .date(let right)):
+      left.timeIntervalSinceReferenceDate.bitPattern == right.timeIntervalSinceReferenceDate.bitPattern
+    default: false
+    }
+  }
+
+  /// What a number or a date takes in memory.
+  private static let fixedBytes = 8
+
+  /// Bytes that the value takes, roughly. Costs nothing.
+  var size: Int {
+    switch self {
+    case .string(let text): text.utf8.count
+    case .data(let data): data.count
+    default: Self.fixedBytes
+    }
+  }
+
+  /// The archive that is kept of it.
+  func encoded() throws -> Data {
+    switch self {
+    case .bool(let value): try Archive.encode(value)
+    case .int(let value): try Archive.encode(value)
+    case .unsigned(let value): try Archive.encode(value)
+    case .float(let value): try Archive.encode(value)
+    case .double(let value): try Archive.encode(value)
+    case .string(let value): try Archive.encode(value)
+    case .data(let value): try Archive.encode(value)
+    case .date(let value): try Archive.encode(value)
+    }
+  }
+}
+
+extension Bool: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .bool(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .bool(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}
+
+extension PreferenceValue where Self: FixedWidthInteger {
+  public var preferenceScalar: PreferenceScalar {
+    Self.isSigned ? .int(Int64(truncatingIfNeeded: self)) : .unsigned(UInt64(truncatingIfNeeded: self))
+  }
+
+  public init?(preferenceScalar: PreferenceScalar) {
+    switch preferenceScalar {
+    case .int(let value): self.init(exactly: value)
+    case .unsigned(let value): self.init(exactly: value)
+    default: return nil
+    }
+  }
+}
+
+extension Int: PreferenceValue {}
+extension Int8: PreferenceValue {}
+extension Int16: PreferenceValue {}
+extension Int32: PreferenceValue {}
+extension Int64: PreferenceValue {}
+extension UInt: PreferenceValue {}
+extension UInt8: PreferenceValue {}
+extension UInt16: PreferenceValue {}
+extension UInt32: PreferenceValue {}
+extension UInt64: PreferenceValue {}
+
+extension Float: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .float(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .float(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}
+
+extension Double: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .double(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .double(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}
+
+extension String: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .string(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .string(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}
+
+extension Data: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .data(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .data(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}
+
+extension Date: PreferenceValue {
+  public var preferenceScalar: PreferenceScalar { .date(self) }
+  public init?(preferenceScalar: PreferenceScalar) {
+    guard case .date(let value) = preferenceScalar else { return nil }
+    self = value
+  }
+}

@@ -1,0 +1,54 @@
+package import Foundation
+import GRDB
+
+/// A preference as its row stands: looked at only when somebody asks for it, because a game asks for few of many at its start.
+package struct KeptPreference: Sendable {
+  package let name: String
+  private let body: Data
+  private let seal: StoreSeal
+
+  init(name: String, body: Data, seal: StoreSeal) {
+    self.name = name
+    self.body = body
+    self.seal = seal
+  }
+
+  /// About as many bytes as the value takes, without a look at it.
+  package var size: Int { body.count }
+
+  /// The value's bytes as they were given. Costs a hash over them, and what the seal costs.
+  ///
+  /// Throws `StoreError`: `damaged` if they aren't what was written, `tampered` if somebody without the secret wrote them.
+  package func bytes() throws -> Data {
+    let place = RowPlace.preference(name)
+    return try Data(seal.open(RowCodec.payload(of: body, place: place), place: place))
+  }
+}
+
+/// Preferences of this device alone: names and bytes that the game made of values.
+extension StoreTransaction {
+  /// All of them, in the order of their names' bytes, and how many rows are of no use. Costs a pass over the rows, and no hash.
+  package func preferences() throws -> (kept: [KeptPreference], unreadable: Int) {
+    let rows = try Row.fetchCursor(statement("SELECT name, body FROM preference ORDER BY name"))
+    var kept: [KeptPreference] = []
+    var unreadable = 0
+    while let row = try rows.next() {
+      do {
+        kept.append(KeptPreference(name: try row.checked(at: 0, "name"), body: try row.checked(at: 1, "body"), seal: context.seal))
+      } catch let error as StoreError where error.code == .damaged {
+        unreadable += 1
+      }
+    }
+    return (kept, unreadable)
+  }
+
+  /// Keeps `bytes` under the name, in the place of what was there.
+  package mutating func setPreference(_ bytes: Data, named name: String) throws {
+    let body = try codec.body(of: bytes, place: RowPlace.preference(name))
+    try run("INSERT OR REPLACE INTO preference (name, body) VALUES (?, ?)", [name, body])
+  }
+
+  package mutating func removePreference(named name: String) throws {
+    try run("DELETE FROM preference WHERE name = ?", [name])
+  }
+}

@@ -1,0 +1,298 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Observation
+import Testing
+
+@testable import Keepsake
+
+/// Who hears of a change: the same game, a view, another device.
+@Suite struct PreferenceChangesTests {
+  let clock = TestClock()
+  let device: Device
+
+  init() throws { device = try Device(clock: clock) }
+
+  /// Whether somebody who tracks `look` is told of what `change` does.
+  private func notices(_ look: () -> Void, _ change: () throws -> Void) rethrows -> Bool {
+    let told = Shared(false)
+    withObservationTracking(look) { told.value = true }
+    try change()
+    return told.value
+  }
+
+  @Test("who looks at a preference is told when it changes, and only then")
+  func observation() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let preferences = game.preferences
+    #expect(
+      notices {
+        _ = preferences[.volume]
+      } _: {
+        preferences[.volume] = 0.1
+      })
+    #expect(
+      notices {
+        _ = preferences[.volume]
+      } _: {
+        preferences[.volume] = 0.2
+      })
+    #expect(
+      !notices {
+        _ = preferences[.volume]
+      } _: {
+        preferences[.volume] = 0.2
+      })
+    #expect(
+      !notices {
+        _ = preferences[.volume]
+      } _: {
+        preferences[.lives] = 1
+      })
+    #expect(
+      notices {
+        _ = preferences[.bindings]
+      } _: {
+        preferences[.bindings] = Bindings(jump: "w")
+      })
+    #expect(
+      !notices {
+        _ = preferences[.bindings]
+      } _: {
+        preferences[.bindings] = Bindings(jump: "w")
+      })
+    #expect(
+      try notices {
+        _ = preferences[.volume]
+      } _: {
+        try preferences.remove(.volume)
+      })
+    #expect(
+      notices {
+        _ = preferences.contains(.nick)
+      } _: {
+        preferences[.nick] = "Ada"
+      })
+    #expect(
+      notices {
+        _ = preferences.names
+      } _: {
+        preferences[.isMuted] = true
+      })
+    #expect(
+      !notices {
+        _ = preferences.names
+      } _: {
+        preferences[.isMuted] = false
+      })
+    #expect(
+      try notices {
+        _ = preferences.names
+      } _: {
+        try preferences.remove(.isMuted)
+      })
+    #expect(
+      try notices {
+        _ = preferences[.hat]
+      } _: {
+        try arrive("crown", as: "hat", in: game)
+      })
+    #expect(
+      try !notices {
+        _ = preferences[.hat]
+      } _: {
+        try arrive("crown", as: "hat", in: game)
+      })
+  }
+
+  @Test("whoever is told may look and set, where it is told")
+  func reentrant() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let preferences = game.preferences
+    let seen = Shared<[Double]>([])
+    withObservationTracking {
+      _ = preferences[.volume]
+    } onChange: {
+      seen.value.append(preferences[.volume])
+      preferences[.lives] = 9
+    }
+    preferences[.volume] = 0.1
+    #expect(seen.value == [0.8] && preferences[.lives] == 9 && preferences[.volume] == 0.1)
+  }
+
+  @Test("what is set here and what comes from another device is told by name")
+  func stream() async throws {
+    let game = try device.open()
+    let changes = game.preferences.changes
+    game.preferences[.volume] = 0.1
+    game.preferences[.volume] = 0.1
+    game.preferences[.bindings] = Bindings(jump: "w")
+    try game.preferences.remove(.volume)
+    try arrive("crown", as: "hat", in: game)
+    var iterator = changes.makeAsyncIterator()
+    for expected in [["volume"], ["bindings"], ["volume"], ["hat"]] { #expect(await iterator.next() == expected) }
+    #expect(game.takeChanges() == [.preferences(["hat"])])
+    try game.close()
+    #expect(await iterator.next() == nil)
+  }
+
+  @Test("a property reads and sets the preference")
+  func wrapper() throws {
+    struct Options {
+      @Preference<Double> var volume: Double
+      init(_ game: GameData) { _volume = Preference(.volume, game) }
+    }
+    let game = try device.open()
+    defer { end(game) }
+    @Preference(.lives, game) var lives
+    #expect(lives == 3)
+    lives = 4
+    lives += 1
+    let options = Options(game)
+    options.volume = 0.25
+    #expect(game.preferences[.lives] == 5 && game.preferences[.volume] == 0.25 && options.volume == 0.25)
+    #expect(
+      notices {
+        _ = options.volume
+      } _: {
+        game.preferences[.volume] = 0.5
+      })
+  }
+
+  // MARK: Other devices
+
+  /// A value of another device, as the exchange would put it into the store.
+  private func arrive(_ text: String?, as name: String, in game: GameData, at milliseconds: Int64 = 20_000_000_000) throws {
+    let key = CellKey(collection: "preferences", key: name)
+    let stamp = Stamp(caughtUp: false, milliseconds: milliseconds, writer: WriterID(9))
+    try arrive(CellState(value: .latest(stamp, .data(try text.map { try Archive.encode($0) } ?? Data()))), as: key, in: game)
+  }
+
+  private func arrive(_ state: CellState, as key: CellKey, in game: GameData) throws {
+    try game.core.store.write { transaction in
+      let joined = try transaction.cell(key)?.joined(with: state) ?? state
+      try transaction.setCell(CellUpdate(key: key, state: joined))
+    }
+    try game.preferences.received([key])
+  }
+
+  @Test("a synced preference is the same on the player's devices, the one set last; the others stay on theirs")
+  func syncs() async throws {
+    let cloud = MemoryCloud()
+    let tablet = try Device(clock: clock)
+    let (here, there) = (try device.open(), try tablet.open())
+    defer {
+      end(here)
+      end(there)
+    }
+    here.preferences[.hat] = "cap"
+    here.preferences[.volume] = 0.1
+    try await here.preferences.flush()
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    try await eventually { there.preferences[.hat] == "cap" }
+    #expect(there.preferences[.volume] == 0.8)
+    clock.advance(by: .seconds(5))
+    there.preferences[.hat] = "crown"
+    #expect(there.preferences[.hat] == "crown")
+    try await eventually { here.preferences[.hat] == "crown" }
+    #expect(here.preferences.names == ["hat", "volume"] && there.preferences.names == ["hat"])
+    clock.advance(by: .seconds(5))
+    try here.preferences.remove(.hat)
+    try await eventually { there.preferences[.hat] == "none" && !there.preferences.contains(.hat) }
+    // Nothing of the others is even in a place from where it could be sent.
+    let sent = try here.core.store.read { try $0.cells(in: nil).map(\.key) + $0.outbox(limit: 100).flatMap(\.cells).map(\.key) }
+    #expect(sent.allSatisfy { $0.key == "hat" })
+  }
+
+  @Test("what the player sets while news arrives isn't undone by it, and what is newer comes through afterwards")
+  func race() async throws {
+    let game = try device.open()
+    defer { end(game) }
+    game.preferences[.hat] = "mine"
+    try arrive("theirs", as: "hat", in: game)
+    #expect(game.preferences[.hat] == "mine", "set here and not committed yet")
+    try await game.preferences.flush()
+    #expect(game.preferences[.hat] == "mine")
+    let cell = try game.core.store.read { try $0.cell(CellKey(collection: "preferences", key: "hat")) }
+    let mine = Stamp(caughtUp: false, milliseconds: 20_000_000_001, writer: game.core.store.writer)
+    #expect(cell?.value == .latest(mine, .data(try Archive.encode("mine"))))
+    try arrive("later", as: "hat", in: game, at: 30_000_000_000)
+    try await eventually { game.preferences[.hat] == "later" }
+    try arrive("earlier", as: "hat", in: game, at: 5_000_000_000)
+    #expect(game.preferences[.hat] == "later")
+  }
+
+  @Test("a name that a later release declares the other way gives its default and an incident; nothing is sent or lost")
+  func declaredOtherwise() throws {
+    var game = try device.open()
+    let local = PreferenceKey("hat", default: "local default")
+    game.preferences[local] = "my hat"
+    game.preferences[PreferenceKey("shoes", default: "", synced: true)] = "boots"
+    try game.close()
+
+    game = try device.open()
+    #expect(game.preferences[.hat] == "none" && game.preferences[.hat] == "none")
+    #expect(game.preferences[PreferenceKey("shoes", default: "bare")] == "bare")
+    #expect(game.incidents.map(\.kind) == [.unreadable, .unreadable])
+    #expect(game.incidents.first?.message.contains("\"hat\"") == true)
+    #expect(try game.core.store.read { try $0.cells(in: "preferences").map(\.key.key) } == ["shoes"])
+    // Chosen anew, both stand, each in its place.
+    game.preferences[.hat] = "crown"
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.preferences[local] == "my hat")
+    #expect(gameErrorCode { try game.preferences.set("x", for: .hat) } == .misuse, "both ways in one program")
+    #expect(try game.core.store.read { try $0.cells(in: "preferences").count } == 2)
+  }
+
+  @Test("what another program keeps under the name by another rule is left alone")
+  func foreignCell() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let key = CellKey(collection: "preferences", key: "hat")
+    try arrive(CellState(value: .max(.int(6))), as: key, in: game)
+    #expect(game.preferences[.hat] == "none" && !game.preferences.contains(.hat))
+    #expect(game.incidents.map(\.kind) == [.unreadable])
+    #expect(gameErrorCode { try game.preferences.set("crown", for: .hat) } == .misuse)
+    try arrive(
+      CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 1, writer: WriterID(2)), .string("x"))),
+      as: CellKey(collection: "preferences", key: "b"), in: game)
+    #expect(game.preferences[PreferenceKey("b", default: "c", synced: true)] == "c")
+    // Set before the news came: the rest of the commit isn't held up by it.
+    let scarf = CellKey(collection: "preferences", key: "scarf")
+    let scarfKey = PreferenceKey("scarf", default: "", synced: true)
+    game.preferences[scarfKey] = "red"
+    game.preferences[.volume] = 0.1
+    try game.core.store.write { try $0.setCell(CellUpdate(key: scarf, state: CellState(value: .max(.int(1))))) }
+    try game.preferences.flush()
+    #expect(try storedPreference("volume", of: game) == Archive.encode(0.1))
+    #expect(game.incidents.contains { $0.kind == .failedCommit && $0.message.contains("scarf") })
+  }
+
+  @Test("many large synced preferences set at once all arrive")
+  func manyLarge() async throws {
+    let cloud = MemoryCloud()
+    let tablet = try Device(clock: clock)
+    let (here, there) = (try device.open(), try tablet.open())
+    defer {
+      end(here)
+      end(there)
+    }
+    let text = String(repeating: "x", count: 200_000)
+    func key(_ number: Int) -> PreferenceKey<String> { PreferenceKey("large \(number)", default: "", synced: true) }
+    for number in 0..<30 { here.preferences[key(number)] = text }
+    try await here.preferences.flush()
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    try await eventually { (0..<30).allSatisfy { there.preferences[key($0)].count == text.count } }
+    #expect(here.incidents.isEmpty && there.incidents.isEmpty)
+  }
+}
