@@ -51,9 +51,9 @@ public final class Cloud: Sendable {
   private let board: CloudBoard
   private let connection: CloudConnection
 
-  init(core: GameCore, progress: ProgressStore, wallet: WalletStore) {
+  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore) {
     board = CloudBoard()
-    let connection = CloudConnection(core: core, progress: progress, wallet: wallet, board: board)
+    let connection = CloudConnection(core: core, progress: progress, scores: scores, wallet: wallet, board: board)
     self.connection = connection
     core.onRefresh { [weak connection] in try await connection?.sendNow() }
   }

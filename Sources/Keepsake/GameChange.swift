@@ -6,6 +6,8 @@ public enum GameChange: Sendable, Hashable {
   case slots([String])
   /// These values of `progress` changed, by name, sorted.
   case progress([String])
+  /// On these boards of `scores` a player's best changed, by name, sorted.
+  case scores([String])
   /// Balances, or what may be spent here, changed.
   case wallet
   /// What became of claims, and of spending that the bank had to decide afterwards.

@@ -25,6 +25,7 @@ import Testing
       testDescription: "money put back as it was",
       sql: ["UPDATE fact SET body = (SELECT body FROM old.fact AS o WHERE o.name = 'wallet') WHERE name = 'wallet'"]),
     Replay(testDescription: "a value taken out", sql: ["DELETE FROM cell WHERE key = 'level'"]),
+    Replay(testDescription: "a rival's score taken out", sql: ["DELETE FROM score WHERE player = 'Eve'"]),
     Replay(testDescription: "money taken out", sql: ["DELETE FROM fact WHERE name = 'wallet'"]),
     Replay(
       testDescription: "the newest save taken out",

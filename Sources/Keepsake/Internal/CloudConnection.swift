@@ -14,6 +14,7 @@ actor CloudConnection {
 
   private let core: GameCore
   private let progress: ProgressStore
+  private let scores: HighScores
   private let wallet: WalletStore
   private let board: CloudBoard
   private let file: CloudFile
@@ -29,9 +30,10 @@ actor CloudConnection {
   private var registration: Task<CloudCredentials, any Error>?
   private var last: Task<Void, Never>?
 
-  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, board: CloudBoard) {
+  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, board: CloudBoard) {
     self.core = core
     self.progress = progress
+    self.scores = scores
     self.wallet = wallet
     self.board = board
     file = CloudFile(url: core.store.url.appendingPathComponent("cloud.json"))
@@ -306,6 +308,7 @@ actor CloudConnection {
   }
 
   private func received(_ keys: [CellKey]) {
+    scores.received(keys)
     do {
       try progress.received(keys)
     } catch {

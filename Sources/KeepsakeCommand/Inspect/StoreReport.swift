@@ -96,6 +96,13 @@ struct StoreReport: Codable {
     var generation: UInt64
     var value: CellValue
   }
+  struct Scores: Codable, Equatable {
+    var board: String
+    /// `ascending` or `descending`.
+    var order: String
+    var scores: Int
+    var players: Int
+  }
   struct Waiting: Codable {
     var id: Int64
     var cells: [String]
@@ -131,6 +138,7 @@ struct StoreReport: Codable {
   var cloud: Cloud
   var slots: [SlotReport]
   var cells: [Cell]
+  var boards: [Scores]
   var waitingCount: Int
   var waiting: [Waiting]
   var stagedChanges: Int
@@ -152,6 +160,9 @@ struct StoreReport: Codable {
     slots = try transaction.slots().map { try SlotReport($0, in: transaction) }
     cells = try transaction.cells(in: nil).map {
       Cell(collection: $0.key.collection, key: $0.key.key, generation: $0.state.generation, value: $0.state.value)
+    }
+    boards = try transaction.boards().map {
+      Scores(board: $0.board, order: $0.order.rawValue, scores: $0.scores, players: $0.players)
     }
     waitingCount = try transaction.outboxCount()
     waiting = try transaction.outbox(limit: Self.maximumWaiting).map {

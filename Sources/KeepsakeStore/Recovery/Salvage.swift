@@ -48,11 +48,14 @@ struct Salvage {
   /// Whether nothing was found that a store of ours holds.
   var isEmpty: Bool {
     versions.isEmpty && cells.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+      && scoreCount == 0
   }
 
   var versionCount: Int { versions.count }
   var cellCount: Int { cells.count }
   var contentCount: Int { proven.count }
+  /// Rows of scores that were written already, twice if they were found twice.
+  private var scoreCount = 0
 
   // MARK: Gathering
 
@@ -75,6 +78,11 @@ struct Salvage {
       guard let state: CellState = proof(of: body, place: RowPlace.cell(key)) else { return }
       cells[key] = cells[key]?.joined(with: state) ?? state
     case "fact": addFact(row)
+    case "score":
+      guard let score = ScoreRow(row), isProven(score.body, place: score.place) else { return }
+      // Straight into the new database: there may be a million.
+      try transaction.insert(score, or: "IGNORE")
+      scoreCount += 1
     case "quarantine":
       if !quarantined.contains(where: { $0.values == row.values }) { quarantined.append(row) }
     case "ledger":
@@ -140,6 +148,7 @@ struct Salvage {
       guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
       return RowPlace.cell(CellKey(collection: collection, key: key))
     case "version": return VersionRow(row)?.place
+    case "score": return ScoreRow(row)?.place
     default: return nil
     }
   }

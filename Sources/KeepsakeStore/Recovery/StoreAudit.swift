@@ -29,6 +29,7 @@ struct StoreAudit {
   /// Tables that are small beside the contents.
   private static let smallTables = [
     "fact", "cell", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger", "quarantine",
+    "score",
   ]
 
   private let transaction: StoreTransaction
@@ -133,6 +134,10 @@ struct StoreAudit {
     try check("cell", "SELECT collection, key, body FROM cell") { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.cell(key))
+    }
+    try check("score", "SELECT \(ScoreRow.columns) FROM score") { row in
+      let score = try ScoreRow(row)
+      try RowCodec.payload(of: score.body, place: score.place)
     }
     try check("fact", "SELECT name, body FROM fact") { row in
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))

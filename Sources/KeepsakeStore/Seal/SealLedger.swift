@@ -21,6 +21,8 @@ struct SealLedger: Sendable, Equatable {
     ("cell", "length($.collection) || '/' || $.collection || '/' || $.key", "$.body", "collection, key, body"),
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
+    // The body is bound to the rest.
+    ("score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body", "board, rank, date, id, player, body"),
   ]
 
   /// Rows that were changed, ever.
