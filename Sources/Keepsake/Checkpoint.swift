@@ -1,7 +1,8 @@
+public import Foundation
 public import KeepsakeArchive
 public import KeepsakeReplication
 
-/// What is to become durable together: saved games, values of progress and the wallet's operations, all or none.
+/// What is to become durable together: saved games, values of progress, scores and the wallet's operations, all or none.
 ///
 ///     try game.checkpoint { checkpoint in
 ///       try checkpoint.save(world, to: .main)
@@ -14,12 +15,20 @@ public struct Checkpoint: ~Copyable {
   /// Far more than a game has slots: a checkpoint is held in memory until it is written.
   public static let maximumSaves = 64
 
+  /// Far more than one moment of a game brings.
+  public static let maximumScores = 1_000
+
   private let core: GameCore
+  private let boards: HighScores
   var saves: [GameCore.Save] = []
   var cells: [CellDraft] = []
+  var scores: [ScoreDraft] = []
   var operations: [WalletOperation] = []
 
-  init(core: GameCore) { self.core = core }
+  init(core: GameCore, scores: HighScores) {
+    self.core = core
+    boards = scores
+  }
 
   /// Saves a value. Two saves to one slot are a mistake.
   public mutating func save<Value: Archivable>(
@@ -52,6 +61,28 @@ public struct Checkpoint: ~Copyable {
   /// As `ProgressStore.insert`.
   public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
     cells.append(try ProgressStore.inserting([element], key))
+  }
+
+  /// As `HighScores.submit`, with the rest of the checkpoint.
+  @discardableResult
+  public mutating func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws -> Score {
+    try add(boards.draft(value, board, player, date, nil))
+  }
+
+  /// The same, with a context.
+  @discardableResult
+  public mutating func submit<Context: Archivable>(
+    _ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil, context: Context
+  ) throws -> Score {
+    try add(boards.draft(value, board, player, date, Archive.encode(context)))
+  }
+
+  private mutating func add(_ draft: ScoreDraft) throws -> Score {
+    guard scores.count < Self.maximumScores else {
+      throw GameDataError(.tooLarge, "a checkpoint submits \(Self.maximumScores) scores at most")
+    }
+    scores.append(draft)
+    return Score(draft.entry)
   }
 
   /// As `WalletStore.earn`, with the rest of the checkpoint.

@@ -51,9 +51,10 @@ public final class Cloud: Sendable {
   private let board: CloudBoard
   private let connection: CloudConnection
 
-  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, preferences: Preferences) {
+  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) {
     board = CloudBoard()
-    let connection = CloudConnection(core: core, progress: progress, wallet: wallet, preferences: preferences, board: board)
+    let connection = CloudConnection(
+      core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences, board: board)
     self.connection = connection
     core.onRefresh { [weak connection] in try await connection?.sendNow() }
   }

@@ -8,6 +8,8 @@ public enum GameChange: Sendable, Hashable {
   case progress([String])
   /// These synced preferences changed, by name, sorted.
   case preferences([String])
+  /// On these boards of `scores` a player's best changed, by name, sorted.
+  case scores([String])
   /// Balances, or what may be spent here, changed.
   case wallet
   /// What became of claims, and of spending that the bank had to decide afterwards.

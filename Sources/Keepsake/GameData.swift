@@ -20,6 +20,8 @@ public final class GameData: Sendable {
   public let saves: SaveSlots
   /// Values that never go backwards.
   public let progress: ProgressStore
+  /// High scores.
+  public let scores: HighScores
   /// The player's money.
   public let wallet: WalletStore
   /// What the player chose.
@@ -76,10 +78,11 @@ public final class GameData: Sendable {
     try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
+    scores = HighScores(core: core)
     wallet = WalletStore(core: core)
     preferences = try Preferences(core: core)
     files = TrackedFiles(core: core)
-    cloud = Cloud(core: core, progress: progress, wallet: wallet, preferences: preferences)
+    cloud = Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
   }
 
   /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
@@ -87,13 +90,16 @@ public final class GameData: Sendable {
   /// Returns before it is durable. If `body` throws, nothing happens. Preferences that were set before are durable no later.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
-    var checkpoint = Checkpoint(core: core)
+    var checkpoint = Checkpoint(core: core, scores: scores)
     try body(&checkpoint)
     let (saves, cells, operations) = (checkpoint.saves, checkpoint.cells, checkpoint.operations)
+    let submitted = checkpoint.scores
     let wallet = wallet
     preferences.commitSoon()
     let pending = try progress.performing(cells) {
-      try core.commit(saves: saves, cells: cells, wallet: operations)
+      try scores.performing(submitted) {
+        try core.commit(saves: saves, cells: cells, scores: submitted, wallet: operations)
+      }
     }
     return Pending(
       pending.map { _ in
@@ -130,6 +136,7 @@ public final class GameData: Sendable {
     closed.withLock { $0 = true }
     progress.finish()
     preferences.finish()
+    scores.finish()
     core.changes.finish()
   }
 

@@ -84,7 +84,7 @@ extension ProgressKey where Value: ProgressValue {
       value: { cell in
         switch cell {
         case .max(let scalar), .min(let scalar), .latest(_, let scalar): Value(progressScalar: ProgressScalar(scalar))
-        case .union, .counter: nil
+        case .union, .counter, .best: nil
         }
       })
   }

@@ -24,7 +24,8 @@ struct KeepsakeTool: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, VerifyCommand.self,
-      HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, DoctorCommand.self, EstimateCommand.self,
+      HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self, DoctorCommand.self,
+      EstimateCommand.self,
       DemoDeviceCommand.self,
     ])
 

@@ -69,6 +69,10 @@ public enum OperationKind {}
 /// Names one operation of the wallet. Repeating an operation under the same name changes nothing.
 public typealias OperationID = Identifier<OperationKind>
 
+public enum ScoreKind {}
+/// Names one score on a board, for ever and on every device.
+public typealias ScoreID = Identifier<ScoreKind>
+
 public enum ChainKind {}
 /// Names one store's run of wallet operations.
 package typealias ChainID = Identifier<ChainKind>

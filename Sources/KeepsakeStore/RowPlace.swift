@@ -9,6 +9,10 @@ enum RowPlace {
   static func version(_ id: VersionID, slot: String, savedAt: Int64, marks: VersionMarks) -> String {
     "version \(id) \(marks) \(savedAt) \(slot)"
   }
+  /// With all columns beside the body: who got which score when.
+  static func score(_ score: ScoreRow) -> String {
+    "score \(score.id) \(score.rank) \(score.date) \(ScoreEntry.keyPrefix(of: score.board))\(score.player)"
+  }
   static func outbox(_ id: Int64) -> String { "outbox \(id)" }
   static let staged = "staged"
 }

@@ -98,6 +98,12 @@ enum Schema {
         -- Preferences of this device alone; those that are synced are cells.
         CREATE TABLE preference (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 
+        -- rank: which score it is, in bytes that sort the best of a board first (ScoreRank). Each player's best is a cell, too.
+        CREATE TABLE score (
+          board TEXT NOT NULL, rank BLOB NOT NULL, date INTEGER NOT NULL, id BLOB NOT NULL, player TEXT NOT NULL, body BLOB NOT NULL,
+          PRIMARY KEY (board, rank, date, id)) WITHOUT ROWID;
+        CREATE INDEX score_player ON score (board, player, rank, date, id);
+
         -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
         -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
         CREATE TABLE version (

@@ -62,6 +62,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package mutating func setCell(_ update: CellUpdate) throws {
+    if update.key.collection == ScoreEntry.collection { try showBest(update) }
     let body = try codec.encode(update.state, place: RowPlace.cell(update.key))
     try run(
       "INSERT OR REPLACE INTO cell (collection, key, body) VALUES (?, ?, ?)",

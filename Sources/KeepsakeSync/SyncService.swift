@@ -153,6 +153,8 @@ package actor SyncService<Store: DeviceStore> {
           facts.caughtUp = false
           try transaction.clearCloudDepths()
           try DeviceCommit.moved(in: &transaction)
+        } else {
+          try DeviceCommit.connected(in: &transaction)
         }
         facts.container = container
         try transaction.setFacts(facts)

@@ -29,6 +29,14 @@ import Testing
       .counter([:]), .counter([writers[0]: CounterEntry(plus: 1, minus: 0)]),
       .counter([writers[0]: CounterEntry(plus: 0, minus: 3), writers[1]: CounterEntry(plus: .max, minus: 1)]),
     ]
+    for order in ScoreOrder.allCases {
+      values.append(.best(BestScore(order: order, entry: nil)))
+      for score in [Scalar.int(2), .double(2), .double(2.5)] {
+        values.append(.best(BestScore(order: order, entry: .init(score: score, dateMilliseconds: 0, payload: Data([1])))))
+      }
+      values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 1, payload: Data()))))
+      values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 0, payload: Data([1, 0])))))
+    }
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
   }()
 
@@ -88,7 +96,7 @@ import Testing
 
   static func state(using random: inout SeededGenerator) -> CellState {
     let value: CellValue
-    switch Int.random(in: 0..<5, using: &random) {
+    switch Int.random(in: 0..<6, using: &random) {
     case 0: value = .max(scalar(using: &random))
     case 1: value = .min(scalar(using: &random))
     case 2:
@@ -96,6 +104,11 @@ import Testing
         caughtUp: random.once(in: 2), milliseconds: Int64.random(in: 0...2, using: &random),
         writer: WriterID(UInt64.random(in: 0...1, using: &random)))
       value = .latest(stamp, scalar(using: &random))
+    case 4:
+      let entry = BestScore.Entry(
+        score: scalar(using: &random), dateMilliseconds: Int64.random(in: 0...1, using: &random),
+        payload: Data([UInt8.random(in: 0...2, using: &random)]))
+      value = .best(BestScore(order: random.once(in: 2) ? .ascending : .descending, entry: random.once(in: 4) ? nil : entry))
     case 3: value = .union(Set((0..<Int.random(in: 0...3, using: &random)).map { _ in scalar(using: &random) }))
     default:
       var entries: [WriterID: CounterEntry] = [:]

@@ -30,6 +30,11 @@ import Testing
       try text(counter)
         == #"{"counter":[{"minus":0,"plus":3,"writer":"0000000000000001"},{"minus":1,"plus":18446744073709551615,"writer":"0000000000000002"}]}"#
     )
+    let best = BestScore(order: .descending, entry: .init(score: .int(1_000), dateMilliseconds: 7, payload: Data([1, 2])))
+    #expect(
+      try text(CellValue.best(best))
+        == #"{"best":{"entry":{"dateMilliseconds":7,"payload":"AQI=","score":{"int":1000}},"order":"descending"}}"#)
+    #expect(try text(CellValue.best(BestScore(order: .ascending, entry: nil))) == #"{"best":{"order":"ascending"}}"#)
     let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
     #expect(
       try text(latest)

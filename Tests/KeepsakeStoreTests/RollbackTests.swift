@@ -32,6 +32,7 @@ import Testing
       sql: ["INSERT INTO preference SELECT * FROM old.preference WHERE name = 'brightness'"]),
     Replay(testDescription: "a preference taken out", sql: ["DELETE FROM preference WHERE name = 'volume'"]),
     Replay(testDescription: "a value taken out", sql: ["DELETE FROM cell WHERE key = 'level'"]),
+    Replay(testDescription: "a rival's score taken out", sql: ["DELETE FROM score WHERE player = 'Eve'"]),
     Replay(testDescription: "money taken out", sql: ["DELETE FROM fact WHERE name = 'wallet'"]),
     Replay(
       testDescription: "the newest save taken out",

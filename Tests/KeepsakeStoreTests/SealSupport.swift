@@ -31,7 +31,15 @@ enum SealLab {
     }
   }
 
-  /// Three saves in one slot and one in another, two values, a full outbox, something staged, a cursor.
+  static let ada = ScoreEntry(
+    board: "easy", player: "Ada", order: .descending, value: .int(900), dateMilliseconds: 5, id: ScoreID(high: 0, low: 1),
+    context: Data("a run".utf8))
+  static let eve = ScoreEntry(
+    board: "easy", player: "Eve", order: .descending, value: .int(10), dateMilliseconds: 6, id: ScoreID(high: 0, low: 2))
+
+  static func place(of score: ScoreEntry) throws -> String { try ScoreRow(score, RowCodec(seal: .none)).place }
+
+  /// Three saves in one slot and one in another, two values, two scores, a full outbox, something staged, a cursor.
   static func fill(_ store: Store) throws {
     for number in UInt64(1)...3 { try store.save(bytes(number), as: number, acknowledged: number < 3) }
     try store.save(Data("a slot of its own".utf8), as: 1_000, slot: "other")
@@ -45,6 +53,7 @@ enum SealLab {
       try transaction.setCell(CellUpdate(key: coins, state: CellState(value: .max(.int(60)))))
       try transaction.setPreference(Data("a quarter".utf8), named: "volume")
       try transaction.setPreference(Data("full".utf8), named: "brightness")
+      for score in [ada, eve] { try transaction.putScore(score) }
       try transaction.appendToOutbox(OutboxGroup(versions: [id(3)]))
       try transaction.appendToOutbox(
         OutboxGroup(cells: [CellUpdate(key: level, state: CellState(value: .max(.int(6))))]))
@@ -107,6 +116,7 @@ enum SealLab {
           lines += try version.record.contents.map { try transaction.plainContent($0).base64EncodedString() }
         }
       }
+      lines += try transaction.topScores(100, on: "easy", .descending).entries.map { "\($0)" }
       lines += try transaction.outbox(limit: 100).map { "\($0)" }
       lines += try transaction.staged().map { "\($0)" }
       return lines

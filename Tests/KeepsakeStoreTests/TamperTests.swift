@@ -20,6 +20,8 @@ import Testing
         _ = try transaction.cells(in: nil)
         for preference in try transaction.preferences().kept { _ = try preference.bytes() }
         for slot in try transaction.slots() { _ = try transaction.history(of: slot) }
+        let scores = try transaction.topScores(100, on: "easy", .descending)
+        if let objection = scores.objections.first { throw objection }
         _ = try transaction.outbox(limit: 100)
         _ = try transaction.staged()
       }
@@ -152,6 +154,19 @@ import Testing
       place: RowPlace.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
       testDescription: "a fact under another name", sql: "UPDATE fact SET name = 'purse' WHERE name = 'wallet'", place: "fact purse"),
+    Move(
+      testDescription: "a score given to another player", sql: "UPDATE score SET player = 'Eve' WHERE player = 'Ada'",
+      place: "score 00000000000000000000000000000001 21" + "7ffffffffffffc7c 5 4/easy/Eve"),
+    Move(
+      testDescription: "a score made better",
+      sql: "UPDATE score SET rank = (SELECT rank FROM score WHERE player = 'Ada') WHERE player = 'Eve'",
+      place: "score 00000000000000000000000000000002 21" + "7ffffffffffffc7c 6 4/easy/Eve"),
+    Move(
+      testDescription: "a score on another board", sql: "UPDATE score SET board = 'hard' WHERE player = 'Eve'",
+      place: "score 00000000000000000000000000000002 217ffffffffffffff6 6 4/hard/Eve"),
+    Move(
+      testDescription: "a score made earlier", sql: "UPDATE score SET date = 1 WHERE player = 'Eve'",
+      place: "score 00000000000000000000000000000002 217ffffffffffffff6 1 4/easy/Eve"),
     Move(testDescription: "a group of the outbox under another number", sql: "UPDATE outbox SET id = 77 WHERE id = 1", place: "outbox 77"),
   ]
 

@@ -36,14 +36,20 @@ struct StoreFigures: Codable {
   var saves: [Save] = []
   var capture = Capture()
   var openings: [Opening] = []
+  var scores: [ScoreFigures] = []
   /// Nil where the system doesn't tell.
   var memory: Memory?
 
   static func measure(_ options: StoreOptions) throws -> StoreFigures {
     var figures = StoreFigures(machine: Machine.line(compiler: options.compiler))
+    guard !options.onlyScores else {
+      figures.scores = try ScoreFigures.measure(upTo: options.scores)
+      return figures
+    }
     figures.saves = try durableSaves(options.saves)
     figures.capture = try captures(options.captures)
     figures.openings = try openings(options.openings)
+    figures.scores = try ScoreFigures.measure(upTo: options.scores)
     #if os(Linux)
     figures.memory = try largeSave()
     #endif

@@ -8,6 +8,8 @@ struct StoreOptions {
       --saves N         durable saves of each way (60)
       --captures N      captures at 120 a second (3000)
       --openings N      openings of each store (15)
+      --scores N        scores on the largest board (1000000)
+      --only-scores     nothing but the boards
       --json            all figures as JSON on standard output, instead of tables
       --write FOLDER    put the tables into the repository in that folder
       --check           end with status 1 if a goal that must be reached isn't
@@ -18,6 +20,8 @@ struct StoreOptions {
   var saves = 60
   var captures = 3_000
   var openings = 15
+  var scores = 1_000_000
+  var onlyScores = false
   var json = false
   var root: URL?
   var check = false
@@ -42,6 +46,8 @@ struct StoreOptions {
       case "--saves": saves = try number(option)
       case "--captures": captures = try number(option)
       case "--openings": openings = try number(option)
+      case "--scores": scores = try number(option)
+      case "--only-scores": onlyScores = true
       case "--json": json = true
       case "--write": root = URL(filePath: try value(option), directoryHint: .isDirectory)
       case "--check": check = true

@@ -74,6 +74,36 @@ struct StoreReport {
       })
   }
 
+  var scores: String {
+    Format.table(
+      [
+        "scores on the board", "submit: to its return", "durable", "top 10", "rank of the middle", "best of a player", "opening: no seal", "sealed",
+        "on disk",
+      ],
+      figures.scores.map { row in
+        [
+          Format.grouped(row.count), Format.time(microseconds: row.submitMicroseconds), Format.time(microseconds: row.durableMicroseconds),
+          Format.time(microseconds: row.topMicroseconds), Format.time(microseconds: row.rankMicroseconds),
+          Format.time(microseconds: row.bestMicroseconds), Format.time(microseconds: row.openingMicroseconds),
+          Format.time(microseconds: row.sealedOpeningMicroseconds), Format.mebibytes(row.bytes),
+        ]
+      })
+  }
+
+  var scoreLists: String {
+    Format.table(
+      ["scores in the list", "submit: sorted and written", "times Keepsake's durable one", "opening: read", "on disk"],
+      figures.scores.compactMap { row in
+        row.list.map { list in
+          [
+            Format.grouped(row.count), Format.time(microseconds: list.submitMicroseconds),
+            Format.number(list.submitMicroseconds / row.durableMicroseconds) + "x", Format.time(microseconds: list.openingMicroseconds),
+            Format.mebibytes(list.bytes),
+          ]
+        }
+      })
+  }
+
   var memory: String {
     guard let memory = figures.memory else { return "Not measured on this system." }
     return Format.table(
@@ -83,14 +113,17 @@ struct StoreReport {
 
   /// By the name that the documents' markers carry.
   var sections: [String: String] {
-    [
-      "storesaves": saves, "storecaptures": captures, "storeopenings": openings, "storememory": memory, "storegoals": goals.table,
+    guard figures.saves.isEmpty == false else { return ["storescores": scores, "storescorelists": scoreLists] }
+    return [
+      "storesaves": saves, "storecaptures": captures, "storeopenings": openings,
+      "storescores": scores, "storescorelists": scoreLists, "storememory": memory, "storegoals": goals.table,
       "storemachine": figures.machine + ".",
     ]
   }
 
   var text: String {
-    let parts: [String?] = ["", figures.machine, saves, captures, openings, memory, goals.table, goals.unmet]
+    guard !figures.saves.isEmpty else { return ["", figures.machine, scores, scoreLists].joined(separator: "\n\n") }
+    let parts: [String?] = ["", figures.machine, saves, captures, openings, scores, scoreLists, memory, goals.table, goals.unmet]
     return parts.compactMap { $0 }.joined(separator: "\n\n")
   }
 }

@@ -14,6 +14,7 @@ actor CloudConnection {
 
   private let core: GameCore
   private let progress: ProgressStore
+  private let scores: HighScores
   private let wallet: WalletStore
   private let preferences: Preferences
   private let board: CloudBoard
@@ -30,9 +31,12 @@ actor CloudConnection {
   private var registration: Task<CloudCredentials, any Error>?
   private var last: Task<Void, Never>?
 
-  init(core: GameCore, progress: ProgressStore, wallet: WalletStore, preferences: Preferences, board: CloudBoard) {
+  init(
+    core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences, board: CloudBoard
+  ) {
     self.core = core
     self.progress = progress
+    self.scores = scores
     self.wallet = wallet
     self.preferences = preferences
     self.board = board
@@ -308,6 +312,7 @@ actor CloudConnection {
   }
 
   private func received(_ keys: [CellKey]) {
+    scores.received(keys)
     do {
       try progress.received(keys)
       try preferences.received(keys)

@@ -102,7 +102,7 @@ final class GameCore: Sendable {
   /// Throws for what can be seen to be wrong at once. The versions are in the order of `saves`; a save that changes nothing
   /// gives the version that is there already.
   func commit(
-    saves: [Save] = [], cells: [CellDraft] = [], wallet: [WalletOperation] = []
+    saves: [Save] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = []
   ) throws -> PendingCommit<Committed> {
     let now = environment.nowMilliseconds()
     for save in saves { try check(save, now: now) }
@@ -121,7 +121,7 @@ final class GameCore: Sendable {
         let steps = Mutexed<[@Sendable () -> Void]>([])
         do {
           let committed = try Self.apply(
-            saves, kept, cells, wallet, now: now, writer: writer, lineages, steps, in: &transaction)
+            saves, kept, cells, scores, wallet, now: now, writer: writer, lineages, steps, in: &transaction)
           undo.value = steps.value
           return committed
         } catch {
@@ -136,7 +136,8 @@ final class GameCore: Sendable {
 
   /// Runs within the store's transaction, in the order of the commits.
   private static func apply(
-    _ saves: [Save], _ kept: [KeptContent], _ cells: [CellDraft], _ wallet: [WalletOperation], now: Int64,
+    _ saves: [Save], _ kept: [KeptContent], _ cells: [CellDraft], _ scores: [ScoreDraft],
+    _ wallet: [WalletOperation], now: Int64,
     writer: WriterID, _ lineages: SlotLineages, _ undo: Mutexed<[@Sendable () -> Void]>,
     in transaction: inout StoreTransaction
   ) throws -> Committed {
@@ -169,6 +170,9 @@ final class GameCore: Sendable {
       let before = lineages.saved(save.lineage, as: id)
       let slot = save.slot
       undo.value.append { lineages.restore(slot, to: before) }
+    }
+    for score in scores {
+      if let best = try ScoreCommit.apply(score, in: &transaction) { draft.cells.append(best) }
     }
     if !draft.saves.isEmpty || !draft.cells.isEmpty || !draft.wallet.isEmpty {
       try DeviceCommit.apply(draft, now: now, writer: writer, in: &transaction, using: &random)

@@ -61,6 +61,13 @@ extension StoreReport {
           "  \(Printable.text($0.name)) = \(Printable.text($0.value))\($0.type.map { " (\(Printable.text($0)))" } ?? "")\($0.synced ? ", synced" : "")"
         }
     }
+    if !boards.isEmpty {
+      lines +=
+        ["", "scores"]
+        + boards.map {
+          "  \(Printable.text($0.board)): \($0.scores) scores of \($0.players) players, \($0.order); keepsake scores lists them"
+        }
+    }
     if !wallet.isEmpty {
       lines +=
         ["", "wallet"]
@@ -83,6 +90,9 @@ extension StoreReport {
     case .min(let scalar): "min \(text(of: scalar))"
     case .latest(let stamp, let scalar): "latest \(text(of: scalar)) (\(TimeText.iso(milliseconds: stamp.milliseconds)))"
     case .union(let set): "union {" + set.sorted().map(text(of:)).joined(separator: ", ") + "}"
+    case .best(let best):
+      "best, \(best.order.rawValue)"
+        + (best.entry.map { " \(text(of: $0.score)) (\(TimeText.iso(milliseconds: $0.dateMilliseconds)))" } ?? ", withdrawn")
     case .counter(let entries):
       "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
     }

@@ -108,6 +108,13 @@ struct StoreReport: Codable {
     /// Of the archive.
     var bytes: Int
   }
+  struct Scores: Codable, Equatable {
+    var board: String
+    /// `ascending` or `descending`.
+    var order: String
+    var scores: Int
+    var players: Int
+  }
   struct Waiting: Codable {
     var id: Int64
     var cells: [String]
@@ -144,6 +151,7 @@ struct StoreReport: Codable {
   var slots: [SlotReport]
   var cells: [Cell]
   var preferences: [Preference]
+  var boards: [Scores]
   var waitingCount: Int
   var waiting: [Waiting]
   var stagedChanges: Int
@@ -167,6 +175,9 @@ struct StoreReport: Codable {
       Cell(collection: $0.key.collection, key: $0.key.key, generation: $0.state.generation, value: $0.state.value)
     }
     preferences = try Self.preferences(in: transaction)
+    boards = try transaction.boards().map {
+      Scores(board: $0.board, order: $0.order.rawValue, scores: $0.scores, players: $0.players)
+    }
     waitingCount = try transaction.outboxCount()
     waiting = try transaction.outbox(limit: Self.maximumWaiting).map {
       Waiting(

@@ -10,6 +10,10 @@ package struct CellDraft: Hashable, Sendable {
     case add(plus: UInt64, minus: UInt64)
     /// Starts a new generation with what this change makes of an empty cell: the only legal way back.
     indirect case reset(Change)
+    /// Offers a score for the best.
+    case best(BestScore)
+    /// Takes the best back, on every device, and puts another or none in its place.
+    case withdraw(BestScore)
   }
   package var key: CellKey
   package var change: Change
@@ -25,11 +29,14 @@ package struct CellDraft: Hashable, Sendable {
     package var caughtUp: Bool
     /// The device's clock, corrected by the server's.
     package var nowMilliseconds: Int64
+    /// No cloud was ever there: what is taken back was never anywhere else, but in copies of the store.
+    package var neverConnected: Bool
 
-    package init(writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64) {
+    package init(writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false) {
       self.writer = writer
       self.caughtUp = caughtUp
       self.nowMilliseconds = nowMilliseconds
+      self.neverConnected = neverConnected
     }
   }
 
@@ -38,18 +45,31 @@ package struct CellDraft: Hashable, Sendable {
   /// - Throws: ``CellError`` for another rule's value, not-a-number, a full counter, or a reset too early.
   package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
     let delta: CellState
-    if case .reset(let change) = change {
+    switch change {
+    case .reset(let change):
       guard context.caughtUp else { throw .resetBeforeCatchUp(key) }
-      let (generation, overflow) = (known?.generation ?? 0).addingReportingOverflow(1)
-      guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
-      delta = CellState(generation: generation, value: try Self.value(of: change, over: nil, key, context))
-      return (delta, delta)
+      return try raised(over: known, change, context)
+    case .withdraw(let best):
+      guard let known else { return nil }
+      guard context.caughtUp || context.neverConnected else { throw .resetBeforeCatchUp(key) }
+      return try raised(over: known, .best(best), context)
+    default: break
     }
     delta = CellState(
       generation: known?.generation ?? 0, value: try Self.value(of: change, over: known?.value, key, context))
     guard let known else { return (delta, delta) }
     let joined = known.joined(with: delta)
     return joined == known ? nil : (joined, delta)
+  }
+
+  /// The next generation, begun with what `change` makes of an empty cell.
+  private func raised(
+    over known: CellState?, _ change: Change, _ context: Context
+  ) throws(CellError) -> (state: CellState, delta: CellState) {
+    let (generation, overflow) = (known?.generation ?? 0).addingReportingOverflow(1)
+    guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
+    let state = CellState(generation: generation, value: try Self.value(of: change, over: nil, key, context))
+    return (state, state)
   }
 
   /// The smallest value whose join with `known` is what the change asks for.
@@ -108,6 +128,13 @@ package struct CellDraft: Hashable, Sendable {
       let (down, downOverflow) = entry.minus.addingReportingOverflow(minus)
       guard !upOverflow, !downOverflow else { throw .overflow(key) }
       return .counter([context.writer: CounterEntry(plus: up, minus: down)])
+    case .best(var best), .withdraw(var best):
+      if let entry = best.entry { best.entry?.score = try checked(entry.score) }
+      switch known {
+      case nil: return .best(best)
+      case .best(let held)? where held.order == best.order: return .best(best)
+      default: throw mismatch("best, \(best.order.rawValue)")
+      }
     case .reset(let inner):
       return try value(of: inner, over: nil, key, context)
     }

@@ -21,6 +21,7 @@ extension CellValue {
     case .latest: "latest"
     case .union: "union"
     case .counter: "counter"
+    case .best(let best): "best, \(best.order.rawValue)"
     }
   }
 
@@ -31,6 +32,7 @@ extension CellValue {
     case .latest: 2
     case .union: 3
     case .counter: 4
+    case .best: 5
     }
   }
 
@@ -44,6 +46,7 @@ extension CellValue {
     case (.union(let left), .union(let right)): return .union(left.union(right))
     case (.counter(let left), .counter(let right)):
       return .counter(left.merging(right) { $0.joined(with: $1) })
+    case (.best(let left), .best(let right)): return .best(left.joined(with: right))
     default:
       return ruleRank > other.ruleRank ? self : other
     }
@@ -64,6 +67,7 @@ extension CellValue {
     case .latest(_, let value): value.size + 24
     case .union(let values): values.reduce(0) { $0 + $1.size + 8 }
     case .counter(let entries): entries.count * 24
+    case .best(let best): best.size
     }
   }
 }

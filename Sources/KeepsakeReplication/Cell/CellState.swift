@@ -47,6 +47,7 @@ package enum CellValue: Hashable, Sendable {
   case latest(Stamp, Scalar)
   case union(Set<Scalar>)
   case counter([WriterID: CounterEntry])
+  case best(BestScore)
 }
 
 /// When a `latest` value was written, in an order that every device agrees on.

@@ -1,7 +1,7 @@
 // A readable form that doesn't depend on hashing: {"max": {"int": 6}}, {"union": [...]} and {"counter": [...]} sorted.
 extension CellValue: Codable {
   private enum CodingKeys: String, CodingKey {
-    case max, min, latest, union, counter
+    case max, min, latest, union, counter, best
   }
 
   private struct Stamped: Codable {
@@ -20,7 +20,7 @@ extension CellValue: Codable {
     guard let key = container.allKeys.first, container.allKeys.count == 1 else {
       throw DecodingError.dataCorrupted(
         .init(
-          codingPath: decoder.codingPath, debugDescription: "expected one of max, min, latest, union, counter"))
+          codingPath: decoder.codingPath, debugDescription: "expected one of max, min, latest, union, counter, best"))
     }
     switch key {
     case .max: self = .max(try container.decode(Scalar.self, forKey: key))
@@ -37,6 +37,7 @@ extension CellValue: Codable {
         entries[entry.writer] = CounterEntry(plus: Swift.max(known.plus, entry.plus), minus: Swift.max(known.minus, entry.minus))
       }
       self = .counter(entries)
+    case .best: self = .best(try container.decode(BestScore.self, forKey: key))
     }
   }
 
@@ -51,6 +52,7 @@ extension CellValue: Codable {
       let sorted = entries.sorted { $0.key < $1.key }
       try container.encode(
         sorted.map { Entry(writer: $0.key, plus: $0.value.plus, minus: $0.value.minus) }, forKey: .counter)
+    case .best(let best): try container.encode(best, forKey: .best)
     }
   }
 }

@@ -49,6 +49,11 @@ package enum ExchangeRules {
     case .union(let values):
       guard values.allSatisfy(\.isOrdered) else { return refuse(.invalid, "not a number") }
     case .counter: break
+    case .best(let best):
+      if let objection = best.objection { return refuse(.invalid, objection) }
+      guard best.entry?.payload.count ?? 0 <= ScoreEntry.maximumPayloadBytes else {
+        return refuse(.tooLarge, "what belongs to a score may take \(ScoreEntry.maximumContextBytes) bytes")
+      }
     }
     return nil
   }

@@ -109,7 +109,7 @@ package enum DeviceCommit {
     var deltas: [CellKey: CellState] = [:]
     let context = CellDraft.Context(
       writer: writer, caughtUp: facts.caughtUp,
-      nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds))
+      nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds), neverConnected: facts.container == nil)
     for cell in draft.cells {
       guard let change = try cell.applied(to: try storage.cell(cell.key), context) else { continue }
       let update = CellUpdate(key: cell.key, state: change.state)
@@ -171,6 +171,23 @@ package enum DeviceCommit {
     }
   }
 
+  /// To be run when a store that was never connected gets its first container, which may hold another device's values already.
+  ///
+  /// Bests that were taken back here take nothing back there: their generations begin with the container. Nor may what was taken back come
+  /// again from what still waits to be sent.
+  package static func connected(in storage: inout some DeviceStorage) throws {
+    var lowered: [CellKey: CellState] = [:]
+    for var cell in try storage.cells(in: nil) where cell.state.generation > 0 {
+      cell.state.generation = 0
+      try storage.setCell(cell)
+      lowered[cell.key] = cell.state
+    }
+    for var group in try storage.outbox(limit: storage.outboxCount()) where group.cells.contains(where: { lowered[$0.key] != nil }) {
+      group.cells = group.cells.map { CellUpdate(key: $0.key, state: lowered[$0.key] ?? $0.state) }
+      try storage.updateOutbox(group)
+    }
+  }
+
   /// To be run when what a store holds joins another player's container: to that container it is what a fresh install wrote
   /// before it first heard from its cloud, whatever it was to the one before.
   ///
@@ -185,9 +202,15 @@ package enum DeviceCommit {
       }
       return update
     }
-    for cell in try storage.cells(in: nil) { try storage.setCell(humbled(cell)) }
+    // A best that was taken back must not come again from what still waits to be sent.
+    var bests: [CellKey: CellState] = [:]
+    for cell in try storage.cells(in: nil) {
+      let humbled = humbled(cell)
+      try storage.setCell(humbled)
+      if case .best = humbled.state.value { bests[cell.key] = humbled.state }
+    }
     for var group in try storage.outbox(limit: storage.outboxCount()) {
-      group.cells = group.cells.map(humbled)
+      group.cells = group.cells.map { CellUpdate(key: $0.key, state: bests[$0.key] ?? humbled($0).state) }
       try storage.updateOutbox(group)
     }
     for slot in try storage.slots() {

@@ -52,12 +52,15 @@ struct Salvage {
   /// Whether nothing was found that a store of ours holds.
   var isEmpty: Bool {
     versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+      && scoreCount == 0
   }
 
   var versionCount: Int { versions.count }
   /// Values of progress and the like, and preferences.
   var valueCount: Int { cells.count + preferences.count }
   var contentCount: Int { proven.count }
+  /// Rows of scores that were written already, twice if they were found twice.
+  private var scoreCount = 0
 
   // MARK: Gathering
 
@@ -85,6 +88,11 @@ struct Salvage {
       else { return }
       preferences[name] = body
     case "fact": addFact(row)
+    case "score":
+      guard let score = ScoreRow(row), isProven(score.body, place: score.place) else { return }
+      // Straight into the new database: there may be a million.
+      try transaction.insert(score, or: "IGNORE")
+      scoreCount += 1
     case "quarantine":
       if !quarantined.contains(where: { $0.values == row.values }) { quarantined.append(row) }
     case "ledger":
@@ -155,6 +163,7 @@ struct Salvage {
       return RowPlace.cell(CellKey(collection: collection, key: key))
     case "preference": return row.text("name").map(RowPlace.preference)
     case "version": return VersionRow(row)?.place
+    case "score": return ScoreRow(row)?.place
     default: return nil
     }
   }

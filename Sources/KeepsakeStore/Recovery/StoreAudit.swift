@@ -29,7 +29,7 @@ struct StoreAudit {
   /// Tables that are small beside the contents.
   private static let smallTables = [
     "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger",
-    "quarantine",
+    "quarantine", "score",
   ]
 
   private let transaction: StoreTransaction
@@ -137,6 +137,10 @@ struct StoreAudit {
     }
     try check("preference", "SELECT name, body FROM preference") { row in
       try RowCodec.payload(of: row.checked(at: 1, "body"), place: RowPlace.preference(row.checked(at: 0, "name")))
+    }
+    try check("score", "SELECT \(ScoreRow.columns) FROM score") { row in
+      let score = try ScoreRow(row)
+      try RowCodec.payload(of: score.body, place: score.place)
     }
     try check("fact", "SELECT name, body FROM fact") { row in
       try RowCodec.payload(of: row.checked("body"), place: RowPlace.fact(row.checked("name")))

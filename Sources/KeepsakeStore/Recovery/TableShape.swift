@@ -17,7 +17,7 @@ struct TableShape: Sendable {
   var hasRowid: Bool
 
   /// What is gathered row by row. Everything else derives from these, or is asked of the cloud again.
-  static let salvaged = ["fact", "cell", "preference", "version", "covered", "content", "ledger"]
+  static let salvaged = ["fact", "cell", "preference", "version", "covered", "content", "ledger", "score"]
 
   /// Its rows prove nothing of themselves, so that they are only taken where SQLite gives them.
   static let quarantine = TableShape(name: "quarantine", columns: ["place", "outcome", "body"])

@@ -22,6 +22,8 @@ struct SealLedger: Sendable, Equatable {
     ("preference", "$.name", "$.body", "name, body"),
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
+    // The body is bound to the rest.
+    ("score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body", "board, rank, date, id, player, body"),
   ]
 
   /// Rows that were changed, ever.

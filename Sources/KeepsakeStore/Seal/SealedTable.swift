@@ -4,7 +4,7 @@ import KeepsakeReplication
 
 /// The tables whose rows have bodies that are sealed.
 enum SealedTable: String, CaseIterable {
-  case fact, cell, preference, version, outbox, staged
+  case fact, cell, preference, version, outbox, staged, score
 
   /// One row, as far as its seal goes.
   struct SealedRow {
@@ -27,11 +27,17 @@ enum SealedTable: String, CaseIterable {
     case .version: ["position"]
     case .outbox: ["id"]
     case .staged: ["position"]
+    case .score: ["board", "rank", "date", "id"]
     }
   }
 
   private var columns: String {
-    (keyColumns + [self == .version ? VersionRow.columns : "body"]).joined(separator: ", ")
+    switch self {
+    // The key is a part of them.
+    case .score: ScoreRow.columns
+    case .version: (keyColumns + [VersionRow.columns]).joined(separator: ", ")
+    default: (keyColumns + ["body"]).joined(separator: ", ")
+    }
   }
 
   private var selection: String {
@@ -95,6 +101,7 @@ enum SealedTable: String, CaseIterable {
         sealed.place = try VersionRow(row, at: keyColumns.count).place
       case .outbox: sealed.place = RowPlace.outbox(try row.checked("id"))
       case .staged: sealed.place = RowPlace.staged
+      case .score: sealed.place = try ScoreRow(row).place
       }
     } catch {
       // Columns of the wrong kind: a row without a place, which can't verify.

@@ -109,7 +109,10 @@ extension World {
     switch Int.random(in: 0..<12, using: &random) {
     case 0..<2: return CellDraft(Self.progress("level"), .max(number))
     case 2..<4: return CellDraft(Self.progress("time"), .min(number))
-    case 4..<6: return CellDraft(Self.progress("name"), .set(number))
+    case 4: return CellDraft(Self.progress("name"), .set(number))
+    case 5:
+      let entry = BestScore.Entry(score: number, dateMilliseconds: 0, payload: Data())
+      return CellDraft(Self.progress("best"), .best(BestScore(order: .descending, entry: entry)))
     case 6..<8: return CellDraft(Self.progress("found"), .insert([number]))
     case 8..<11:
       return CellDraft(

@@ -138,7 +138,10 @@ extension World {
           counted += plus - minus
         }
       case .set(let scalar): found.insert(scalar)
-      case .max, .reset: break
+      case .best(let best):
+        if !mayBeGone, case .best(let held)? = value, !best.precedes(held) { continue }
+        if !mayBeGone { violation("\(key) fell back behind \(best): \(String(describing: value))") }
+      case .max, .reset, .withdraw: break
       }
     }
     if case .counter(let entries)? = storage.cell(Self.progress("jumps"))?.value {

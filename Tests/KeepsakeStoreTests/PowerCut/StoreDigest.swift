@@ -58,6 +58,7 @@ struct StoreDigest: Hashable, Sendable {
     ("preference", ["name", "body"]),
     // Without the checksum, which covers `offered` too.
     ("version", ["position", "id", "slot", "acknowledged", "thinned", "substr(body, \(RowCodec.checksumLength + 1))"]),
+    ("score", ["board", "rank", "date", "id", "player", "body"]),
     ("covered", ["id"]),
     ("head", ["slot", "id"]),
     ("content_use", ["hash", "version"]),

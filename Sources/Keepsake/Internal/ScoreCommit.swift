@@ -1,0 +1,60 @@
+import KeepsakeReplication
+import KeepsakeStore
+
+/// A score on its way into a commit.
+struct ScoreDraft: Sendable {
+  var entry: ScoreEntry
+  /// How many scores of its board stay; nil if this commit clears nothing away.
+  var trimmedTo: Int?
+}
+
+/// How scores enter and leave the store's tables.
+enum ScoreCommit {
+  /// Scores that one commit clears away at most. A board that kept everything and no longer does shrinks by as many each time.
+  static let maximumTrimmed = 10_000
+  /// Values that are taken back together: an exchange carries no more.
+  private static let withdrawnTogether = 1_000
+
+  /// Writes the score; gives what has to become of the player's best, nil if nothing has to.
+  static func apply(_ draft: ScoreDraft, in transaction: inout StoreTransaction) throws -> CellDraft? {
+    let entry = draft.entry
+    let best = try transaction.cell(entry.key)
+    if best == nil, try transaction.bestCount(on: entry.board) >= HighScores.maximumPlayers {
+      throw GameDataError(
+        .tooLarge,
+        "the board \"\(entry.board)\" has \(HighScores.maximumPlayers) players, which is the most: remove some, or take another board")
+    }
+    try transaction.putScore(entry)
+    if let count = draft.trimmedTo {
+      try transaction.trimScores(on: entry.board, entry.order, to: count, atMost: maximumTrimmed)
+    }
+    // Most scores are no player's best: the outbox needn't be looked at.
+    if case .best(let held)? = best?.value, held.order == entry.order, !entry.best.precedes(held) { return nil }
+    return CellDraft(entry.key, .best(entry.best))
+  }
+
+  /// Removes the score; where it is the player's best, the next that is known here takes its place on every device.
+  static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
+    try transaction.removeScore(entry)
+    guard let best = try transaction.cell(entry.key), ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id else { return [] }
+    let next = try transaction.scores(1, of: entry.player, on: entry.board, entry.order).entries.first
+    return [CellDraft(entry.key, .withdraw(next?.best ?? BestScore(order: entry.order, entry: nil)))]
+  }
+
+  /// Removes all scores of a board, here, and its players' bests everywhere.
+  static func removeAll(on board: String, in transaction: inout StoreTransaction) throws -> [CellDraft] {
+    try transaction.removeScores(on: board)
+    return try transaction.cells(in: ScoreEntry.collection).compactMap { cell in
+      guard ScoreEntry.names(in: cell.key)?.board == board, case .best(let best) = cell.state.value, best.entry != nil else { return nil }
+      return CellDraft(cell.key, .withdraw(BestScore(order: best.order, entry: nil)))
+    }
+  }
+
+  static func withdraw(_ drafts: [CellDraft], now: Int64, writer: WriterID, in transaction: inout StoreTransaction) throws {
+    var random = SystemRandomNumberGenerator()
+    for start in stride(from: 0, to: drafts.count, by: withdrawnTogether) {
+      let together = Array(drafts[start..<min(start + withdrawnTogether, drafts.count)])
+      try DeviceCommit.apply(CommitDraft(cells: together), now: now, writer: writer, in: &transaction, using: &random)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+public import Foundation
+public import KeepsakeArchive
+public import KeepsakeReplication
+
+/// One score on a board.
+public struct Score: Sendable, Hashable, Identifiable {
+  /// The number that was scored.
+  ///
+  /// Whole numbers are kept whole, all 64 bits of them; a `Double` that is a whole number is the same score as that number.
+  public enum Value: Sendable, Hashable {
+    case int(Int64)
+    /// Finite, and not whole or beyond what 64 bits hold.
+    case double(Double)
+  }
+
+  /// The most bytes of a context, as an archive.
+  public static var maximumContextBytes: Int { ScoreEntry.maximumContextBytes }
+
+  package let entry: ScoreEntry
+
+  init(_ entry: ScoreEntry) { self.entry = entry }
+
+  /// Names this score, on every device.
+  public var id: ScoreID { entry.id }
+  /// The board's name.
+  public var board: String { entry.board }
+  /// Who scored it; empty if nobody was named.
+  public var player: String { entry.player }
+  public var value: Value {
+    switch entry.value {
+    case .int(let number): .int(number)
+    case .double(let number): .double(number)
+    // No score is made of these.
+    case .string, .data: .int(0)
+    }
+  }
+  /// When it was scored, to the millisecond, by the clock of the device where it was.
+  public var date: Date { Date(timeIntervalSince1970: Double(entry.dateMilliseconds) / 1_000) }
+  /// The archive of the context; nil if none was given.
+  public var contextData: Data? { entry.context }
+
+  /// What was given with the score; nil if nothing was.
+  ///
+  /// Decoded at each call. Throws `ArchiveError` for one that is damaged, of a newer program, or can't be of this type; a struct that has none
+  /// of the archive's fields is read with its defaults, as everywhere.
+  public func context<Context: Archivable>(as type: Context.Type = Context.self) throws -> Context? {
+    try entry.context.map { try Archive.decode(type, from: $0) }
+  }
+}
+
+extension Score.Value: Comparable, CustomStringConvertible {
+  /// The whole number; nil if it isn't whole or doesn't fit.
+  public var int: Int? {
+    if case .int(let number) = self { return Int(exactly: number) }
+    return nil
+  }
+
+  /// The number as a `Double`: beyond 2^53 the nearest one.
+  public var double: Double {
+    switch self {
+    case .int(let number): Double(number)
+    case .double(let number): number
+    }
+  }
+
+  public static func < (left: Self, right: Self) -> Bool { left.scalar < right.scalar }
+
+  public var description: String {
+    switch self {
+    case .int(let number): "\(number)"
+    case .double(let number): "\(number)"
+    }
+  }
+
+  var scalar: Scalar {
+    switch self {
+    case .int(let number): .int(number)
+    case .double(let number): .double(number)
+    }
+  }
+}
+
+/// A number that can be a score.
+public protocol ScoreNumber: Sendable {
+  /// The number as it is kept.
+  var scoreValue: Score.Value { get }
+}
+
+extension Int: ScoreNumber {
+  public var scoreValue: Score.Value { .int(Int64(self)) }
+}
+
+extension Int64: ScoreNumber {
+  public var scoreValue: Score.Value { .int(self) }
+}
+
+extension Double: ScoreNumber {
+  public var scoreValue: Score.Value { Int64(exactly: self).map { .int($0) } ?? .double(self) }
+}
+
+extension Float: ScoreNumber {
+  public var scoreValue: Score.Value { Double(self).scoreValue }
+}
+
+extension Score.Value: ScoreNumber {
+  public var scoreValue: Score.Value {
+    if case .double(let number) = self { return number.scoreValue }
+    return self
+  }
+}

@@ -1,0 +1,116 @@
+package import Foundation
+
+/// One score on a board, with all that is kept of it.
+///
+/// A player's best on each board travels as a cell of the collection `scores`: its key says board and player, its value the rest.
+package struct ScoreEntry: Hashable, Sendable {
+  package static let collection = "scores"
+  /// Board and player make one key of at most `ExchangeRules.maximumKeyBytes`, with a number and two strokes.
+  package static let maximumBoardBytes = 100
+  package static let maximumPlayerBytes = 150
+  /// What belongs to a score is read with it, ten or a hundred at a time, and each player's best is sent to all devices.
+  package static let maximumContextBytes = 16 * 1024
+
+  package var board: String
+  package var player: String
+  package var order: ScoreOrder
+  /// A finite number; a whole one that fits is an `int`.
+  package let value: Scalar
+  package var dateMilliseconds: Int64
+  package var id: ScoreID
+  package var context: Data?
+
+  package init(
+    board: String, player: String, order: ScoreOrder, value: Scalar, dateMilliseconds: Int64, id: ScoreID, context: Data? = nil
+  ) {
+    self.board = board
+    self.player = player
+    self.order = order
+    self.value = value.plainNumber
+    self.dateMilliseconds = dateMilliseconds
+    self.id = id
+    self.context = context
+  }
+
+  /// Whether it stands above `other` on a board: the better score, then the earlier, then the smaller id.
+  package func precedes(_ other: ScoreEntry) -> Bool {
+    if value != other.value { return order == .descending ? value > other.value : value < other.value }
+    if dateMilliseconds != other.dateMilliseconds { return dateMilliseconds < other.dateMilliseconds }
+    return id < other.id
+  }
+
+  // MARK: As a cell
+
+  package var key: CellKey { Self.key(board: board, player: player) }
+
+  /// Behind the board's length, so that no two pairs of names make one key.
+  package static func key(board: String, player: String) -> CellKey {
+    CellKey(collection: collection, key: keyPrefix(of: board) + player)
+  }
+
+  /// What all keys of a board begin with, and nothing else.
+  package static func keyPrefix(of board: String) -> String { "\(board.utf8.count)/\(board)/" }
+
+  /// The names in a cell's key; nil if no release of this kind wrote it.
+  package static func names(in key: CellKey) -> (board: String, player: String)? {
+    guard key.collection == collection else { return nil }
+    let bytes = Array(key.key.utf8)
+    guard let stroke = bytes.firstIndex(of: UInt8(ascii: "/")), let length = Int(String(decoding: bytes[..<stroke], as: UTF8.self)),
+      (1...maximumBoardBytes).contains(length), stroke + 1 + length < bytes.count
+    else { return nil }
+    let board = String(decoding: bytes[(stroke + 1)..<(stroke + 1 + length)], as: UTF8.self)
+    let player = String(decoding: bytes[(stroke + 2 + length)...], as: UTF8.self)
+    // Only what would be written the same again: half a character, another spelling or another number is somebody else's.
+    guard objection(board: board, player: player) == nil, self.key(board: board, player: player) == key else { return nil }
+    return (board, player)
+  }
+
+  package var best: BestScore {
+    BestScore(
+      order: order,
+      entry: BestScore.Entry(score: value, dateMilliseconds: dateMilliseconds, payload: Self.bytes(of: id) + (context ?? Data())))
+  }
+
+  /// The score that a cell holds; nil if it holds none, or one that this release can't read.
+  package init?(_ update: CellUpdate) {
+    guard case .best(let best) = update.state.value, best.objection == nil, let entry = best.entry,
+      let names = Self.names(in: update.key), entry.payload.count >= Self.idBytes, entry.payload.count <= Self.maximumPayloadBytes
+    else { return nil }
+    let words = entry.payload.withUnsafeBytes { raw in
+      (0..<2).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+    }
+    let context = Data(entry.payload.dropFirst(Self.idBytes))
+    self.init(
+      board: names.board, player: names.player, order: best.order, value: entry.score, dateMilliseconds: entry.dateMilliseconds,
+      id: ScoreID(high: words[0], low: words[1]), context: context.isEmpty ? nil : context)
+  }
+
+  private static let idBytes = 16
+  package static let maximumPayloadBytes = idBytes + maximumContextBytes
+
+  private static func bytes(of id: ScoreID) -> Data { withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) { Data($0) } }
+
+  // MARK: Names
+
+  /// Why there can be no score under these names; nil if there can.
+  package static func objection(board: String, player: String) -> String? {
+    func isPlain(_ name: String) -> Bool {
+      name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && name.canonical.utf8.elementsEqual(name.utf8)
+    }
+    if board.isEmpty { return "a board has to have a name" }
+    if board.utf8.count > maximumBoardBytes { return "a board's name has \(board.utf8.count) bytes; \(maximumBoardBytes) are the most" }
+    if player.utf8.count > maximumPlayerBytes {
+      return "a player's name has \(player.utf8.count) bytes; \(maximumPlayerBytes) are the most"
+    }
+    if !isPlain(board) { return "a board's name has control characters" }
+    return isPlain(player) ? nil : "a player's name has control characters"
+  }
+}
+
+extension Scalar {
+  /// A whole number as an `int` where it fits, so that 12 and 12.0 are one score.
+  fileprivate var plainNumber: Scalar {
+    guard case .double(let value) = self, let whole = Int64(exactly: value) else { return self }
+    return .int(whole)
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import Testing
+
+/// High scores of one player's devices.
+@Suite struct ScoreSyncTests {
+  let clock = TestClock()
+  let cloud = MemoryCloud()
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+
+  private func both(_ body: (_ here: GameData, _ there: GameData) async throws -> Void) async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      end(here)
+      end(there)
+    }
+    try await body(here, there)
+  }
+
+  private func connect(_ games: GameData...) async throws {
+    for game in games {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+  }
+
+  private func values(_ game: GameData, _ board: Board = .easy) throws -> [Int] {
+    try game.scores.top(9, of: board).compactMap(\.value.int)
+  }
+
+  @Test("each player's best shows on the other device, once, with its context; other scores stay where they were made (R7)")
+  func bestsTravel() async throws {
+    try await both { here, there in
+      for (value, player) in [(900, "Ada"), (800, "Ada"), (500, "Eve")] {
+        try here.scores.submit(value, to: .easy, player: player, context: Run(seed: value))
+      }
+      try there.scores.submit(700, to: .easy, player: "Ada")
+      let changes = there.scores.changes
+      try await connect(here, there, here)
+      try await eventually { try values(there) == [900, 700, 500] }
+      #expect(try values(here) == [900, 800, 500])
+      #expect(try there.scores.top(1, of: .easy)[0].context() == Run(seed: 900))
+      #expect(try there.scores.top(1, of: .easy) == here.scores.top(1, of: .easy), "the same id and date")
+      var iterator = changes.makeAsyncIterator()
+      #expect(await iterator.next() == ["easy"])
+
+      // What comes back is no news, and no second row.
+      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      #expect(here.takeChanges().allSatisfy { if case .scores = $0 { false } else { true } })
+      #expect(there.takeChanges().filter { if case .scores = $0 { true } else { false } } == [.scores(["easy"])])
+      #expect(try values(there) == [900, 700, 500] && values(here) == [900, 800, 500])
+      #expect(here.incidents.isEmpty && there.incidents.isEmpty)
+    }
+    // And after a restart of both.
+    try await both { here, there in
+      let shown = (try values(there), try values(here))
+      #expect(shown == ([900, 700, 500], [900, 800, 500]))
+      #expect(try there.scores.rank(of: "Eve", on: .easy) == 3)
+    }
+  }
+
+  @Test("two devices that scored the same offline agree whose came first")
+  func ties() async throws {
+    try await both { here, there in
+      try await connect(here, there)
+      cloud.isCut = true
+      try here.scores.submit(100, to: .easy, player: "Ada")
+      clock.advance(by: .seconds(1))
+      try there.scores.submit(100, to: .easy, player: "Ada")
+      try there.scores.submit(40, to: .lap)
+      try here.scores.submit(39.5, to: .lap)
+      cloud.isCut = false
+      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      try await eventually { try here.scores.best(of: "Ada", on: .easy) == there.scores.best(of: "Ada", on: .easy) }
+      #expect(try there.scores.best(of: "Ada", on: .easy)?.date == Date(timeIntervalSince1970: 10_000_000))
+      try await eventually { try there.scores.best(on: .lap)?.value == .double(39.5) }
+    }
+  }
+
+  @Test("a score that is removed goes from every device, and what was second there stands")
+  func removalTravels() async throws {
+    try await both { here, there in
+      try here.scores.submit(100, to: .easy, player: "Ada")
+      try here.scores.submit(9_000, to: .easy, player: "Ada")
+      try there.scores.submit(50, to: .easy, player: "Ada")
+      try await connect(here, there)
+      try await eventually { try values(there) == [9_000, 50] }
+      try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
+      try await here.cloud.sendNow()
+      try await there.cloud.sendNow()
+      try await eventually { try values(there) == [100, 50] }
+      #expect(try values(here) == [100])
+      try here.scores.removeAll(from: .easy)
+      try await here.cloud.sendNow()
+      try await there.cloud.sendNow()
+      try await eventually { try values(there) == [50] }
+      #expect(try values(here) == [], "what the tablet keeps for itself stays there")
+    }
+  }
+
+  @Test("a guest's scores join the player's, and what the guest had removed is only the guest's affair")
+  func removedBefore() async throws {
+    try await both { here, there in
+      try here.scores.submit(100, to: .easy, player: "Ada")
+      try here.scores.submit(10, to: .easy, player: "Eve")
+      try here.scores.submit(9_000, to: .easy, player: "Ada")
+      // Before there was any cloud: the value is gone from what is sent, too.
+      try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
+      try await connect(here)
+      try there.scores.submit(70, to: .easy, player: "Ada")
+      try there.scores.removeAll(from: .easy)
+      try await connect(there, here, there)
+      try await eventually { try values(there) == [100, 10] }
+      #expect(try values(here) == [100, 10])
+    }
+  }
+}
