@@ -95,7 +95,8 @@ final class AssetFolder: Sendable {
     guard let memory = malloc(max(size, 1)) else {
       throw AssetError(.tooLarge, "there is no memory for the \(size) bytes of \(AssetPath.shown(path))", path: path)
     }
-    let bytes = Data(bytesNoCopy: memory, count: size, deallocator: .free)
+    var isTaken = false
+    defer { if !isTaken { free(memory) } }
     var hash = SHA256()
     var done = 0
     while done < size {
@@ -107,7 +108,9 @@ final class AssetFolder: Sendable {
     }
     var more: UInt8 = 0
     guard try Self.readSome(file.number, &more, 1, at: size, path: path) == 0 else { return nil }
-    return (bytes, ContentHash(digest: hash.finalize()))
+    isTaken = true
+    // Last: of a few bytes, Data makes a copy and frees the memory at once.
+    return (Data(bytesNoCopy: memory, count: size, deallocator: .free), ContentHash(digest: hash.finalize()))
   }
 
   /// Hashes a file without keeping more than a piece of it; nil where it changed meanwhile.

@@ -139,6 +139,8 @@ final class AssetLoader: Sendable {
         state.queue.add(batch, as: id)
         return id
       }
+      // What is there already counts as used.
+      for asset in assets { _ = state.cache.bytes(of: asset) }
       let cache = state.cache
       let batch = AssetBatchRecord(
         priority: priority, assets: sizes, isLoaded: { cache.isLoaded($0) }, failures: failures, pinned: isPinned ? assets : [])

@@ -73,6 +73,10 @@ extension AssetManifest {
 
   /// What stands at `url`, byte for byte, is this manifest.
   package func isWritten(at url: URL) throws -> Bool {
-    try AtomicFile.read(url, maximumBytes: Self.maximumFileBytes) == encoded()
+    do {
+      return try AtomicFile.read(url, maximumBytes: Self.maximumFileBytes) == encoded()
+    } catch let error as StoreError where error.code == .tooLarge {
+      return false
+    }
   }
 }
