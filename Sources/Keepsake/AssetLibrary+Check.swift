@@ -3,7 +3,7 @@ import Foundation
 extension AssetLibrary {
   /// How closely `check` looks.
   public enum Check: Sendable, Hashable {
-    /// Compares sizes, and hashes only files that were changed after the manifest was made. Milliseconds for thousands of files, but a file that was
+    /// Compares sizes, and hashes only files that were changed after the manifest was made. Costs one look at each file, but one that was
     /// altered under its old date and size isn't found before it is loaded.
     ///
     /// An installer that dates all files anew makes it as slow as `full`, once.

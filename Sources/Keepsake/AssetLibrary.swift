@@ -57,7 +57,7 @@ public final class AssetLibrary: Sendable {
 
   /// Opens the assets in `url`.
   ///
-  /// Reads the manifest and no asset; `check()` looks at those. About 10 µs for each asset of the manifest.
+  /// Reads the manifest and no asset; `check()` looks at those.
   ///
   /// - Parameters:
   ///   - manifest: Where the list of assets comes from.

@@ -151,6 +151,21 @@ import Testing
     #expect(failing.progress.fraction < 1 && failing.progress.filesDone == 1)
   }
 
+  @Test("a file that is still being read counts as far as it was read, at once, for whoever watches")
+  func progressWithinFiles() async throws {
+    var queue = AssetQueue()
+    let assets = [(asset: 7, size: 1_000), (asset: 8, size: 10)]
+    queue.add(AssetBatchRecord(priority: .low, assets: assets, isLoaded: { $0 == 8 }, failures: [], pinned: []), as: 1)
+    let (stream, continuation) = AsyncStream<AssetProgress>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    #expect(queue.addStream(continuation, as: 1, to: 1) && queue.next() == 7)
+    queue.begin(7)
+    queue.note(400, of: 7)
+    let expected = AssetProgress(bytesDone: 410, bytesInAll: 1_010, filesDone: 1, filesInAll: 2)
+    #expect(queue.progress(of: 1) == expected)
+    var updates = stream.makeAsyncIterator()
+    #expect(await updates.next() == expected)
+  }
+
   @Test("a game that never yields reads on its own thread what it needs now, ahead of all that waits")
   func blocking() async throws {
     let world = try AssetWorld(["block1": 1, "block2": 1, "now": 10])
