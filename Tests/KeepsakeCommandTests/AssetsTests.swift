@@ -60,6 +60,11 @@ import Testing
       let assets = try AssetLibrary(at: folder, manifest: .file(other))
       #expect(assets.paths == ["Boom.wav", "Images/Ship.png"])
       #expect(await verify("--manifest", other.path) == 0)
+      // Also where a link leads to the folder.
+      let link = folder.path + ".link"
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.path)
+      defer { try? FileManager.default.removeItem(atPath: link) }
+      #expect(await status(of: AssetsManifestCommand.self, [link, "--output", other.path, "--check"]) == 0)
       #expect(await verify() == CommandFailure.Kind.noInput.rawValue)
     }
   }

@@ -55,7 +55,7 @@ struct AssetCheck {
     for path in found.keys {
       let shown = AssetPath.shown(path)
       findings.append(
-        AssetReport.Finding(kind: .extra, path: path, message: "the file \(shown) isn't in the manifest, and is never loaded"))
+        AssetReport.Finding(kind: .extra, path: path, message: "the file \(shown) isn't in the list of assets, and is never loaded"))
     }
     // What is in the manifest as well was told above.
     for (path, reason) in listing.refused where source.known(path) == nil {

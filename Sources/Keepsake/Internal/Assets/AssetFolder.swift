@@ -34,7 +34,10 @@ final class AssetFolder: Sendable {
     }
   }
 
-  deinit { close(root) }
+  deinit {
+    // Negative where opening it failed.
+    if root >= 0 { close(root) }
+  }
 
   /// A file that is open for reading, and what the system says about it.
   struct OpenFile: ~Copyable {

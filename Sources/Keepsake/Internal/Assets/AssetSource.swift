@@ -38,10 +38,11 @@ struct AssetSource: Sendable {
     return (manifest.entries, AssetStatus.modifiedNanoseconds(of: file))
   }
 
-  /// The path in the folder `url` of a file that is in it; nil if it isn't.
+  /// The path in the folder `url` of a file that is in it; nil if it isn't. Whichever way links lead to either.
   static func path(of file: URL, in url: URL) -> AssetPath? {
-    let base = url.standardizedFileURL.path
-    let path = file.standardizedFileURL.path
+    let base = url.standardizedFileURL.resolvingSymlinksInPath().path
+    let parent = file.standardizedFileURL.deletingLastPathComponent().resolvingSymlinksInPath().path
+    let path = (parent.hasSuffix("/") ? parent : parent + "/") + file.lastPathComponent
     let prefix = base.hasSuffix("/") ? base : base + "/"
     return path.hasPrefix(prefix) ? AssetPath.exact(String(path.dropFirst(prefix.count))).path : nil
   }
