@@ -30,6 +30,7 @@ let package = Package(
     // Tables, goals, and where they are written down.
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
     .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
+    .executableTarget(name: "AssetBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
     .executableTarget(
       name: "PreferenceBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),

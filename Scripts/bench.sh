@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, then that of preferences.
-#   Scripts/bench.sh archive, store or preferences: only one of them
+# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and assets.
+#   Scripts/bench.sh archive, store, preferences or assets: only one of them
 #   Scripts/bench.sh --write    also puts the figures into the documents and draws the plot
 # Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
 # The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
@@ -11,9 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
-parts=(archive store preferences)
+parts=(archive store preferences assets)
 case ${1:-} in
-  archive | store | preferences)
+  archive | store | preferences | assets)
     parts=("$1")
     shift
     ;;
@@ -35,6 +35,7 @@ products() {
       archive) echo ArchiveBenchmark ;;
       store) echo StoreBenchmark ;;
       preferences) echo PreferenceBenchmark ;;
+      assets) echo AssetBenchmark ;;
     esac
   done
 }

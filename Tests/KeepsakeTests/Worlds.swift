@@ -92,7 +92,7 @@ extension Currency {
   static let gems: Self = "gems"
 }
 
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
   let url: URL
 
   init() throws {
