@@ -78,7 +78,10 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Keepsake",
-      dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+      dependencies: [
+        "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
       swiftSettings: strict),
     .target(name: "KeepsakeTesting", dependencies: ["KeepsakeReplication"], swiftSettings: strict),
     .target(

@@ -26,6 +26,8 @@ public final class GameData: Sendable {
   public let cloud: Cloud
 
   let core: GameCore
+  /// What `attach` was given.
+  let attachedAssets = Mutex<AssetLibrary?>(nil)
   private let closed = Mutex(false)
 
   /// Opens the data of the game `id`, or begins it.

@@ -17,7 +17,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     discussion: """
       Commands that print an answer take --json. Exit codes are those of sysexits.h: 64 wrong usage, 65 damaged or unknown \
       input, 66 not found, 69 the cloud can't be reached, 74 the disk refused, 75 in use or stopped early, 77 not allowed, 78 \
-      from a newer version. diff, verify and doctor say 1 for "different" and "not sound", and diff 2 for trouble.
+      from a newer version. diff, verify, doctor and assets say 1 for "different" and "not sound", and diff 2 for trouble.
 
       Completions for your shell: keepsake --generate-completion-script bash (or zsh, fish).
       """,
@@ -25,7 +25,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     subcommands: [
       DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, DoctorCommand.self, EstimateCommand.self,
-      DemoDeviceCommand.self,
+      AssetsCommand.self, DemoDeviceCommand.self,
     ])
 
   static func main() async {

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import Keepsake
 import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeServer
@@ -59,6 +60,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as SyncError: self.init(sync: error)
     case let error as ServerError: self.init(server: error)
     case let error as ArchiveError: self.init(archive: error)
+    case let error as AssetError: self.init(asset: error)
     default: self.init(.software, "\(error)")
     }
   }
@@ -123,6 +125,17 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .io: self.init(.io, error.description)
     case .newer: self.init(.newer, error.description)
     case .blocked, .tooLarge, .tooMany, .content: self.init(.data, error.description)
+    }
+  }
+
+  private init(asset error: AssetError) {
+    switch error.code {
+    case .missing, .noManifest: self.init(.noInput, error.message)
+    case .unreadable: self.init(.io, error.message)
+    case .newerManifest: self.init(.newer, error.message, next: "use a newer keepsake")
+    case .stale, .cancelled, .timedOut: self.init(.temporary, error.message)
+    case .refusedPath: self.init(.data, error.message, next: "give them other names, or move them out of the folder")
+    case .unknown, .damaged, .overBudget, .damagedManifest, .tooLarge, .misuse: self.init(.data, error.message)
     }
   }
 

@@ -1,0 +1,122 @@
+import Foundation
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// All that stands in a folder of assets.
+struct AssetListing {
+  /// Plain files whose paths can be an asset's, sorted by bytes.
+  var files: [(path: AssetPath, status: AssetStatus)] = []
+  /// What can't be an asset, and why.
+  var refused: [(path: String, reason: String)] = []
+  /// Names that begin with a dot.
+  var hidden = 0
+}
+
+extension AssetFolder {
+  /// Lists the folder to the bottom. Costs one look at each entry.
+  ///
+  /// - Parameter left: A file that is left out: the manifest, where it is in the folder.
+  /// - Throws: `AssetError` if the folder can't be listed, or there is too much in it. A folder in it that can't be listed is among what
+  ///   is refused.
+  func scan(leavingOut left: AssetPath?) throws(AssetError) -> AssetListing {
+    var listing = AssetListing()
+    var entries = 0
+    // Folders still to be listed; a stack instead of recursion, and sorted at the end.
+    var folders: [[String]] = [[]]
+    while let folder = folders.popLast() {
+      do throws(AssetError) {
+        try scan(folder, &folders, &entries, leavingOut: left, into: &listing)
+      } catch {
+        if folder.isEmpty || error.code == .tooLarge { throw error }
+        listing.refused.append((folder.joined(separator: "/"), "the folder can't be listed: \(error.message)"))
+      }
+    }
+    listing.files.sort { $0.path.text.utf8.lexicographicallyPrecedes($1.path.text.utf8) }
+    listing.refused.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    return listing
+  }
+
+  private func scan(
+    _ folder: [String], _ folders: inout [[String]], _ entries: inout Int, leavingOut left: AssetPath?, into listing: inout AssetListing
+  ) throws(AssetError) {
+    let shown = folder.joined(separator: "/")
+    let number = try descriptor(of: folder, path: shown)
+    defer { close(number) }
+    for name in try Self.names(in: number, path: shown, counting: &entries) {
+      if name.first == UInt8(ascii: ".") {
+        listing.hidden += 1
+        continue
+      }
+      let bytes = Array(shown.utf8) + (folder.isEmpty ? [] : [UInt8(ascii: "/")]) + name
+      guard let text = String(validating: bytes, as: UTF8.self), let last = String(validating: name, as: UTF8.self) else {
+        listing.refused.append((String(decoding: bytes, as: UTF8.self), "its name is no UTF-8"))
+        continue
+      }
+      var status = stat()
+      guard fstatat(number, last, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+        if errno == ENOENT { continue }
+        throw Self.refused(errno, text)
+      }
+      #if canImport(Darwin)
+      // Its file systems give names in a form of their own, and take them in any.
+      let (path, reason) = AssetPath.exact(text.precomposedStringWithCanonicalMapping)
+      #else
+      let (path, reason) = AssetPath.exact(text)
+      #endif
+      guard let path else {
+        listing.refused.append((text, reason))
+        continue
+      }
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: if path != left { listing.files.append((path, AssetStatus(status))) }
+      case S_IFDIR: folders.append(folder + [last])
+      case S_IFLNK: listing.refused.append((text, "a symbolic link isn't followed; put the file itself there"))
+      default: listing.refused.append((text, "it isn't a plain file"))
+      }
+    }
+  }
+
+  /// The names in a folder.
+  private static func names(in folder: Int32, path: String, counting entries: inout Int) throws(AssetError) -> [[UInt8]] {
+    // The stream takes over the descriptor it is given, so it gets one of its own.
+    let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard own >= 0 else { throw refused(errno, path) }
+    guard let stream = fdopendir(own) else {
+      let number = errno
+      close(own)
+      throw refused(number, path)
+    }
+    defer { closedir(stream) }
+    var names: [[UInt8]] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = Self.name(of: entry)
+      if name != [UInt8(ascii: ".")], name != [UInt8(ascii: "."), UInt8(ascii: ".")] {
+        entries += 1
+        names.append(name)
+      }
+      guard entries <= AssetManifest.maximumAssets else {
+        throw AssetError(.tooLarge, "the folder of the assets has more than \(AssetManifest.maximumAssets) entries; pack some together")
+      }
+      errno = 0
+    }
+    guard errno == 0 else { throw refused(errno, path) }
+    return names
+  }
+
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
+    // Read in place: copying the entry out would read beyond one that is shorter than its type.
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
+    let start = UnsafeRawPointer(entry) + offset
+    return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+  }
+}

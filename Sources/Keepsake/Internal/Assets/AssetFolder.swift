@@ -1,0 +1,186 @@
+import Crypto
+import Foundation
+import KeepsakeReplication
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The folder of a game's assets, walked part by part from one open descriptor: no path leads out of it, and no symbolic link in it is
+/// followed, whatever stands on the disk and however it changes meanwhile.
+final class AssetFolder: Sendable {
+  /// Bytes that are read, hashed and told as progress at once: they stay in the processor's cache between reading and hashing.
+  static let chunkBytes = 256 << 10
+
+  let url: URL
+  private let root: Int32
+
+  /// Links on the way to the folder itself are followed: the game names it.
+  init(at url: URL) throws(AssetError) {
+    self.url = url
+    root = open(url.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard root >= 0 else {
+      let number = errno
+      throw AssetError(
+        number == ENOENT || number == ENOTDIR ? .missing : .unreadable,
+        "the folder of the assets \(url.path) can't be opened: \(String(cString: strerror(number)))")
+    }
+  }
+
+  deinit { close(root) }
+
+  /// A file that is open for reading, and what the system says about it.
+  struct OpenFile: ~Copyable {
+    let number: Int32
+    let status: AssetStatus
+
+    fileprivate init(number: Int32, status: AssetStatus) {
+      self.number = number
+      self.status = status
+    }
+
+    deinit { close(number) }
+  }
+
+  /// Opens the folder of `parts`, itself without any.
+  func descriptor(of parts: some Collection<String>, path: String) throws(AssetError) -> Int32 {
+    var current = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard current >= 0 else { throw Self.refused(errno, path) }
+    for part in parts {
+      let next = openat(current, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      let number = errno
+      close(current)
+      guard next >= 0 else { throw Self.refused(number, path) }
+      current = next
+    }
+    return current
+  }
+
+  /// Opens an asset's file.
+  ///
+  /// Throws `missing`, or `unreadable` if it isn't a plain file in plain folders.
+  func file(at path: AssetPath) throws(AssetError) -> OpenFile {
+    let parts = path.parts
+    let parent = try descriptor(of: parts.dropLast(), path: path.text)
+    defer { close(parent) }
+    // Without waiting, so that a pipe in the file's place can't hold the thread.
+    let number = openat(parent, parts.last ?? "", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard number >= 0 else { throw Self.refused(errno, path.text) }
+    var status = stat()
+    guard fstat(number, &status) == 0 else {
+      let error = errno
+      close(number)
+      throw Self.refused(error, path.text)
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(number)
+      throw AssetError(.unreadable, "the asset \(AssetPath.shown(path.text)) isn't a plain file", path: path.text)
+    }
+    return OpenFile(number: number, status: AssetStatus(status))
+  }
+
+  /// Reads a file into memory of its own, piece by piece, and hashes it on the way.
+  ///
+  /// `told` hears how many bytes were read so far. The bytes are nil where they end early or go on: the file changed meanwhile.
+  func read(_ file: borrowing OpenFile, path: String, told: (Int) -> Void) throws(AssetError) -> (bytes: Data, hash: ContentHash)? {
+    let size = file.status.size
+    // Not through Data's own memory, which would be filled with zeros first.
+    guard let memory = malloc(max(size, 1)) else {
+      throw AssetError(.tooLarge, "there is no memory for the \(size) bytes of \(AssetPath.shown(path))", path: path)
+    }
+    let bytes = Data(bytesNoCopy: memory, count: size, deallocator: .free)
+    var hash = SHA256()
+    var done = 0
+    while done < size {
+      let count = try Self.readSome(file.number, memory + done, min(size - done, Self.chunkBytes), at: done, path: path)
+      guard count > 0 else { return nil }
+      hash.update(bufferPointer: UnsafeRawBufferPointer(start: memory + done, count: count))
+      done += count
+      told(done)
+    }
+    var more: UInt8 = 0
+    guard try Self.readSome(file.number, &more, 1, at: size, path: path) == 0 else { return nil }
+    return (bytes, ContentHash(digest: hash.finalize()))
+  }
+
+  /// Hashes a file without keeping more than a piece of it; nil where it changed meanwhile.
+  func hash(_ file: borrowing OpenFile, path: String, told: (Int) -> Void) throws(AssetError) -> ContentHash? {
+    let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkBytes, alignment: 16)
+    defer { piece.deallocate() }
+    guard let start = piece.baseAddress else { return nil }
+    var hash = SHA256()
+    var done = 0
+    while true {
+      let count = try Self.readSome(file.number, start, piece.count, at: done, path: path)
+      guard count > 0 else { break }
+      hash.update(bufferPointer: UnsafeRawBufferPointer(start: start, count: count))
+      done += count
+      // It grows faster than it is read, or isn't what it was.
+      guard done <= file.status.size else { return nil }
+      told(done)
+    }
+    return done == file.status.size ? ContentHash(digest: hash.finalize()) : nil
+  }
+
+  /// Maps a file. Not for empty ones, which the system doesn't map.
+  func map(_ file: borrowing OpenFile, path: String) throws(AssetError) -> Data {
+    let size = file.status.size
+    guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file.number, 0), start != MAP_FAILED else { throw Self.refused(errno, path) }
+    return Data(bytesNoCopy: start, count: size, deallocator: .custom { start, size in munmap(start, size) })
+  }
+
+  private static func readSome(
+    _ file: Int32, _ target: UnsafeMutableRawPointer, _ count: Int, at offset: Int, path: String
+  ) throws(AssetError) -> Int {
+    while true {
+      let result = pread(file, target, count, off_t(offset))
+      if result >= 0 { return result }
+      if errno != EINTR { throw refused(errno, path) }
+    }
+  }
+
+  /// What the system said no to.
+  static func refused(_ number: Int32, _ path: String) -> AssetError {
+    let shown = AssetPath.shown(path)
+    return switch number {
+    case ENOENT: AssetError(.missing, "the asset \(shown) isn't there: install the game again", path: path)
+    case ELOOP, ENOTDIR, ENXIO:
+      AssetError(
+        .unreadable, "the asset \(shown) isn't a plain file in plain folders: symbolic links aren't followed, put the file itself there",
+        path: path)
+    default: AssetError(.unreadable, "the asset \(shown) can't be read: \(String(cString: strerror(number)))", path: path)
+    }
+  }
+}
+
+/// What the system says about a file.
+struct AssetStatus: Hashable, Sendable {
+  let size: Int
+  let modifiedNanoseconds: Int64
+
+  init(_ status: borrowing stat) {
+    // A size beyond what this platform counts is beyond every limit as well.
+    size = Int(clamping: status.st_size)
+    #if canImport(Darwin)
+    let time = status.st_mtimespec
+    #else
+    let time = status.st_mtim
+    #endif
+    // Years beyond 2262 don't fit; they are after everything else.
+    let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    modifiedNanoseconds = overflow ? (time.tv_sec < 0 ? .min : .max) : seconds.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
+  }
+
+  /// When a file was last written; nil if the system doesn't say.
+  static func modifiedNanoseconds(of url: URL) -> Int64? {
+    var status = stat()
+    return stat(url.path, &status) == 0 ? AssetStatus(status).modifiedNanoseconds : nil
+  }
+}

@@ -1,0 +1,78 @@
+package import Foundation
+import KeepsakeStore
+
+/// What making a manifest found.
+package struct MadeManifest: Sendable {
+  package let manifest: AssetManifest
+  /// Files and folders whose names begin with a dot, which were left out.
+  package let hidden: Int
+}
+
+extension AssetManifest {
+  /// Names that are told one by one where a folder can't have a manifest; the rest is counted.
+  private static let shownNames = 50
+
+  /// Hashes all files in a folder.
+  ///
+  /// - Parameters:
+  ///   - output: Where the manifest will be written; it is left out if it is in the folder, as is one of the usual name.
+  ///   - told: Hears how far it is.
+  /// - Throws: `AssetError`: `refusedPath`, with all of them, if there are files that could not be loaded on every platform; `stale` if one is
+  ///   changed meanwhile.
+  package static func make(of url: URL, output: URL, told: (AssetProgress) -> Void) throws(AssetError) -> MadeManifest {
+    let folder = try AssetFolder(at: url)
+    let usual = try AssetPath(fileName)
+    let output = AssetSource.path(of: output, in: url)
+    let listing = try folder.scan(leavingOut: output)
+    let files = listing.files.filter { $0.path != usual }
+    try refuse(listing, files.map(\.path))
+    var progress = AssetProgress(
+      bytesDone: 0, bytesInAll: files.reduce(0) { $0 + Int64($1.status.size) }, filesDone: 0, filesInAll: files.count)
+    var entries: [Entry] = []
+    for (path, _) in files {
+      let before = progress.bytesDone
+      let file = try folder.file(at: path)
+      guard file.status.size <= maximumAssetBytes else {
+        throw AssetError(
+          .tooLarge, "the file \(AssetPath.shown(path.text)) has \(file.status.size) bytes, and an asset at most \(maximumAssetBytes)",
+          path: path.text)
+      }
+      let hash = try folder.hash(file, path: path.text) { done in
+        progress.bytesDone = before + Int64(done)
+        told(progress)
+      }
+      guard let hash else {
+        throw AssetError(.stale, "the file \(AssetPath.shown(path.text)) was changed while it was read; try again", path: path.text)
+      }
+      entries.append(Entry(path: path.text, size: file.status.size, hash: hash))
+      progress.bytesDone = before + Int64(file.status.size)
+      progress.filesDone += 1
+      told(progress)
+    }
+    return MadeManifest(manifest: try AssetManifest(entries), hidden: listing.hidden)
+  }
+
+  /// Throws for names that could not be loaded on every platform: all of them at once, as whoever packs a game has to mend all.
+  private static func refuse(_ listing: AssetListing, _ paths: [AssetPath]) throws(AssetError) {
+    var lines = listing.refused.map { "\(AssetPath.shown($0.path)) (\($0.reason))" }
+    var names = AssetNames()
+    for path in paths {
+      guard let other = names.add(path) else { continue }
+      lines.append("\(AssetPath.shown(path.text)) (it is one with \(AssetPath.shown(other)) where names ignore case)")
+    }
+    guard !lines.isEmpty else { return }
+    let rest = lines.count - shownNames
+    let shown = lines.prefix(shownNames).joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+    throw AssetError(
+      .refusedPath,
+      "\(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \(shown)")
+  }
+
+  /// Writes the manifest, all of it or nothing, and durably.
+  package func write(to url: URL) throws { try AtomicFile.write(encoded(), to: url) }
+
+  /// What stands at `url`, byte for byte, is this manifest.
+  package func isWritten(at url: URL) throws -> Bool {
+    try AtomicFile.read(url, maximumBytes: Self.maximumFileBytes) == encoded()
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import KeepsakeReplication
+
+/// Where an asset stands in its folder: plain names joined by `/`, the same file on every platform.
+///
+/// A value of this type is safe to walk from the folder, whoever named it: it is not absolute, has no empty part, no `.` or `..`, nothing that
+/// Windows takes for a drive, a device or a separator, no control character, and is bounded.
+struct AssetPath: Hashable, Sendable {
+  /// Longer than any game needs, and a whole path of most systems still takes it.
+  static let maximumBytes = 1_024
+  /// File systems take 255; the rest is left to whoever packs the files with a name made longer.
+  static let maximumPartBytes = 240
+  /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
+  static let maximumParts = 32
+
+  /// In Unicode's form NFC.
+  let text: String
+
+  /// By bytes: to characters, a separator with a combining mark behind it is another character.
+  var parts: [String] { text.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) } }
+
+  /// The names that are one on systems that ignore case.
+  var folded: String { Self.folded(text) }
+
+  static func folded(_ text: String) -> String { text.lowercased().canonical }
+
+  /// A path that the game gives. Its letters may be spelled in another of Unicode's forms.
+  init(_ text: String) throws(AssetError) {
+    if let reason = Self.reason(against: text) ?? Self.reason(against: text.canonical) {
+      throw AssetError(.refusedPath, "\(Self.shown(text)) can't be an asset's path: \(reason)", path: text)
+    }
+    self.text = text.canonical
+  }
+
+  /// A path as it stands in a manifest or on the disk, where only one spelling may be: nil and a reason for any other.
+  static func exact(_ text: String) -> (path: AssetPath?, reason: String) {
+    if let reason = reason(against: text) { return (nil, reason) }
+    guard text.utf8.elementsEqual(text.canonical.utf8) else {
+      return (nil, "its letters are spelled in another way than Unicode's form NFC; give it a new name, typed anew")
+    }
+    return (AssetPath(checked: text), "")
+  }
+
+  private init(checked text: String) { self.text = text }
+
+  /// Why `text` can't be a path; nil if it can.
+  private static func reason(against text: String) -> String? {
+    guard !text.isEmpty else { return "it is empty" }
+    guard text.utf8.count <= maximumBytes else { return "it has more than \(maximumBytes) bytes" }
+    guard text.utf8.first != UInt8(ascii: "/") else { return "it begins at the root; paths begin in the folder of the assets" }
+    for scalar in text.unicodeScalars {
+      if let reason = reason(against: scalar) { return reason }
+    }
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count <= maximumParts else { return "it has more than \(maximumParts) parts" }
+    for part in parts {
+      if let reason = reason(againstPart: part) { return reason }
+    }
+    return nil
+  }
+
+  private static func reason(against scalar: Unicode.Scalar) -> String? {
+    switch scalar {
+    case "\\": return "it has a backslash; parts are separated by /"
+    case ":": return "it has a colon, which stands for a drive or a stream on Windows"
+    case "*", "?", "\"", "<", ">", "|": return "Windows takes no \(scalar) in names"
+    case "\0": return "it has a NUL"
+    default: break
+    }
+    if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) { return "it has a control character" }
+    // Two paths could look alike and differ, or be shown turned around.
+    let category = scalar.properties.generalCategory
+    if category == .lineSeparator || category == .paragraphSeparator { return "it has a line separator" }
+    if scalar.properties.isBidiControl { return "it has a mark that turns the direction of writing" }
+    return nil
+  }
+
+  private static func reason(againstPart part: Substring.UTF8View) -> String? {
+    guard let first = part.first, let last = part.last else { return "a part of it is empty" }
+    let name = String(Substring(part))
+    if name == "." || name == ".." { return "it has a part \"\(name)\", which would lead out of the folder" }
+    if first == UInt8(ascii: ".") { return "a name that begins with a dot is hidden, and no asset" }
+    if last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { return "Windows takes no name that ends with a dot or a space" }
+    if part.count > maximumPartBytes { return "a part of it has more than \(maximumPartBytes) bytes" }
+    if isDevice(name) { return "\"\(name)\" is a device on Windows" }
+    return nil
+  }
+
+  private static let devices: Set<String> = {
+    // The raised digits count as digits there.
+    let digits = (0...9).map(String.init) + ["\u{B9}", "\u{B2}", "\u{B3}"]
+    return Set(["con", "prn", "aux", "nul", "conin$", "conout$"] + digits.flatMap { ["com\($0)", "lpt\($0)"] })
+  }()
+
+  /// Whatever stands behind a dot, and with spaces before it.
+  private static func isDevice(_ name: String) -> Bool {
+    var stem = name.prefix { $0 != "." }.lowercased()
+    while stem.last == " " { stem.removeLast() }
+    return devices.contains(stem)
+  }
+
+  /// Longer names are cut in messages.
+  private static let shownScalars = 160
+
+  /// Safe for a terminal and short enough for a line: control characters and marks of direction as escapes.
+  static func shown(_ text: String) -> String {
+    var result = ""
+    for (count, scalar) in text.unicodeScalars.enumerated() {
+      guard count < shownScalars else { return "\"\(result)...\"" }
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: result += "\\u{\(String(scalar.value, radix: 16))}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return "\"\(result)\""
+  }
+}

@@ -1,0 +1,75 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+
+/// `keepsake assets manifest`: writes the list of a game's assets.
+struct AssetsManifestCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "manifest",
+    abstract: "Write the manifest of a folder of assets: path, size and SHA-256 of each file.",
+    discussion: """
+      Run it whenever the folder has changed, before the game is packed. Names that begin with a dot are left out. A name that could not \
+      be loaded on every platform (Windows takes no colon, and no file called aux) is refused, as are symbolic links. The same files give the \
+      same manifest, byte for byte.
+
+      With --check nothing is written; exit status 1 says that the manifest there isn't that of the folder.
+      """)
+
+  /// What `--json` prints.
+  struct Answer: Codable, Equatable {
+    var manifest: String
+    var assets: Int
+    var bytes: Int64
+    /// Names that begin with a dot.
+    var hidden: Int
+    /// Whether the manifest had to change, or with `--check` would have to.
+    var changed: Bool
+  }
+
+  @Argument(help: "The folder of the assets.", completion: .directory)
+  var folder: String
+
+  @Option(name: .long, help: "Where to write it (\(AssetManifest.fileName) in the folder).", completion: .file())
+  var output: String?
+
+  @Flag(name: .long, help: "Write nothing; exit with status 1 if the manifest is not up to date.")
+  var check = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  static let outdated: Int32 = 1
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let url = URL(fileURLWithPath: folder, isDirectory: true)
+      let target = output.map { URL(fileURLWithPath: $0) } ?? url.appendingPathComponent(AssetManifest.fileName)
+      let progress = ProgressLine(quiet: false)
+      let made = try AssetManifest.make(of: url, output: target) { progress.update(AssetsText.progress($0)) }
+      progress.clear()
+      let manifest = made.manifest
+      let changed = try !manifest.isWritten(at: target)
+      if changed, !check { try manifest.write(to: target) }
+      let answer = Answer(
+        manifest: target.path, assets: manifest.entries.count, bytes: manifest.bytesInAll, hidden: made.hidden, changed: changed)
+      if json { try Output.document(answer) } else { Output.text(Printable.text(text(of: answer))) }
+      if check, changed { throw ExitCode(Self.outdated) }
+    }
+  }
+
+  private func text(of answer: Answer) -> String {
+    let what = "\(answer.assets) assets, \(Printable.size(answer.bytes))"
+    let hidden = answer.hidden > 0 ? "; \(answer.hidden) hidden left out" : ""
+    let state = !answer.changed ? "up to date" : check ? "NOT up to date: run it without --check" : "written"
+    return "\(answer.manifest): \(state) (\(what)\(hidden))"
+  }
+}
+
+/// What the commands about assets print alike.
+enum AssetsText {
+  static func progress(_ progress: AssetProgress) -> String {
+    "\(progress.filesDone) of \(progress.filesInAll) files, \(Printable.size(progress.bytesDone)) of \(Printable.size(progress.bytesInAll))"
+  }
+}
+#endif

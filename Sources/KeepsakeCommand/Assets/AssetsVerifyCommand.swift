@@ -1,0 +1,45 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+
+/// `keepsake assets verify`: compares every asset with the manifest.
+struct AssetsVerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Compare every asset with the manifest: missing, damaged, stale and extra files.",
+    discussion: """
+      Reads and hashes all of them; nothing is changed. Exit status 1 if one is missing, damaged, stale or can't be read. Extra files are told and \
+      do no harm: a game never loads them.
+      """)
+
+  @Argument(help: "The folder of the assets.", completion: .directory)
+  var folder: String
+
+  @Option(name: .long, help: "The manifest (\(AssetManifest.fileName) in the folder).", completion: .file())
+  var manifest: String?
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  static let unsound: Int32 = 1
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      let source = manifest.map { AssetLibrary.ManifestSource.file(URL(fileURLWithPath: $0)) }
+      // Nothing is kept in memory: files are hashed piece by piece.
+      let library = try AssetLibrary(at: URL(fileURLWithPath: folder, isDirectory: true), manifest: source ?? .required, budget: 0)
+      let report = try check(library)
+      if json { try Output.document(report) } else { Output.text(report.description) }
+      guard report.isSound else { throw ExitCode(Self.unsound) }
+    }
+  }
+
+  /// Not in a task of its own: the command has nothing else to do meanwhile.
+  private func check(_ library: AssetLibrary) throws -> AssetReport {
+    let progress = ProgressLine(quiet: false)
+    defer { progress.clear() }
+    return try library.check(.full) { progress.update(AssetsText.progress($0)) }
+  }
+}
+#endif
