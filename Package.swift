@@ -109,6 +109,10 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
+    // Played with `make space`. A game that depends on Keepsake never builds it.
+    .executableTarget(
+      name: "Space", dependencies: ["Keepsake"], path: "Examples/Space", exclude: ["README.md", "space.svg"],
+      resources: [.copy("Assets")], swiftSettings: strict),
     // Beside the sources, a folder a target.
     .testTarget(name: "ArchitectureTests"),
     .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
