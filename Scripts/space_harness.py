@@ -244,7 +244,8 @@ def be_shell(command, status, control, columns, rows):
     if game == 0:
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
-        for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
+        # Whoever runs this may ignore some, and Python ignores others.
+        for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
             signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.close(status)

@@ -15,6 +15,7 @@ final class Game {
   private var world: World
   private var shown: Screen?
   private var note = Game.keysHelp
+  private var noteEnd = 0
 
   init(_ data: GameData, _ scenery: Scenery, _ terminal: Terminal, _ options: Options) throws {
     (self.data, self.scenery, self.terminal, self.options) = (data, scenery, terminal, options)
@@ -54,7 +55,7 @@ final class Game {
         }
       }
       let due = Int(autosave.playtime / .seconds(1) * World.rate)
-      for _ in 0..<min(due - stepped, Self.catchUp) where world.steps - begin < options.steps ?? .max { world.step() }
+      for _ in 0..<max(0, min(due - stepped, Self.catchUp)) where world.steps - begin < options.steps ?? .max { world.step() }
       stepped = due
       isOver = isOver || terminal.isAtEnd || world.steps - begin >= options.steps ?? .max
       try keep()
@@ -62,7 +63,7 @@ final class Game {
         // Here the process may be stopped for a while, or end.
         try autosave.update()
       } catch {
-        note = "not saved: \(error)"
+        (note, noteEnd) = ("not saved: \(error)", world.steps + 3 * Int(World.rate))
       }
       draw()
       next = max(next + .seconds(1 / World.rate), .now - .milliseconds(50))
@@ -76,6 +77,7 @@ final class Game {
 
   private func draw() {
     let (columns, rows) = terminal.size
+    if world.steps >= noteEnd { note = Self.keysHelp }
     let frame = scenery.draw(world, note, columns: columns, rows: rows)
     terminal.show(frame.update(from: shown))
     shown = frame

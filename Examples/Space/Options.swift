@@ -7,6 +7,12 @@ struct Problem: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
+#if canImport(Darwin)
+private let resources = "bundle"
+#else
+private let resources = "resources"
+#endif
+
 /// What the game may be started with.
 struct Options {
   static let usage = """
@@ -18,7 +24,7 @@ struct Options {
     """
 
   var data: URL?
-  var assets = Bundle.main.bundleURL.appendingPathComponent("keepsake_Space.resources/Assets")
+  var assets = Bundle.main.bundleURL.appendingPathComponent("keepsake_Space.\(resources)/Assets")
   var every = 10.0
   /// Ends by itself after so many steps.
   var steps: Int?

@@ -40,9 +40,9 @@ struct Screen {
     for step in 0...max(count, 1) { dot(start + way * (Double(step) / Double(max(count, 1))), color) }
   }
 
-  /// In the last row.
+  /// In the last row. What steers a terminal is left out: an error may name a file that is called so.
   mutating func text(_ text: String) {
-    for (column, letter) in text.prefix(columns).enumerated() where letter != " " {
+    for (column, letter) in text.prefix(columns).enumerated() where letter.isASCII && letter > " " && letter != "\u{7F}" {
       cells[(rows - 1) * columns + column] = Cell(color: Self.textColor, letter: letter)
     }
   }

@@ -166,6 +166,7 @@ import Darwin
       n=0; until grep -q '^State:.T' /proc/$pid/status; do n=$((n + 1)); [ $n -lt 3000 ] || give_up; sleep 0.01; done
       [ $i -gt 0 ] || sleep 1
       [ $end != STOPPED ] || give_up
+      [ $end != TOLD ] || { kill -TERM $pid; kill -CONT $pid; exit; }
       kill -CONT $pid
       i=$((i + 1))
       n=0; until [ $(wc -c < $file) -ge $i ]; do n=$((n + 1)); [ $n -lt 3000 ] || give_up; sleep 0.01; done
@@ -232,14 +233,33 @@ import Darwin
     #expect(try level(of: "second") == 2)
   }
 
+  @Test("a game that is told to end while it is stopped goes on to save what it has, and ends")
+  func toldWhileStopped() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 1)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
+      autosave.onResume = { world.level = 2 }
+      try Self.conduct(stops: 1, file, thenEnd: "TOLD")
+      while true {
+        try autosave.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 2)
+  }
+
   @Test("a game of several autosaves is told by each of them that it was stopped and goes on, also from an actor's task")
   func stopsWithSeveral() async throws {
     let path = device.url.path
     let file = device.folder.url.appendingPathComponent("resumed")
     await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String, file = file as URL] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let keeper = Keeper(game, noting: file)
       try Self.conduct(stops: 3, file, thenEnd: "TERM")
-      await Keeper(game, noting: file).play(thenEnd: false)
+      await keeper.play(thenEnd: false)
     }
     #expect(try level() == 44)
     #expect(try level(of: "other") == 7)

@@ -247,7 +247,7 @@ import Testing
   func notifiedElsewhere() async throws {
     let game = try device.open()
     defer { end(game) }
-    try await onThread {
+    let wasHeld = try await onThread {
       let center = NotificationCenter()
       let autosave = Autosave(
         game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .seconds(60),
@@ -265,8 +265,9 @@ import Testing
         try autosave.update()
         Thread.sleep(forTimeInterval: 0.001)
       }
-      #expect(held.value && !autosave.isSuspended)
+      return held.value && !autosave.isSuspended
     }
+    #expect(wasHeld)
   }
 }
 
