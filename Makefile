@@ -4,18 +4,20 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo test damage torture power kills fuzz bench lint format docs build prepare dead-panic
+.PHONY: help demo space dead-panic test damage torture power kills stops fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
+	@echo "make space    a small game in this terminal; leave it in any way, and go on where you were"
+	@echo "make dead-panic  an example: a night saved in pieces ends like one in one piece"
 	@echo "make test     everything that is checked, closing with the count"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
+	@echo "make stops    every signal and every other end of a game, 100 times each: what comes back"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
-	@echo "make dead-panic  an example: a night saved in pieces ends like one in one piece"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
 
@@ -28,6 +30,10 @@ build: prepare
 demo: prepare
 	@Scripts/stage.sh "build the command" $(SWIFT) build $(TRAITS) --product keepsake
 	@$(KEEPSAKE) demo $(DEMO_FLAGS)
+
+space: prepare
+	@$(SWIFT) build $(TRAITS) --product Space
+	@.build/debug/Space $(SPACE_FLAGS)
 
 test: build
 	@Scripts/test.sh
@@ -44,6 +50,10 @@ power: build
 
 kills: build
 	@KEEPSAKE_STORE_KILLS=$(or $(KILLS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeStoreTests.CrashTests
+
+stops: prepare
+	@$(SWIFT) build $(TRAITS) --product Space
+	@python3 Scripts/autosave-stops.py --space .build/debug/Space --count $(or $(COUNT),100) $(if $(WRITE),--write)
 
 fuzz: prepare
 	@Scripts/fuzz.sh

@@ -109,7 +109,10 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
-    // Games that show how it is used; a game that depends on Keepsake never builds them.
+    // Games that show how it is used (`make space`, `make dead-panic`). A game that depends on Keepsake never builds them.
+    .executableTarget(
+      name: "Space", dependencies: ["Keepsake"], path: "Examples/Space", exclude: ["README.md", "space.svg"],
+      resources: [.copy("Assets")], swiftSettings: strict),
     .executableTarget(
       name: "DeadPanic", dependencies: ["Keepsake"], path: "Examples/DeadPanic", exclude: ["README.md"], swiftSettings: strict),
     // Beside the sources, a folder a target.

@@ -12,6 +12,12 @@ Scripts/stage.sh "unit tests and simulation" bash -c \
 # One more test for each check outside the test runner: they end this script if they fail.
 Scripts/stage.sh "a game of its own" Scripts/new-game.sh
 extra=$((extra + 1))
+space=.build/debug/Space
+Scripts/stage.sh "Space is played" python3 Scripts/space-play.py --space $space
+Scripts/stage.sh "every end of a game" python3 Scripts/autosave-stops.py --space $space --count 5
+# What ships with it is what its manifest says.
+$keepsake assets manifest Examples/Space/Assets --check
+extra=$((extra + 3))
 if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
   Scripts/stage.sh "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
   Scripts/stage.sh "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake --kills "${KEEPSAKE_KILLS:-200}"

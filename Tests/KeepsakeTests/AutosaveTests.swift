@@ -2,13 +2,7 @@ import Foundation
 import Keepsake
 import Testing
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-@Suite(.serialized) struct AutosaveTests {
+@Suite struct AutosaveTests {
   let device: Device
 
   init() throws { device = try Device() }
@@ -33,7 +27,7 @@ import Darwin
     world.level = 2
     try autosave.update()
     #expect(try saved() == 1)
-    autosave.setNeedsSave()
+    autosave.setNeedsSave(now: true)
     try autosave.update()
     try autosave.update()
     #expect(try saved() == 2)
@@ -52,61 +46,240 @@ import Darwin
     #expect(throws: StoreError.self) { try autosave.saveNow() }
   }
 
-  @Test("a game that is told to end saves what the player has, then ends by the signal", arguments: [SIGTERM, SIGINT, SIGHUP])
-  func signals(number: Int32) async throws {
-    let path = device.url.path
-    await #expect(processExitsWith: .signal(number)) { [path = path as String, number = number as Int32] in
-      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      var world = World(level: 41)
-      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
-      world.level = 42
-      kill(getpid(), number)
-      while true {
-        try autosave.update()
-        usleep(1_000)
-      }
-    }
+  @Test("a burst of changes makes one save when it is over, and one in between if it doesn't end")
+  func debounces() throws {
     let game = try device.open()
     defer { end(game) }
-    #expect(try game.saves.load(.main)?.level == 42)
+    var world = World(level: 0)
+    let autosave = Autosave(
+      game, to: .main, every: .seconds(3_600), debounce: .seconds(2), atMost: .seconds(5), atSignals: .ignored, value: { world })
+    var saved: [Int] = []
+    for second in 0..<20 {
+      world.level += 1
+      // Changes in each of the first eight seconds, then none.
+      if second < 8 { autosave.setNeedsSave() }
+      try autosave.update()
+      if let level = try game.saves.load(.main)?.level, level != saved.last { saved.append(level) }
+      device.clock.advance(by: .seconds(1))
+    }
+    // Five seconds after the first change, and two after the last.
+    #expect(saved == [6, 10])
   }
 
-  @Test("a game that is told to end saves every slot that it autosaves, not the first only")
-  func signalsWithTwo() async throws {
-    let path = device.url.path
-    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
-      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let first = Autosave(game, to: "first", every: .seconds(3_600)) { World(level: 1) }
-      let second = Autosave(game, to: "second", every: .seconds(3_600)) { World(level: 2) }
-      kill(getpid(), SIGTERM)
-      while true {
-        try first.update()
-        try second.update()
-        usleep(1_000)
-      }
-    }
+  @Test(
+    "an interval of nothing, less than nothing or for ever is no trap",
+    arguments: [Duration.zero, .seconds(-3_600), .seconds(Int64.min), .seconds(Int64.max)])
+  func strangeSpans(span: Duration) throws {
     let game = try device.open()
     defer { end(game) }
-    #expect(try game.saves.load(Slot<World>("first"))?.level == 1)
-    #expect(try game.saves.load(Slot<World>("second"))?.level == 2)
+    var world = World(level: 1)
+    let autosave = Autosave(
+      game, to: .main, every: span, debounce: span, atMost: span, atSignals: .ignored, within: span, value: { world })
+    for level in 1...3 {
+      world.level = level
+      autosave.setNeedsSave()
+      try autosave.update()
+      let expected = span <= .zero ? level : nil
+      #expect(try game.saves.load(.main)?.level == expected)
+      device.clock.advance(by: .seconds(1))
+    }
+    autosave.setNeedsSave(now: true)
+    try autosave.update()
+    #expect(try game.saves.load(.main)?.level == 3)
   }
 
-  @Test("a game that wants to end by itself is told")
-  func continues() async throws {
-    let path = device.url.path
-    await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
-      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
-      let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue) { World(level: 5) }
-      kill(getpid(), SIGTERM)
+  @Test("a world that can't be encoded is told by update(), and saved once it can be")
+  func badWorld() throws {
+    let game = try device.open()
+    defer { end(game) }
+    var zoo = Zoo(beast: Dragon())
+    let slot = Slot<Zoo>("zoo")
+    let autosave = Autosave(game, to: slot, every: .seconds(30), atSignals: .ignored) { zoo }
+    try autosave.update()
+    device.clock.advance(by: .seconds(30))
+    for _ in 0..<3 {
+      let error = #expect(throws: ArchiveError.self) { try autosave.update() }
+      #expect(error?.code == .unlistedClass)
+      // Not in each frame.
+      try autosave.update()
+      device.clock.advance(by: .seconds(1))
+    }
+    zoo.beast = nil
+    try autosave.update()
+    #expect(try game.saves.load(slot) != nil)
+    zoo.beast = Dragon()
+    #expect(throws: ArchiveError.self) { try autosave.suspend() }
+    #expect(autosave.isSuspended)
+    autosave.resume()
+    #expect(throws: ArchiveError.self) { try autosave.terminate() }
+    #expect(autosave.isEndRequested)
+    #expect(try game.saves.load(slot) != nil)
+  }
+
+  @Test("a slot that can't be written to is a typed error each time, and no trap")
+  func badSlot() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored) { World(level: 1) }
+    for _ in 0..<2 { #expect(gameErrorCode { try autosave.update() } == .misuse) }
+  }
+
+  @Test("a suspended game is saved before it is told, stands still, and goes on where its clock was")
+  func suspends() throws {
+    let game = try device.open()
+    defer { end(game) }
+    var world = World(level: 1)
+    var told: [String] = []
+    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored) { world }
+    autosave.onSuspend = {
+      // What the game does to be stopped is not part of the save.
+      world.level = 100
+      told.append("suspended")
+    }
+    autosave.onResume = { told.append("resumed") }
+    func saved() throws -> Int? { try game.saves.load(.main)?.level }
+    device.clock.advance(by: .seconds(10))
+    try autosave.suspend()
+    try autosave.suspend()
+    #expect(try autosave.isSuspended && told == ["suspended"] && saved() == 1)
+    device.clock.advance(by: .seconds(3_600))
+    autosave.setNeedsSave(now: true)
+    try autosave.update()
+    #expect(try saved() == 1, "it stands still")
+    #expect(autosave.playtime == .seconds(10))
+    world.level = 2
+    try autosave.saveNow().wait()
+    world.level = 3
+    autosave.resume()
+    autosave.resume()
+    #expect(!autosave.isSuspended && told == ["suspended", "resumed"] && autosave.playtime == .seconds(10))
+    device.clock.advance(by: .seconds(29))
+    try autosave.update()
+    #expect(try saved() == 2, "the hour does not count")
+    device.clock.advance(by: .seconds(1))
+    try autosave.update()
+    #expect(try saved() == 3)
+    #expect(autosave.playtime == .seconds(40))
+    // Unchanged: nothing is written, and the game is told all the same.
+    try autosave.suspend()
+    #expect(try told.count == 3 && game.saves.history(of: .main).count == 3)
+  }
+
+  @Test("a game that an engine tells to end is saved when the call returns, and told once")
+  func terminates() throws {
+    let game = try device.open()
+    defer { end(game) }
+    var world = World(level: 1)
+    var told = 0
+    let autosave = Autosave(game, to: .main, atSignals: .ignored) { world }
+    autosave.onTerminate = { told += 1 }
+    #expect(!autosave.isEndRequested)
+    try autosave.terminate(within: .seconds(60))
+    world.level = 2
+    try autosave.terminate(within: .seconds(60))
+    #expect(try autosave.isEndRequested && told == 1 && game.saves.load(.main)?.level == 2)
+  }
+
+  @Test("a task that drives an autosave goes on after failures, and ends when the game is told to or the task is cancelled")
+  func runs() async throws {
+    let game = try device.open()
+    defer { end(game) }
+    var zoo = Zoo(beast: Dragon())
+    var failures: [any Error] = []
+    let slot = Slot<Zoo>("zoo")
+    let autosave = Autosave(game, to: slot, every: .zero, atSignals: .ignored) { zoo }
+    autosave.onFailure = { [unowned autosave] error in
+      failures.append(error)
+      guard failures.count == 3 else { return }
+      zoo.beast = nil
+      do { try autosave.terminate() } catch { failures.append(error) }
+    }
+    await autosave.run(every: .zero)
+    #expect(failures.map { ($0 as? ArchiveError)?.code } == [.unlistedClass, .unlistedClass, .unlistedClass])
+    #expect(try autosave.isEndRequested && game.saves.load(slot) != nil)
+    // Told to end already: returns at once.
+    await autosave.run()
+    let cancelled = Task { @MainActor in
+      let unheard = Autosave(game, to: .main, atSignals: .ignored) { World(level: 1) }
+      withUnsafeCurrentTask { $0?.cancel() }
+      await unheard.run()
+      return unheard.isEndRequested
+    }
+    #expect(await cancelled.value == false)
+  }
+
+  // MARK: Notifications
+
+  private static let names = (
+    suspend: Notification.Name("test.suspend"), resume: Notification.Name("test.resume"), end: Notification.Name("test.end")
+  )
+
+  private static func notifications(_ center: NotificationCenter) -> LifecycleNotifications {
+    LifecycleNotifications(center: center, suspend: [names.suspend], resume: [names.resume], terminate: [names.end])
+  }
+
+  @Test("an app that is told on the game's thread is saved when the notification returns, for it may never run again")
+  func notifiedOnSameThread() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let center = NotificationCenter()
+    var world = World(level: 1)
+    var told: [String] = []
+    var autosave: Autosave<World>? = Autosave(
+      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .seconds(60),
+      notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { world })
+    autosave?.onSuspend = { told.append("suspended") }
+    autosave?.onResume = { told.append("resumed") }
+    center.post(name: Self.names.suspend, object: nil)
+    #expect(try told == ["suspended"] && game.saves.load(.main)?.level == 1)
+    center.post(name: Self.names.resume, object: nil)
+    #expect(told == ["suspended", "resumed"])
+    world.level = 2
+    center.post(name: Self.names.end, object: nil)
+    #expect(try autosave?.isEndRequested == true && game.saves.load(.main)?.level == 2)
+    world.level = 3
+    autosave = nil
+    center.post(name: Self.names.suspend, object: nil)
+    #expect(try told.count == 2 && game.saves.load(.main)?.level == 2)
+  }
+
+  @Test("an app whose game has a thread of its own is held at the notification until that thread has saved")
+  func notifiedElsewhere() async throws {
+    let game = try device.open()
+    defer { end(game) }
+    let wasHeld = try await onThread {
+      let center = NotificationCenter()
+      let autosave = Autosave(
+        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .seconds(60),
+        notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { World(level: 5) })
+      let held = Shared(false)
+      let poster = Thread {
+        center.post(name: Self.names.suspend, object: nil)
+        // Of another thread: what was saved when the notification returned.
+        held.value = (try? game.saves.load(.main)?.level) == 5
+        center.post(name: Self.names.resume, object: nil)
+        center.post(name: Self.names.end, object: nil)
+      }
+      poster.start()
       while !autosave.isEndRequested {
         try autosave.update()
-        usleep(1_000)
+        Thread.sleep(forTimeInterval: 0.001)
       }
-      try game.close()
-      exit(7)
+      return held.value && !autosave.isSuspended
     }
-    let game = try device.open()
-    defer { end(game) }
-    #expect(try game.saves.load(.main)?.level == 5)
+    #expect(wasHeld)
   }
 }
+
+/// Has something that can't be saved while the beast is a dragon: a class that isn't listed.
+@Archivable struct Zoo {
+  var beast: Beast?
+}
+
+@Archivable class Beast {
+  var name = ""
+
+  init() {}
+}
+
+final class Dragon: Beast {}

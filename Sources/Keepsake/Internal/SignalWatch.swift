@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 #if canImport(Glibc)
@@ -10,39 +11,99 @@ import Android
 import Darwin
 #endif
 
-/// Notes that the process was told to end, for a game loop to look at: nothing of the game runs in a signal's handler.
+/// One autosave's view of the signals by which the process is told to end or to stop. Nothing of the game runs in a signal's handler: it is
+/// noted, the game's loop takes it, and once every watch has done its part the signal does what it would have done.
 final class SignalWatch: Sendable {
+  enum Event: Sendable {
+    /// The process shall end by this signal.
+    case end(Int32)
+    /// The process shall stop, until somebody lets it go on.
+    case stop
+    /// The process was stopped for so long, and goes on.
+    case resumed(after: Duration)
+  }
+
+  /// How long beyond the deadline a game may take that saves, before the signal has its way without it.
+  static let grace: Duration = .milliseconds(500)
+
   #if os(Windows)
-  static func begin() -> SignalWatch? { nil }
-  func raiseWhenAllTook(_ signal: Int32) {}
-  func take() -> Int32? { nil }
+  static func begin(ending: Bool, within deadline: Duration) -> SignalWatch? { nil }
+  func take() -> Event? { nil }
+  func remaining(_ event: Event) -> Duration { .zero }
+  func finishedEnd(_ signal: Int32?) {}
+  func finishedStop() {}
   func end() {}
   #else
-  private static let watched: [Int32] = [SIGTERM, SIGINT, SIGHUP]
-  /// The signal that came; 0 before. All that the handler touches.
-  private static let noted = Atomic<Int32>(0)
+  private static let ending: [Int32] = [SIGTERM, SIGINT, SIGHUP]
+
+  /// What one watch has done about what was asked.
+  private struct Entry {
+    var signals: [Int32]
+    var deadline: Duration
+    /// Whether the process shall end by the signal.
+    var ends: Bool
+    var hasTakenEnd = false
+    var hasFinishedEnd = false
+    var hasTakenStop = false
+    var hasFinishedStop = false
+    var seenStops: Int
+    var seenStopped: Duration
+  }
+
   private struct Watches {
     /// How many watches use each signal that is handled here.
     var users: [Int32: Int] = [:]
-    var live = 0
-    /// Live watches that have seen to the signal.
-    var taken = 0
+    var live: [Int: Entry] = [:]
+    var nextID = 0
     /// The signal that shall end the process once every watch has seen to it.
     var wanted: Int32?
+    /// When the first watch took what was asked.
+    var endTaken: ContinuousClock.Instant?
+    var stopTaken: ContinuousClock.Instant?
+    /// Somebody is stopping the process now.
+    var isStopping = false
+    /// How often, and for how long in all, the process was stopped here.
+    var stops = 0
+    var stopped: Duration = .zero
+
+    var isEndFinished: Bool { live.values.allSatisfy(\.hasFinishedEnd) }
+    var isStopFinished: Bool { live.values.allSatisfy { $0.hasFinishedStop || !$0.signals.contains(SIGTSTP) } }
   }
+
   private static let watches = Mutex(Watches())
+  /// All that the handler touches: the signal that shall end the process, whether it shall stop, and a pipe that wakes the guard.
+  private static let notedEnd = Atomic<Int32>(0)
+  private static let notedStop = Atomic(false)
+  /// `Watches.stops`, to be looked at without the lock.
+  private static let stopCount = Atomic(0)
+  private static let wakeUp: (read: Int32, write: Int32) = {
+    var ends: [Int32] = [-1, -1]
+    // Without a pipe there is no guard: signals work as long as the game's loop runs.
+    guard pipe(&ends) == 0 else { return (-1, -1) }
+    for end in ends {
+      _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+      _ = fcntl(end, F_SETFL, O_NONBLOCK)
+    }
+    return (ends[0], ends[1])
+  }()
 
+  private let id: Int
   private let signals: [Int32]
-  private let isTaken = Atomic(false)
+  private let seenStops: Atomic<Int>
 
-  private init(_ signals: [Int32]) { self.signals = signals }
+  private init(_ id: Int, _ signals: [Int32], seenStops: Int) {
+    (self.id, self.signals) = (id, signals)
+    self.seenStops = Atomic(seenStops)
+  }
+
+  // MARK: A watch
 
   /// Watches those of the signals that the program doesn't handle itself; nil if there are none.
-  static func begin() -> SignalWatch? {
+  static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
     // Made ready here, so that the handler only loads and stores.
-    _ = noted.load(ordering: .relaxed)
-    let signals = watches.withLock { watches in
-      let signals = watched.filter { number in
+    _ = (notedEnd.load(ordering: .relaxed), notedStop.load(ordering: .relaxed), wakeUp)
+    let watch: SignalWatch? = watches.withLock { watches in
+      let signals = (ending + [SIGTSTP]).filter { number in
         if watches.users[number] == nil {
           let before = signal(number, handler)
           // Nil stands for the default. Whatever else was there stays.
@@ -54,62 +115,187 @@ final class SignalWatch: Sendable {
         watches.users[number, default: 0] += 1
         return true
       }
-      if !signals.isEmpty { watches.live += 1 }
-      return signals
+      guard !signals.isEmpty else { return nil }
+      watches.nextID += 1
+      watches.live[watches.nextID] = Entry(
+        signals: signals, deadline: deadline, ends: ends, seenStops: watches.stops, seenStopped: watches.stopped)
+      return SignalWatch(watches.nextID, signals, seenStops: watches.stops)
     }
-    return signals.isEmpty ? nil : SignalWatch(signals)
+    if watch != nil { SignalGuard.start(wokenBy: wakeUp.read) }
+    return watch
   }
 
-  /// The signal that came, once for each watch.
-  func take() -> Int32? {
-    let number = Self.noted.load(ordering: .acquiring)
-    guard number != 0, signals.contains(number), !isTaken.exchange(true, ordering: .acquiringAndReleasing) else {
+  /// What is asked of this watch, each thing once. Costs three loads when there is nothing.
+  func take() -> Event? {
+    let end = Self.notedEnd.load(ordering: .acquiring)
+    let stop = Self.notedStop.load(ordering: .acquiring)
+    let stops = Self.stopCount.load(ordering: .acquiring)
+    guard end != 0 || stop || stops != seenStops.load(ordering: .relaxed) else { return nil }
+    return Self.watches.withLock { watches in
+      guard var entry = watches.live[id] else { return nil }
+      defer { watches.live[id] = entry }
+      if entry.seenStops != watches.stops {
+        let missed = watches.stopped - entry.seenStopped
+        (entry.seenStops, entry.seenStopped) = (watches.stops, watches.stopped)
+        (entry.hasTakenStop, entry.hasFinishedStop) = (false, false)
+        seenStops.store(watches.stops, ordering: .relaxed)
+        return .resumed(after: missed)
+      }
+      if end != 0, signals.contains(end), !entry.hasTakenEnd {
+        entry.hasTakenEnd = true
+        watches.endTaken = watches.endTaken ?? .now
+        return .end(end)
+      }
+      if stop, signals.contains(SIGTSTP), !watches.isStopping, !entry.hasTakenStop {
+        entry.hasTakenStop = true
+        watches.stopTaken = watches.stopTaken ?? .now
+        return .stop
+      }
       return nil
     }
-    Self.watches.withLock { $0.taken += 1 }
-    return number
   }
 
-  /// Lets the signal end the process, as soon as every watch has taken it: each may have something to save.
-  func raiseWhenAllTook(_ number: Int32) {
-    Self.watches.withLock { $0.wanted = number }
-    Self.raiseIfDue()
+  /// How much of the deadline is left: all watches share it, because whoever sent the signal waits for all of them.
+  func remaining(_ event: Event) -> Duration {
+    Self.watches.withLock { watches in
+      let taken: ContinuousClock.Instant? =
+        switch event {
+        case .end: watches.endTaken
+        case .stop: watches.stopTaken
+        case .resumed: nil
+        }
+      let deadline = watches.live[id]?.deadline ?? .zero
+      return max(deadline - (taken.map { ContinuousClock.now - $0 } ?? .zero), .zero)
+    }
+  }
+
+  /// This watch has done what it had to before the end. With a signal: lets it end the process, as soon as every watch has.
+  func finishedEnd(_ number: Int32?) {
+    Self.watches.withLock { watches in
+      watches.live[id]?.hasFinishedEnd = true
+      if let number { watches.wanted = number }
+    }
+    Self.endIfDue()
+  }
+
+  /// This watch has done what it had to before the stop. The last one stops the process, and returns when that goes on.
+  func finishedStop() {
+    Self.watches.withLock { $0.live[id]?.hasFinishedStop = true }
+    Self.stopIfDue()
   }
 
   /// Gives back to their defaults the signals that nobody watches any longer.
   func end() {
-    let unheard: Int32? = Self.watches.withLock { watches in
+    let unheard: [Int32] = Self.watches.withLock { watches in
       for number in signals {
         guard let count = watches.users[number] else { continue }
         watches.users[number] = count > 1 ? count - 1 : nil
-        if count == 1 { signal(number, SIG_DFL) }
+        if count == 1 { Self.giveBack(number) }
       }
-      watches.live -= 1
-      if isTaken.load(ordering: .acquiring) { watches.taken -= 1 }
-      guard watches.live == 0 else { return nil }
+      let entry = watches.live.removeValue(forKey: id)
+      guard watches.live.isEmpty else { return [] }
       // The next watch begins anew. A signal that came too late for the last one does what it would have done.
-      let number = Self.noted.exchange(0, ordering: .acquiringAndReleasing)
-      return number != 0 && !isTaken.load(ordering: .acquiring) ? number : nil
+      let number = Self.notedEnd.exchange(0, ordering: .acquiringAndReleasing)
+      let isStopAsked = Self.notedStop.exchange(false, ordering: .acquiringAndReleasing)
+      (watches.endTaken, watches.stopTaken) = (nil, nil)
+      return (number != 0 && entry?.hasTakenEnd != true ? [number] : []) + (isStopAsked && !watches.isStopping ? [SIGTSTP] : [])
     }
-    Self.raiseIfDue()
-    if let unheard { Self.raise(unheard) }
+    Self.endIfDue()
+    Self.stopIfDue()
+    for number in unheard { Self.deliver(number) }
   }
 
-  private static func raiseIfDue() {
-    let due: Int32? = watches.withLock { $0.taken >= $0.live ? $0.wanted : nil }
-    if let due { raise(due) }
+  // MARK: The process
+
+  private static func endIfDue() {
+    let due: Int32? = watches.withLock { $0.isEndFinished ? $0.wanted : nil }
+    if let due { deliverByDefault(due) }
   }
 
-  /// Lets a signal do what it would have done.
-  private static func raise(_ number: Int32) {
+  private static func stopIfDue() {
+    let isDue = watches.withLock { watches in
+      guard notedStop.load(ordering: .acquiring), !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
+      watches.isStopping = true
+      return true
+    }
+    if isDue { stop() }
+  }
+
+  /// Stops the process; returns when it goes on. At once if nobody could let it go on: the system then ignores the signal.
+  private static func stop() {
+    let before = ContinuousClock.now
+    notedStop.store(false, ordering: .releasing)
+    deliverByDefault(SIGTSTP)
+    signal(SIGTSTP, handler)
+    let stops = watches.withLock { watches in
+      watches.isStopping = false
+      watches.stopTaken = nil
+      watches.stops += 1
+      watches.stopped += ContinuousClock.now - before
+      return watches.stops
+    }
+    stopCount.store(stops, ordering: .releasing)
+  }
+
+  /// What a game that doesn't take its signals still has to be spared: one that it can't be ended or stopped by.
+  static func askedAndNotDone() -> (end: Int32?, stop: Int?, limit: Duration) {
+    watches.withLock { watches in
+      let end = notedEnd.load(ordering: .acquiring)
+      let ends = end != 0 && watches.live.values.contains { $0.ends && $0.signals.contains(end) }
+      let stops = notedStop.load(ordering: .acquiring) && !watches.isStopping
+      let deadline = watches.live.values.map(\.deadline).max() ?? .zero
+      return (ends ? end : nil, stops ? watches.stops : nil, deadline + grace)
+    }
+  }
+
+  /// Ends the process, whatever the watches have done.
+  static func forceEnd(_ number: Int32) { deliverByDefault(number) }
+
+  /// Stops the process, whatever the watches have done.
+  static func forceStop() {
+    let isDue = watches.withLock { watches in
+      guard notedStop.load(ordering: .acquiring), !watches.isStopping else { return false }
+      watches.isStopping = true
+      return true
+    }
+    if isDue { stop() }
+  }
+
+  private static func giveBack(_ number: Int32) {
+    let current = signal(number, SIG_DFL)
+    // The program has taken over since.
+    if unsafeBitCast(current, to: UInt.self) != unsafeBitCast(handler, to: UInt.self) { signal(number, current) }
+  }
+
+  private static func deliverByDefault(_ number: Int32) {
     signal(number, SIG_DFL)
-    kill(getpid(), number)
+    deliver(number)
+  }
+
+  /// To this thread, so that it has worked before this returns; threads of a pool block all signals.
+  private static func deliver(_ number: Int32) {
+    var only = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&only)
+    sigaddset(&only, number)
+    pthread_sigmask(SIG_UNBLOCK, &only, &before)
+    raise(number)
+    pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
   private static let handler: @convention(c) (Int32) -> Void = { number in
-    let (isFirst, _) = SignalWatch.noted.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
-    // Asked twice, and the game hasn't ended: it hangs, or the player insists.
-    if !isFirst { SignalWatch.raise(number) }
+    let errorNumber = errno
+    if number == SIGTSTP {
+      SignalWatch.notedStop.store(true, ordering: .releasing)
+    } else {
+      let (isFirst, _) = SignalWatch.notedEnd.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
+      // Asked twice, and the game hasn't ended: it hangs, or the player insists.
+      if !isFirst { SignalWatch.deliverByDefault(number) }
+    }
+    var byte: UInt8 = 0
+    // A full pipe wakes the guard as well.
+    _ = write(SignalWatch.wakeUp.write, &byte, 1)
+    errno = errorNumber
   }
   #endif
 }

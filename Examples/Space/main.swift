@@ -1,0 +1,30 @@
+import Foundation
+import Keepsake
+
+/// What the player should do about it, where the error doesn't say.
+func advice(for error: any Error) -> String {
+  switch (error as? StoreError)?.code {
+  case .inUse: "Space is being played already, with the same data: quit it there, or give another --data FOLDER."
+  case .notPermitted: "The folder can't be written: give one that can, with --data FOLDER."
+  case .diskFull: "The disk is full: make some room and start again. What was saved before is kept."
+  default: ""
+  }
+}
+
+do {
+  let options = try Options(Array(CommandLine.arguments.dropFirst()))
+  func open() throws -> GameData { try GameData.open("com.example.space", at: options.data) }
+  if options.prints {
+    print(try open().saves.load(.main)?.bits ?? "nothing")
+  } else {
+    // All that can be wrong is found before the terminal is touched.
+    let terminal = try Terminal()
+    let scenery = try Scenery(AssetLibrary(at: options.assets))
+    try Game(try open(), scenery, terminal, options).play()
+  }
+} catch {
+  let sentence = ["Space: \(error)", advice(for: error)].filter { !$0.isEmpty }.joined(separator: "\n")
+  // Where standard error is gone nobody is left to tell.
+  try? FileHandle.standardError.write(contentsOf: Data((sentence + "\n").utf8))
+  exit(1)
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Sees to it that a signal has its way though the game doesn't call `update()`: a thread that sleeps until a signal comes, and then waits
+/// out the deadline.
+///
+/// Whoever loads a level for a minute, or hangs, can be ended and stopped like any other program; what was saved last stands.
+enum SignalGuard {
+  #if !os(Windows)
+  private static let isStarted = Atomic(false)
+  private static let stackBytes = 256 * 1024
+
+  static func start(wokenBy pipe: Int32) {
+    guard pipe >= 0, !isStarted.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    let thread = Thread { watch(pipe) }
+    thread.name = "Keepsake signals"
+    thread.stackSize = stackBytes
+    thread.start()
+  }
+
+  private static func watch(_ pipe: Int32) {
+    var endBy: ContinuousClock.Instant?
+    var stopBy: (stop: Int, instant: ContinuousClock.Instant)?
+    while true {
+      wait(for: pipe, until: [endBy, stopBy?.instant].compactMap(\.self).min())
+      let asked = SignalWatch.askedAndNotDone()
+      let now = ContinuousClock.now
+      if let end = asked.end {
+        let limit = endBy ?? now + asked.limit
+        endBy = limit
+        if now >= limit {
+          say("signal \(end): the game did not save within \(asked.limit) and ends as it was last saved")
+          SignalWatch.forceEnd(end)
+        }
+      } else {
+        endBy = nil
+      }
+      if let stop = asked.stop {
+        // Of an earlier stop, that time is over.
+        let limit = stopBy?.stop == stop ? stopBy?.instant ?? now : now + asked.limit
+        stopBy = (stop, limit)
+        if now >= limit { SignalWatch.forceStop() }
+      } else {
+        stopBy = nil
+      }
+    }
+  }
+
+  /// Returns at the instant, or as soon as a signal came.
+  private static func wait(for pipe: Int32, until instant: ContinuousClock.Instant?) {
+    var milliseconds: Int32 = -1
+    if let instant {
+      // Rounded up, or the last part of a millisecond would be spent in a loop.
+      milliseconds = Int32(min((instant - ContinuousClock.now).interval * 1000 + 1, 3_600_000))
+    }
+    var descriptor = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+    _ = poll(&descriptor, 1, milliseconds)
+    var bytes: [UInt8] = Array(repeating: 0, count: 64)
+    while read(pipe, &bytes, bytes.count) > 0 {}
+  }
+  #endif
+
+  /// A line on standard error, for what no call can throw.
+  static func say(_ sentence: String) {
+    // Where standard error is gone as well there is nobody left to tell.
+    try? FileHandle.standardError.write(contentsOf: Data("Keepsake: \(sentence)\n".utf8))
+  }
+}

@@ -1,0 +1,83 @@
+#if os(Linux)
+import Foundation
+import Keepsake
+import KeepsakeTesting
+import Testing
+
+/// The disk of a game with an autosave fills up: a file system of two MiB in a mount namespace that only
+/// a child process sees.
+@Suite struct AutosaveDiskTests {
+  static let variable = "KEEPSAKE_TEST_AUTOSAVE_DISK"
+
+  @Test("a full disk is a typed error of update(), and saving goes on by itself when there is room")
+  func goesOn() async throws {
+    let message: String? = try await onThread {
+      guard try Self.run(["mount", "-t", "tmpfs", "-o", "size=1m", "keepsake", "/mnt"]).status == 0 else { return "" }
+      let (status, output) = try Self.run(
+        ["sh", "-ec", "mount -t tmpfs -o size=2m keepsake /mnt; \(Self.variable)=/mnt exec \"$@\"", "sh"]
+          + [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "AutosaveDiskChild"])
+      return status == 0 && output.contains("1 test") ? nil : output
+    }
+    if message == "" { return print("skipped: an autosave on a full disk (a process of its own can't mount a file system here)") }
+    #expect(message == nil)
+  }
+
+  static func run(_ command: [String]) throws -> (status: Int32, output: String) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["unshare", "-m", "--propagation", "private"] + command
+    let pipe = Pipe()
+    (process.standardOutput, process.standardError) = (pipe, pipe)
+    try process.run()
+    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+  }
+}
+
+/// What runs on the small disk.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment[AutosaveDiskTests.variable] != nil, "only on a small disk"))
+struct AutosaveDiskChild {
+  @Test func goesOn() throws {
+    let disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[AutosaveDiskTests.variable]))
+    let clock = TestClock()
+    let game = try GameData.open("com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
+    var level = 0
+    // 100 kB that don't compress, other ones for each level.
+    let autosave = Autosave(game, to: Slot<Journal>("journal"), every: .seconds(30), atSignals: .ignored) {
+      var random = SeededGenerator(seed: UInt64(level))
+      return Journal(
+        text: "\(level):" + String(decoding: (0..<100_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
+    }
+    func saved() throws -> Int? { try game.saves.load(Slot<Journal>("journal")).flatMap { Int($0.text.prefix { $0 != ":" }) } }
+    /// What `update()` says about a save that is due, or that it made it.
+    func tick(after span: Duration) throws -> StoreError.Code? {
+      clock.advance(by: span)
+      try autosave.update()
+      // The capture is decided when the history is read; the next look at it tells.
+      _ = try game.saves.history(of: "journal")
+      return storeErrorCode { try autosave.update() }
+    }
+    level = 1
+    #expect(try tick(after: .seconds(30)) == nil && saved() == 1)
+
+    let filler = disk.appendingPathComponent("filler")
+    try Data().write(to: filler)
+    let handle = try FileHandle(forWritingTo: filler)
+    for size in [65_536, 4_096, 512, 1] {
+      // Until it is full.
+      while (try? handle.write(contentsOf: Data(count: size))) != nil {}
+    }
+    try handle.close()
+    level = 2
+    #expect(try tick(after: .seconds(30)) == .diskFull)
+    #expect(try tick(after: .seconds(1)) == .diskFull, "tried again a second later")
+    #expect(storeErrorCode { try autosave.suspend() } == .diskFull)
+    #expect(try autosave.isSuspended && saved() == 1)
+    autosave.resume()
+    try FileManager.default.removeItem(at: filler)
+    #expect(try tick(after: .seconds(1)) == nil && saved() == 2)
+    try game.close()
+  }
+}
+#endif

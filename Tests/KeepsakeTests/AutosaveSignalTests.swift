@@ -1,0 +1,322 @@
+import Foundation
+import Keepsake
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Games in processes of their own, to which real signals are sent.
+@Suite(.serialized) struct AutosaveSignalTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  /// The level that comes back.
+  private func level(of slot: Slot<World> = .main) throws -> Int? {
+    let game = try device.open()
+    defer { end(game) }
+    return try game.saves.load(slot)?.level
+  }
+
+  @Test("a game that is told to end saves what the player has, then ends by the signal", arguments: [SIGTERM, SIGINT, SIGHUP])
+  func signals(number: Int32) async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(number)) { [path = path as String, number = number as Int32] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 41)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
+      world.level = 42
+      kill(getpid(), number)
+      while true {
+        try autosave.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 42)
+  }
+
+  @Test("a game that is told to end saves every slot that it autosaves, not the first only")
+  func signalsWithTwo() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let first = Autosave(game, to: "first", every: .seconds(3_600)) { World(level: 1) }
+      let second = Autosave(game, to: "second", every: .seconds(3_600)) { World(level: 2) }
+      kill(getpid(), SIGTERM)
+      while true {
+        try first.update()
+        try second.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level(of: "first") == 1)
+    #expect(try level(of: "second") == 2)
+  }
+
+  @Test("a game that wants to end by itself is told")
+  func continues() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .exitCode(7)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue) { World(level: 5) }
+      kill(getpid(), SIGTERM)
+      while !autosave.isEndRequested {
+        try autosave.update()
+        usleep(1_000)
+      }
+      try game.close()
+      exit(7)
+    }
+    #expect(try level() == 5)
+  }
+
+  @Test("a game that lets go of an autosave while it is told to end saves the others, and ends")
+  func signalsWithOneGone() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let first = Autosave(game, to: "first", every: .seconds(3_600)) { World(level: 1) }
+      var second: Autosave<World>? = Autosave(game, to: "second", every: .seconds(3_600)) { World(level: 2) }
+      kill(getpid(), SIGTERM)
+      while !first.isEndRequested { try first.update() }
+      // The second menu closes instead of being updated: the end waits for nobody else.
+      withExtendedLifetime(second) {}
+      second = nil
+      exit(7)
+    }
+    #expect(try level(of: "first") == 1)
+    #expect(try level(of: "second") == nil)
+  }
+
+  @Test("a game that hangs is ended by the signal after the deadline, and what was saved last stands")
+  func hanging() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 41)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .milliseconds(100)) { world }
+      try autosave.saveNow().wait()
+      world.level = 42
+      kill(getpid(), SIGTERM)
+      while true { sleep(1) }
+    }
+    #expect(try level() == 41)
+  }
+
+  @Test("a player who insists ends a game that hangs at once")
+  func insisting() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGINT)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .seconds(3_600)) { World(level: 1) }
+      kill(getpid(), SIGTERM)
+      usleep(10_000)
+      kill(getpid(), SIGINT)
+      withExtendedLifetime(autosave) { while true { sleep(1) } }
+    }
+    #expect(try level() == nil)
+  }
+
+  @Test("a game that can't save when it is told to end says why, and ends by the signal all the same", arguments: [true, false])
+  func failing(tellsGame: Bool) async throws {
+    let path = device.url.path
+    let told = device.folder.url.appendingPathComponent("told")
+    let result = await #expect(processExitsWith: .signal(SIGTERM), observing: [\.standardErrorContent]) {
+      [path = path as String, told = told as URL, tellsGame = tellsGame as Bool] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var zoo = Zoo()
+      let autosave = Autosave(game, to: Slot<Zoo>("zoo"), every: .seconds(3_600)) { zoo }
+      try autosave.saveNow().wait()
+      zoo.beast = Dragon()
+      if tellsGame { autosave.onFailure = { error in try? Data("\(error)".utf8).write(to: told) } }
+      kill(getpid(), SIGTERM)
+      while true { try autosave.update() }
+    }
+    let errors = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(errors.contains("Dragon") != tellsGame)
+    #expect((try? String(contentsOf: told, encoding: .utf8))?.contains("Dragon") == (tellsGame ? true : nil))
+    let game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.load(Slot<Zoo>("zoo")) != nil)
+  }
+
+  @Test("a game without a loop that is told to end saves, from a task of an actor")
+  func fromAnActor() async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      await Keeper(game).play()
+    }
+    #expect(try level() == 43)
+  }
+
+  #if os(Linux)
+  /// Sends signals to a game, from outside: it can't do that itself while it is stopped. After each stop it waits until the game has
+  /// written one more byte into the file. A game that doesn't stop or go on is killed.
+  private static let conductor = """
+    pid=$1; stops=$2; file=$3; end=$4
+    give_up() { kill -KILL $pid; exit 1; }
+    i=0
+    while [ $i -lt $stops ]; do
+      kill -TSTP $pid
+      n=0; until grep -q '^State:.T' /proc/$pid/status; do n=$((n + 1)); [ $n -lt 3000 ] || give_up; sleep 0.01; done
+      [ $i -gt 0 ] || sleep 1
+      [ $end != STOPPED ] || give_up
+      [ $end != TOLD ] || { kill -TERM $pid; kill -CONT $pid; exit; }
+      kill -CONT $pid
+      i=$((i + 1))
+      n=0; until [ $(wc -c < $file) -ge $i ]; do n=$((n + 1)); [ $n -lt 3000 ] || give_up; sleep 0.01; done
+    done
+    kill -$end $pid
+    """
+
+  /// Begins to send signals to this process, which is made one that the system lets stop.
+  static func conduct(stops: Int, _ file: URL, thenEnd signal: String) throws {
+    // In a group of its own, whose parent is in the same session: somebody who could let it go on.
+    setpgid(0, 0)
+    try Data().write(to: file)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", conductor, "sh", "\(getpid())", "\(stops)", file.path, signal]
+    try process.run()
+  }
+
+  @Test("a game that is stopped a hundred times goes on each time, saved before, and its clock does not count the stops")
+  func stops() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 0)
+      var calls = (suspended: 0, resumed: 0)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
+      autosave.onSuspend = { calls.suspended += 1 }
+      autosave.onResume = { calls.resumed += 1 }
+      let begin = ContinuousClock.now
+      try Self.conduct(stops: 100, file, thenEnd: "TERM")
+      while true {
+        try autosave.update()
+        if calls.resumed > world.level {
+          guard calls == (world.level + 1, world.level + 1), !autosave.isSuspended,
+            // The first stop takes a second at the least.
+            ContinuousClock.now - begin - autosave.playtime > .milliseconds(900)
+          else { exit(3) }
+          world.level += 1
+          try Data(count: world.level).write(to: file)
+        }
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 100)
+  }
+
+  @Test("a game that was stopped and never comes back was saved before it stopped")
+  func stoppedForEver() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let first = Autosave(game, to: "first", every: .seconds(3_600)) { World(level: 1) }
+      let second = Autosave(game, to: "second", every: .seconds(3_600)) { World(level: 2) }
+      try Self.conduct(stops: 1, file, thenEnd: "STOPPED")
+      while true {
+        try first.update()
+        try second.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level(of: "first") == 1)
+    #expect(try level(of: "second") == 2)
+  }
+
+  @Test("a game that is told to end while it is stopped goes on to save what it has, and ends")
+  func toldWhileStopped() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 1)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
+      autosave.onResume = { world.level = 2 }
+      try Self.conduct(stops: 1, file, thenEnd: "TOLD")
+      while true {
+        try autosave.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 2)
+  }
+
+  @Test("a game of several autosaves is told by each of them that it was stopped and goes on, also from an actor's task")
+  func stopsWithSeveral() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGTERM)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let keeper = Keeper(game, noting: file)
+      try Self.conduct(stops: 3, file, thenEnd: "TERM")
+      await keeper.play(thenEnd: false)
+    }
+    #expect(try level() == 44)
+    #expect(try level(of: "other") == 7)
+  }
+
+  @Test("a game that hangs can be stopped, and its clock does not count that either")
+  func stopsWhileHanging() async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .exitCode(7)) { [path = path as String, file = file as URL] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .milliseconds(100)) { World(level: 1) }
+      let begin = ContinuousClock.now
+      signal(SIGUSR1) { _ in hangs.store(false, ordering: .releasing) }
+      try Self.conduct(stops: 1, file, thenEnd: "USR1")
+      try Data(count: 1).write(to: file)
+      while hangs.load(ordering: .acquiring) { usleep(1_000) }
+      try autosave.update()
+      exit(ContinuousClock.now - begin - autosave.playtime > .milliseconds(900) ? 7 : 3)
+    }
+  }
+  #endif
+}
+
+private let hangs = Atomic(true)
+
+/// A game that lives in an actor and lets a task see to its saves.
+private actor Keeper {
+  private let main: Autosave<World>
+  private let other: Autosave<World>
+
+  init(_ game: GameData, noting file: URL? = nil) {
+    main = Autosave(game, to: .main, every: .seconds(3_600)) { World(level: file == nil ? 43 : 44) }
+    other = Autosave(game, to: "other", every: .seconds(3_600)) { World(level: 7) }
+    var resumed = (main: 0, other: 0)
+    // Both have to be told before the next stop may come.
+    func note() {
+      guard resumed.main == resumed.other, let file else { return }
+      do { try Data(count: resumed.main).write(to: file) } catch { exit(3) }
+    }
+    main.onResume = {
+      resumed.main += 1
+      note()
+    }
+    other.onResume = {
+      resumed.other += 1
+      note()
+    }
+  }
+
+  func play(thenEnd isEnding: Bool = true) async {
+    async let first: Void = runMain()
+    async let second: Void = runOther()
+    if isEnding { kill(getpid(), SIGTERM) }
+    _ = await (first, second)
+  }
+
+  private func runMain() async { await main.run(every: .milliseconds(1)) }
+  private func runOther() async { await other.run(every: .milliseconds(1)) }
+}
