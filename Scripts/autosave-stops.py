@@ -161,7 +161,7 @@ def main():
     table = ["| how it ended | times | came back | lost at most | exit status |", "|---|--:|--:|--:|---|"]
     for row in rows[:-1]:
         ends = ", ".join(f"{kind} ({count})" if len(row["ends"]) > 1 else kind for kind, count in sorted(row["ends"].items()))
-        back = f"{row['back']}, {'every bit' if row['exact'] else 'a state within the interval'}"
+        back = f"{row['back']}, {'every bit' if row['exact'] else 'one that was saved'}"
         lost = "nothing" if row["exact"] else f"{row['lost']:.2f} s of play"
         table.append(f"| {row['name']} | {row['runs']} | {back} | {lost} | {ends} |")
     text = "\n".join(table)

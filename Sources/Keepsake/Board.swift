@@ -29,7 +29,7 @@ public struct Board: Sendable, Hashable {
   public static var maximumNameBytes: Int { ScoreEntry.maximumBoardBytes }
   /// The most bytes of a player's name, which may be empty.
   public static var maximumPlayerBytes: Int { ScoreEntry.maximumPlayerBytes }
-  /// Enough for any list that a player looks through; checked in some tens of milliseconds at each opening.
+  /// Enough for any list that a player looks through, and checked in little time at each opening.
   public static let standardCount = 10_000
 
   /// The board's name, on every device.

@@ -17,9 +17,9 @@ import Synchronization
 /// here shows on other devices with the 900 alone. What was once another device's best and was seen here stays on this device's board
 /// beside the better one that came after it, until it is too far down to be kept.
 ///
-/// A score is seen at once by the calls that follow, and is durable when its `Pending` says so. Reads look into the database: some tens
-/// of microseconds for the top 10, whatever the board holds. A score that is damaged, or that a seal finds to be by other hands, is left out, and
-/// an incident tells. Safe to use from any thread.
+/// A score is seen at once by the calls that follow, and is durable when its `Pending` says so. Reads look into the database; the top 10 are the
+/// beginning of an index, whatever the board holds. A score that is damaged, or that a seal finds to be by other hands, is left out, and an
+/// incident tells. Safe to use from any thread.
 public final class HighScores: Sendable {
   /// The most players of a board: each has a value that every device holds.
   public static let maximumPlayers = 1_000
@@ -40,7 +40,7 @@ public final class HighScores: Sendable {
 
   // MARK: Submitting
 
-  /// Adds a score to a board. Returns at once; it is written off this thread, together with others that wait.
+  /// Adds a score to a board. It is written off this thread, together with others that wait; returns at once, unless 64 commits wait already.
   ///
   /// - Parameters:
   ///   - player: Who scored it; several may play on one device. Empty if it doesn't matter.
@@ -188,7 +188,7 @@ public final class HighScores: Sendable {
 
   /// The rank of a player's best among all scores of the board, from 1; nil if the player has none.
   ///
-  /// Counts the scores above it: time grows with the rank, by about ten milliseconds for each 100,000.
+  /// Counts the scores above it: time grows with the rank.
   public func rank(of player: String = "", on board: Board) throws -> Int? {
     guard let best = try best(of: player, on: board) else { return nil }
     return try rank(of: best, on: board)
