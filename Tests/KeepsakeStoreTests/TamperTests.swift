@@ -33,7 +33,7 @@ import Testing
     let url = folder.store
     try SealLab.make(SealLab.request(kind), at: url)
     let (rows, flips, wrong) = try await onThread { try Self.flipEveryByte(of: url) }
-    #expect(rows == 13 && flips > 2_000)
+    #expect(rows == 15 && flips > 2_000)
     #expect(wrong == [])
     print("\(kind.rawValue): \(flips) bytes of \(rows) rows changed, with the checksum wrong and right")
   }

@@ -69,7 +69,7 @@ import Testing
   func forgedMoney() throws {
     _ = try play(.signed(Self.secret))
     try edit("fact", where: "name = 'wallet'", place: "fact wallet") {
-      $0.replacingOccurrences(of: "\"amount\":5", with: "\"amount\":5000")
+      $0.replacingOccurrences(of: "\"earned\":5", with: "\"earned\":5000")
     }
     #expect(storeErrorCode { _ = try open(.signed(Self.secret, policy: .reject)) } == .tampered)
     var game = try open(.signed(Self.secret, policy: .flag))
@@ -86,6 +86,23 @@ import Testing
     #expect(game.progress[.level] == 6)
     try game.wallet.earn(1, .gems, for: "a new start")
     #expect(game.wallet[.gems].total == 1)
+    #expect(try game.wallet.ledger().map(\.reason) == ["a new start"])
+  }
+
+  @Test("an operation of five gems made one of five thousand is set aside, and the five gems are still there")
+  func forgedOperation() throws {
+    _ = try play(.signed(Self.secret))
+    let page = "wallet page 000000000000"
+    try edit("fact", where: "name = '\(page)'", place: "fact \(page)") {
+      $0.replacingOccurrences(of: "\"amount\":5", with: "\"amount\":5000")
+    }
+    #expect(storeErrorCode { _ = try open(.signed(Self.secret, policy: .reject)) } == .tampered)
+    let game = try open(.signed(Self.secret))
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.tampered])
+    #expect(game.wallet[.gems] == Balance(total: 5, spendable: 5, pending: 0))
+    try game.wallet.spend(5, .gems, for: "sword")
+    #expect(try game.wallet.ledger().map(\.reason) == ["sword", "recovered"])
   }
 
   @Test("a save that was edited gives way to the newest that wasn't, and the game is told which")

@@ -206,15 +206,12 @@ extension StoreTransaction {
     (state.balances, state.wanted, state.settledClaims) = (lost.balances, lost.wanted, lost.settledClaims)
     if lost.acknowledged.count == 0, lost.follows == nil {
       var wallet = Wallet(state)
-      for (currency, totals) in lost.totals.sorted(by: { $0.key < $1.key }) {
-        try wallet.makeUp(.earn, totals.earned, currency, operations, using: &random)
-      }
+      let totals = lost.totals.sorted { $0.key < $1.key }
+      for (currency, totals) in totals { wallet.makeUp(.earn, totals.earned, currency, operations, using: &random) }
       // What was earned first: no spend may come before its money.
-      for operation in operations where operation.kind != .spend { try wallet.perform(operation) }
-      for operation in operations where operation.kind == .spend { try wallet.perform(operation) }
-      for (currency, totals) in lost.totals.sorted(by: { $0.key < $1.key }) {
-        try wallet.makeUp(.spend, totals.spent, currency, operations, using: &random)
-      }
+      for operation in operations where operation.kind != .spend { wallet.take(operation) }
+      for operation in operations where operation.kind == .spend { wallet.take(operation) }
+      for (currency, totals) in totals { wallet.makeUp(.spend, totals.spent, currency, operations, using: &random) }
       state = wallet.state
     } else {
       state.follows = lost.chain
@@ -235,14 +232,25 @@ extension Wallet {
   fileprivate mutating func makeUp(
     _ kind: WalletOperation.Kind, _ total: Int64, _ currency: String, _ operations: [WalletOperation],
     using random: inout some RandomNumberGenerator
-  ) throws {
+  ) {
     var lacking = total
-    for operation in operations where operation.kind == kind && operation.currency == currency { lacking -= operation.amount }
+    for operation in operations where operation.kind == kind && operation.currency == currency && operation.amount > 0 {
+      lacking = lacking.subtractingReportingOverflow(operation.amount).partialValue
+    }
     for _ in 0..<Self.maximumMadeUp where lacking > 0 {
       let amount = min(lacking, Self.maximumAmount)
-      try perform(
-        WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "recovered"))
+      take(WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "recovered"))
       lacking -= amount
+    }
+  }
+
+  /// Of an operation that doesn't add up with the others, as only somebody's hands can have written it, nothing is taken: the rest of the
+  /// player's money must not be lost for it.
+  fileprivate mutating func take(_ operation: WalletOperation) {
+    do throws(WalletError) {
+      try perform(operation)
+    } catch {
+      return
     }
   }
 }
