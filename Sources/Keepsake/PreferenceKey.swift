@@ -26,15 +26,19 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
   public let defaultValue: Value
   /// Whether the value is the same on all of the player's devices: the one set last.
   public let isSynced: Bool
-  let coding: any PreferenceCoding<Value>.Type
+  @usableFromInline let coding: any PreferenceCoding<Value>.Type
 
-  private init(_ name: String, _ value: Value, _ isSynced: Bool, _ coding: any PreferenceCoding<Value>.Type) {
-    self.name = name.canonical
+  @inlinable
+  init(_ name: String, _ value: Value, _ isSynced: Bool, _ coding: any PreferenceCoding<Value>.Type) {
+    // A key is made at each use, mostly of ASCII.
+    self.name = name.utf8.allSatisfy { $0 < 0x80 } ? name : preferenceName(name)
     defaultValue = value
     self.isSynced = isSynced
     self.coding = coding
   }
 }
+
+@usableFromInline func preferenceName(_ name: String) -> String { name.canonical }
 
 // The first that fits a type is the best for it; the compiler takes an initialiser without `@_disfavoredOverload` where it can.
 extension PreferenceKey where Value: PreferenceValue {
@@ -42,6 +46,7 @@ extension PreferenceKey where Value: PreferenceValue {
   ///   - name: Up to `maximumNameBytes` bytes.
   ///   - value: What it is before anything was set.
   ///   - isSynced: Whether all of the player's devices have it.
+  @inlinable
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, ScalarCoding<Value>.self)
   }

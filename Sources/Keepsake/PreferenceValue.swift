@@ -39,6 +39,14 @@ public enum PreferenceScalar: Sendable {
     }
   }
 
+  /// Whether the other takes as much, whatever it is: numbers and the like of one kind.
+  func isAsLarge(as other: PreferenceScalar) -> Bool {
+    switch (self, other) {
+    case (.bool, .bool), (.int, .int), (.unsigned, .unsigned), (.float, .float), (.double, .double), (.date, .date): true
+    default: false
+    }
+  }
+
   /// What a number or a date takes in memory.
   private static let fixedBytes = 8
 
@@ -67,7 +75,7 @@ public enum PreferenceScalar: Sendable {
 }
 
 extension Bool: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .bool(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .bool(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .bool(let value) = preferenceScalar else { return nil }
     self = value
@@ -75,7 +83,7 @@ extension Bool: PreferenceValue {
 }
 
 extension PreferenceValue where Self: FixedWidthInteger {
-  public var preferenceScalar: PreferenceScalar {
+  @inlinable public var preferenceScalar: PreferenceScalar {
     Self.isSigned ? .int(Int64(truncatingIfNeeded: self)) : .unsigned(UInt64(truncatingIfNeeded: self))
   }
 
@@ -100,7 +108,7 @@ extension UInt32: PreferenceValue {}
 extension UInt64: PreferenceValue {}
 
 extension Float: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .float(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .float(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .float(let value) = preferenceScalar else { return nil }
     self = value
@@ -108,7 +116,7 @@ extension Float: PreferenceValue {
 }
 
 extension Double: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .double(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .double(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .double(let value) = preferenceScalar else { return nil }
     self = value
@@ -116,7 +124,7 @@ extension Double: PreferenceValue {
 }
 
 extension String: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .string(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .string(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .string(let value) = preferenceScalar else { return nil }
     self = value
@@ -124,7 +132,7 @@ extension String: PreferenceValue {
 }
 
 extension Data: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .data(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .data(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .data(let value) = preferenceScalar else { return nil }
     self = value
@@ -132,7 +140,7 @@ extension Data: PreferenceValue {
 }
 
 extension Date: PreferenceValue {
-  public var preferenceScalar: PreferenceScalar { .date(self) }
+  @inlinable public var preferenceScalar: PreferenceScalar { .date(self) }
   public init?(preferenceScalar: PreferenceScalar) {
     guard case .date(let value) = preferenceScalar else { return nil }
     self = value

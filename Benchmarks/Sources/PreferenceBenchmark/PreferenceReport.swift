@@ -12,22 +12,23 @@ struct PreferenceReport {
     guard let ours = sets(.keepsake), let defaults = sets(.defaults), let pool = sets(.pool) else { return [] }
     return [
       Goal(
-        what: "setting a preference: times less than UserDefaults until the caller goes on", must: 200, aim: 400,
-        reached: defaults.returnMicroseconds / ours.returnMicroseconds, direction: .atLeast, unit: "x"),
+        what: "setting a preference: times less of the caller's thread than UserDefaults", must: 200, aim: 400,
+        reached: defaults.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"),
       Goal(
-        what: "setting a preference: times less than a write through GRDB's pool", must: 50, aim: 100,
-        reached: pool.returnMicroseconds / ours.returnMicroseconds, direction: .atLeast, unit: "x"),
+        what: "setting a preference: times less of the caller's thread than a write through GRDB's pool", must: 50, aim: 100,
+        reached: pool.processorMicroseconds / ours.processorMicroseconds, direction: .atLeast, unit: "x"),
     ]
   }
 
   var setting: String {
     guard let ours = sets(.keepsake) else { return "" }
     return Format.table(
-      ["one set", "until the caller goes on", "", "with a flush at the end", ""],
+      ["one set", "caller's thread", "", "until the caller goes on", "", "with a flush at the end", ""],
       Way.allCases.compactMap { way in
         sets(way).map { row in
           [
-            way.title, Format.time(microseconds: row.returnMicroseconds),
+            way.title, Format.time(microseconds: row.processorMicroseconds),
+            Format.number(row.processorMicroseconds / ours.processorMicroseconds) + "x", Format.time(microseconds: row.returnMicroseconds),
             Format.number(row.returnMicroseconds / ours.returnMicroseconds) + "x", Format.time(microseconds: row.durableMicroseconds),
             Format.number(row.durableMicroseconds / ours.durableMicroseconds) + "x",
           ]

@@ -23,25 +23,27 @@ protocol Setter: AnyObject {
 
 /// In the order of the table.
 enum Way: String, CaseIterable {
-  case keepsake, defaults, synchronized, pool, queue
+  case keepsake, unseen, defaults, synchronized, pool, queue
 
   var title: String {
     switch self {
     case .keepsake: "Keepsake"
+    case .unseen: "Keepsake, settings that nobody looks at"
     case .defaults: "UserDefaults"
     case .synchronized: "UserDefaults, synchronize after each"
-    case .pool: "GRDB, a write each (pool: log, no sync)"
-    case .queue: "GRDB, a write each (queue: synced)"
+    case .pool: "GRDB, a write each (pool, not synced)"
+    case .queue: "GRDB, a write each (queue, synced)"
     }
   }
 
   /// Sets of one batch, which takes some milliseconds of each way, and batches.
-  var batch: Int { self == .keepsake ? 5_000 : self == .defaults || self == .pool ? 100 : 5 }
-  var batches: Int { self == .keepsake ? 60 : self == .defaults || self == .pool ? 30 : 20 }
+  var batch: Int { self == .keepsake || self == .unseen ? 5_000 : self == .defaults || self == .pool ? 100 : 5 }
+  var batches: Int { self == .keepsake || self == .unseen ? 60 : self == .defaults || self == .pool ? 30 : 20 }
 
   func setter(in folder: URL) throws -> any Setter {
     switch self {
-    case .keepsake: try KeepsakeSetter(folder)
+    case .keepsake: try KeepsakeSetter(folder, looks: true)
+    case .unseen: try KeepsakeSetter(folder, looks: false)
     case .defaults: try DefaultsSetter(synchronizes: false)
     case .synchronized: try DefaultsSetter(synchronizes: true)
     case .pool: try DatabaseSetter(DatabasePool(path: folder.appending(path: "pool.sqlite").path))
@@ -53,10 +55,10 @@ enum Way: String, CaseIterable {
 private final class KeepsakeSetter: Setter {
   private let game: GameData
 
-  init(_ folder: URL) throws {
-    game = try GameData.open("benchmark", at: folder.appending(path: "game"))
-    // As a game does that shows its settings: from then on changes are watched for.
-    for number in Names.all.indices { _ = game.preferences[.level(number)] }
+  init(_ folder: URL, looks: Bool) throws {
+    game = try GameData.open("benchmark", at: folder.appending(path: "game \(looks)"))
+    // As a game does that shows its settings: from then on whoever observes them has to be told of changes.
+    if looks { for number in Names.all.indices { _ = game.preferences[.level(number)] } }
   }
 
   func set(_ value: Double, _ number: Int) { game.preferences[.level(number)] = value }

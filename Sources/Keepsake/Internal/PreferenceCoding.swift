@@ -1,9 +1,9 @@
-import Foundation
+public import Foundation
 
 /// How the values of a preference become what memory and the store hold, and back. Chosen by the key's initialiser.
 ///
 /// Its static functions may run code of the game's: never under a lock.
-protocol PreferenceCoding<Value>: Sendable {
+@usableFromInline protocol PreferenceCoding<Value>: Sendable {
   associatedtype Value: Sendable
   /// The form in which memory holds the value; nil if only its bytes tell what it is and how much it takes.
   static func scalar(of value: Value) -> PreferenceScalar?
@@ -14,15 +14,15 @@ protocol PreferenceCoding<Value>: Sendable {
 }
 
 extension PreferenceCoding {
-  static func scalar(of value: Value) -> PreferenceScalar? { nil }
-  static func value(of scalar: PreferenceScalar) -> Value? { nil }
+  @usableFromInline static func scalar(of value: Value) -> PreferenceScalar? { nil }
+  @usableFromInline static func value(of scalar: PreferenceScalar) -> Value? { nil }
 }
 
-enum ScalarCoding<Value: PreferenceValue>: PreferenceCoding {
-  static func scalar(of value: Value) -> PreferenceScalar? { value.preferenceScalar }
-  static func value(of scalar: PreferenceScalar) -> Value? { Value(preferenceScalar: scalar) }
-  static func encode(_ value: Value) throws -> Data { try value.preferenceScalar.encoded() }
-  static func decode(_ data: Data) throws -> Value { try Archive.decode(Value.self, from: data) }
+@usableFromInline enum ScalarCoding<Value: PreferenceValue>: PreferenceCoding {
+  @usableFromInline static func scalar(of value: Value) -> PreferenceScalar? { value.preferenceScalar }
+  @usableFromInline static func value(of scalar: PreferenceScalar) -> Value? { Value(preferenceScalar: scalar) }
+  @usableFromInline static func encode(_ value: Value) throws -> Data { try value.preferenceScalar.encoded() }
+  @usableFromInline static func decode(_ data: Data) throws -> Value { try Archive.decode(Value.self, from: data) }
 }
 
 /// As the raw value.

@@ -249,6 +249,39 @@ struct PreferenceTable: Sendable {
     return .set(schedules: true)
   }
 
+  /// What comes of replacing a simple value by another of its kind.
+  enum Replacement {
+    case done
+    case watched(PreferenceSlot, PreferenceWatch)
+    /// It takes more than that.
+    case notSo
+  }
+
+  /// Replaces a number by another where that needs no checks, because it takes as much, is known to be allowed, and its commit is seen to.
+  func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Replacement {
+    guard let slot = slot(name, isSynced), canReplace(scalar, in: slot) else { return .notSo }
+    if let watch = slot.watch { return .watched(slot, watch) }
+    slot.content = .scalar(scalar)
+    slot.version &+= 1
+    slot.refusedType = nil
+    return .done
+  }
+
+  /// The same, after those who watch were told.
+  func replace(_ scalar: PreferenceScalar, in slot: PreferenceSlot) -> Bool {
+    guard canReplace(scalar, in: slot) else { return false }
+    slot.content = .scalar(scalar)
+    slot.version &+= 1
+    slot.refusedType = nil
+    return true
+  }
+
+  private func canReplace(_ scalar: PreferenceScalar, in slot: PreferenceSlot) -> Bool {
+    // A dirty one was set since the last commit: its key is used, its name is good, and its commit is on the way.
+    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else { return false }
+    return old.isAsLarge(as: scalar) && !old.isSame(as: scalar)
+  }
+
   private func watchers(of slot: PreferenceSlot, presenceChanges: Bool) -> PreferenceWatchers {
     PreferenceWatchers(
       value: slot.watch ?? (self.slot(slot.name, slot.isSynced) == nil ? othersWatch : nil), names: presenceChanges ? namesWatch : nil)
