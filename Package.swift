@@ -78,7 +78,10 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Keepsake",
-      dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+      dependencies: [
+        "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"), .product(name: "Crypto", package: "swift-crypto"),
+      ],
       swiftSettings: strict),
     .target(name: "KeepsakeTesting", dependencies: ["KeepsakeReplication"], swiftSettings: strict),
     .target(
@@ -160,6 +163,7 @@ let package = Package(
       name: "KeepsakeCommandTests",
       dependencies: [
         "KeepsakeCommand", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake",
+        .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),
   ],

@@ -22,6 +22,8 @@ public final class GameData: Sendable {
   public let progress: ProgressStore
   /// The player's money.
   public let wallet: WalletStore
+  /// The game's own tables.
+  public let records: Records
   /// The same data on the player's other devices.
   public let cloud: Cloud
 
@@ -73,6 +75,7 @@ public final class GameData: Sendable {
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
     wallet = WalletStore(core: core)
+    records = Records(core: core)
     cloud = Cloud(core: core, progress: progress, wallet: wallet)
   }
 
@@ -111,6 +114,8 @@ public final class GameData: Sendable {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()
     try cloud.close(within: limit)
+    // Before the store, whose lock guards them.
+    try records.close(within: max(limit - (core.environment.uptime() - start), .zero))
     try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
     closed.withLock { $0 = true }
     progress.finish()

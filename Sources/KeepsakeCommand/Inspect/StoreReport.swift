@@ -138,6 +138,10 @@ struct StoreReport: Codable {
   var plainBytes: Int64
   var encodedBytes: Int64
   var wallet: [Money]
+  /// The game's own tables; nil where it keeps none, or where they can't be read.
+  var records: [RecordsReader.Table]?
+  /// Why they can't be read.
+  var recordsProblem: String?
 
   init(_ transaction: StoreTransaction, of store: StoreReader, path: String) throws {
     self.path = path
@@ -168,6 +172,22 @@ struct StoreReport: Codable {
     plainBytes = contents.reduce(0) { $0 &+ Int64($1.bytes) }
     encodedBytes = contents.reduce(0) { $0 &+ Int64($1.encodedBytes) }
     wallet = try Self.money(in: transaction)
+  }
+
+  /// Looks at the game's own tables, too. What can't be read of them must not hide the rest.
+  mutating func addRecords(beside store: URL) {
+    do {
+      records = try RecordsReader.open(in: Self.folder(of: store))?.tables()
+    } catch {
+      recordsProblem = "\(error)"
+    }
+  }
+
+  /// The folder of a store that may be named by its database.
+  static func folder(of store: URL) -> URL {
+    var isFolder: ObjCBool = false
+    let exists = FileManager.default.fileExists(atPath: store.path, isDirectory: &isFolder)
+    return exists && isFolder.boolValue ? store : store.deletingLastPathComponent()
   }
 
   private static func money(in transaction: StoreTransaction) throws -> [Money] {
