@@ -79,8 +79,8 @@ let package = Package(
     .target(
       name: "Keepsake",
       dependencies: [
-        "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
-        .product(name: "Crypto", package: "swift-crypto"),
+        "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"), .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     .target(name: "KeepsakeTesting", dependencies: ["KeepsakeReplication"], swiftSettings: strict),
@@ -166,6 +166,7 @@ let package = Package(
       name: "KeepsakeCommandTests",
       dependencies: [
         "KeepsakeCommand", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake",
+        .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),
   ],

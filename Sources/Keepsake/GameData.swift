@@ -28,6 +28,8 @@ public final class GameData: Sendable {
   public let preferences: Preferences
   /// Versions of files that the game keeps and reads itself.
   public let files: TrackedFiles
+  /// The game's own tables.
+  public let records: Records
   /// The same data on the player's other devices.
   public let cloud: Cloud
 
@@ -84,6 +86,7 @@ public final class GameData: Sendable {
     wallet = WalletStore(core: core)
     preferences = try Preferences(core: core)
     files = TrackedFiles(core: core)
+    records = Records(core: core)
     cloud = Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
   }
 
@@ -128,6 +131,8 @@ public final class GameData: Sendable {
     try cloud.close(within: limit)
     let chosen = preferences.close()
     do {
+      // Before the store, whose lock guards them.
+      try records.close(within: max(limit - (core.environment.uptime() - start), .zero))
       try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
     } catch {
       preferences.reopen()

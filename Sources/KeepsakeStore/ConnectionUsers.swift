@@ -21,6 +21,16 @@ final class ConnectionUsers: @unchecked Sendable {
     condition.unlock()
   }
 
+  /// Waits until nobody is inside; false if somebody still is at `deadline`.
+  func waitUntilIdle(until deadline: Date) -> Bool {
+    condition.lock()
+    defer { condition.unlock() }
+    while count > 0 {
+      guard condition.wait(until: deadline) else { return count == 0 }
+    }
+    return true
+  }
+
   /// Runs `body` while nobody is inside. Whoever comes waits only once it runs, so that a read within a read goes through.
   func alone<Value>(_ body: () throws -> Value) throws -> Value {
     condition.lock()

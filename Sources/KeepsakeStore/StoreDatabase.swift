@@ -10,7 +10,7 @@ import Synchronization
 /// connections are closed, what the failed commit left in the write-ahead log is cut off, and the database is checked as at
 /// any opening. Damage that is met while running isn't repaired then: values may have to go back to an older state, on which a
 /// writer that counts must not go on. Writes are refused until the store is opened again.
-final class StoreDatabase: Sendable {
+final class StoreDatabase: BackupSource {
   private enum Trouble {
     /// The disk failed; tried again before the next write.
     case disk
@@ -43,7 +43,7 @@ final class StoreDatabase: Sendable {
     self.context = context
     state = Mutex(State(pool: pool))
     users = ConnectionUsers()
-    backup = RollingBackup(files, backups)
+    backup = RollingBackup(files, backups) { try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first }
   }
 
   // MARK: Opening
@@ -346,9 +346,9 @@ final class StoreDatabase: Sendable {
         throw StoreError(
           .damaged, "the store's database is damaged and can't take this save: close it and open it again, it is repaired then")
       case .disk:
-        let committed = try Self.committedFrames(files)
+        let committed = try FailedCommit.committedFrames(of: files.database)
         try pool.close()
-        try trimLog(to: committed)
+        try FailedCommit.trimLog(files.log, to: committed)
         var incidents: [StoreIncident] = []
         do {
           if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
@@ -366,32 +366,6 @@ final class StoreDatabase: Sendable {
         report(StoreIncident(.reopened, "the disk failed while saving; the database was opened anew and is whole"))
         for incident in incidents { report(incident) }
       }
-    }
-  }
-
-  /// How many frames of the log belong to commits that succeeded, as SQLite's index beside the log says; nil if there is none.
-  ///
-  /// To be asked before the connections close, because the last one to close may take the index away.
-  private static func committedFrames(_ files: StoreFiles) throws -> Int? {
-    let index = files.folder.appendingPathComponent(Store.databaseName + "-shm")
-    // Two copies of the header, 48 bytes each, in the machine's own byte order; the frame count stands at 16.
-    guard let bytes = try RawFile(index)?.bytes(at: 0, count: 96), bytes[..<48] == bytes[48...], bytes[12] != 0 else { return nil }
-    return bytes.withUnsafeBytes { Int($0.loadUnaligned(fromByteOffset: 16, as: UInt32.self)) }
-  }
-
-  /// Cuts off what a commit that failed left in the log: its frames look committed, but were never known to be on the disk.
-  private func trimLog(to committed: Int?) throws {
-    guard let committed, StoreFiles.exists(files.log), let raw = try RawFile(files.log), raw.size > 32 else { return }
-    guard let header = raw.bytes(at: 0, count: 32) else { return }
-    let length = UInt64(32 + committed * (24 + Int(header.word(at: 8))))
-    guard length < raw.size else { return }
-    do {
-      let handle = try FileHandle(forWritingTo: files.log)
-      try handle.truncate(atOffset: length)
-      try handle.synchronize()
-      try handle.close()
-    } catch {
-      throw StoreError(.io, "what a failed save left in the write-ahead log can't be removed", cause: error)
     }
   }
 

@@ -42,8 +42,11 @@ final class WALCheckpointer: Sendable {
 
   /// Does it. Blocks no reader; costs some milliseconds and two waits on the disk. If it throws, the log stays, and with it all that was
   /// committed.
-  func run(on pool: DatabasePool) throws {
-    _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
+  func run(on pool: DatabasePool) throws { try pool.writeWithoutTransaction { try run(on: $0) } }
+
+  /// The same on the connection that writes.
+  func run(on database: Database) throws {
+    _ = try database.checkpoint(.passive)
     due.store(pages.load(ordering: .relaxed) + Self.duePages, ordering: .relaxed)
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import KeepsakeStore
 
 /// A folder of its own for a test, removed at its end.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
   let url: URL
 
   init() throws {

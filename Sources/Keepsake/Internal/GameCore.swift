@@ -57,8 +57,8 @@ final class GameCore: Sendable {
     for incident in store.incidents { report(incident) }
   }
 
-  /// What the store met by itself.
-  private func report(_ incident: StoreIncident) {
+  /// What the store, or the records, met by themselves.
+  func report(_ incident: StoreIncident) {
     let kind: Incident.Kind =
       switch incident.kind {
       case .recovered: .recovered

@@ -9,7 +9,7 @@ struct DoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Find, explain and repair damage of a store.",
     discussion: """
-      Checks the database, every row and every saved game. Changes nothing and says what a repair would do, unless --repair is \
+      Checks the database, every row and every saved game, and the game's own tables (records). Changes nothing and says what a repair would do, unless --repair is \
       given. A repair never deletes: damaged files go into the folder "damaged" in the store. The game must not have the \
       store open. A sealed store can't be looked into, and neither a sealed nor a signed one be recovered, without the \
       game's secret (--secret-file). Exit status: 0 if the store is sound, or was repaired; 1 if it is not.
@@ -73,13 +73,17 @@ struct DoctorCommand: AsyncParsableCommand {
     var needsSecret: String?
     /// What a recovery finds, where one is planned.
     var recovery: Recovery.Report?
+    /// What a repair does with the game's own tables.
+    var recordsPlan: StoreDoctor.Plan
+    var recordsRecovery: RecordsRecovery.Report?
     /// What a repair did.
     var done: [String] = []
 
     init(store: String, _ diagnosis: StoreDoctor.Diagnosis) {
       self.store = store
       state = diagnosis.isSound ? .sound : .damaged
-      findings = diagnosis.findings
+      findings = diagnosis.findings + diagnosis.recordsFindings
+      (recordsPlan, recordsRecovery) = (diagnosis.recordsPlan, diagnosis.recordsRecovery)
       unreadable = diagnosis.unreadable
       plan = diagnosis.plan
       recovery = diagnosis.recovery
@@ -107,6 +111,14 @@ struct DoctorCommand: AsyncParsableCommand {
             "a repair would put \(recovery.versions) saves and \(recovery.values) values into a new database and set the damaged files "
               + "aside; the bytes of \(recovery.lostSaves) saves could not be found anywhere")
           for slot in recovery.steppedBack { lines.append("  an older save would stand in \(Printable.text(slot)): the newest is lost") }
+        }
+      }
+      switch recordsPlan {
+      case .nothing: break
+      case .rebuild: lines.append("a repair would make indexes of the records anew; nothing would be lost")
+      case .recover:
+        if let recordsRecovery {
+          lines.append("a repair would set the damaged records aside and put in their place \(Printable.text(recordsRecovery.outcome))")
         }
       }
       return lines + ["nothing was changed; keepsake doctor --repair \(Quoted.shell(store)) repairs it"]

@@ -60,7 +60,11 @@ struct InspectCommand: AsyncParsableCommand {
     switch try InputKind(of: path) {
     case .store(let url):
       let store = try StoreReader.open(at: url, seal: seal)
-      guard let slot else { return .store(try store.read { try StoreReport($0, of: store, path: url.path) }) }
+      guard let slot else {
+        var report = try store.read { try StoreReport($0, of: store, path: url.path) }
+        report.addRecords(beside: url)
+        return .store(report)
+      }
       return .archive(try save(in: store, at: path, slot: slot, version: version))
     case .archive(let data):
       guard slot == nil else { throw CommandFailure(.data, "\(path) is no store, so it has no slots", next: "leave out --slot") }

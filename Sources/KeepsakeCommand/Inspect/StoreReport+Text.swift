@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import KeepsakeStore
 
 extension VersionReport {
   /// One line: the whole id, because that is what `keepsake restore` takes.
@@ -72,6 +73,10 @@ extension StoreReport {
       lines +=
         ["", "wallet"]
         + wallet.map { "  \(Printable.text($0.currency)): \($0.total) in all, \($0.spendable) spendable here, \($0.pending) pending" }
+    }
+    if let recordsProblem { lines += ["", "records: can't be read: \(Printable.text(recordsProblem))"] }
+    if let records {
+      lines += ["", "records"] + records.map { "  \(Printable.text($0.name)): \($0.rows.map { "\($0) rows" } ?? "can't be read")" }
     }
     if !contents.isEmpty {
       lines +=

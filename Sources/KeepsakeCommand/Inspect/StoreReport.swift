@@ -159,6 +159,10 @@ struct StoreReport: Codable {
   var plainBytes: Int64
   var encodedBytes: Int64
   var wallet: [Money]
+  /// The game's own tables; nil where it keeps none, or where they can't be read.
+  var records: [RecordsReader.Table]?
+  /// Why they can't be read.
+  var recordsProblem: String?
 
   init(_ transaction: StoreTransaction, of store: StoreReader, path: String) throws {
     self.path = path
@@ -210,6 +214,22 @@ struct StoreReport: Codable {
       return Preference(name: cell.key.key, synced: true, archive: archive)
     }
     return local + synced
+  }
+
+  /// Looks at the game's own tables, too. What can't be read of them must not hide the rest.
+  mutating func addRecords(beside store: URL) {
+    do {
+      records = try RecordsReader.open(in: Self.folder(of: store))?.tables()
+    } catch {
+      recordsProblem = "\(error)"
+    }
+  }
+
+  /// The folder of a store that may be named by its database.
+  static func folder(of store: URL) -> URL {
+    var isFolder: ObjCBool = false
+    let exists = FileManager.default.fileExists(atPath: store.path, isDirectory: &isFolder)
+    return exists && isFolder.boolValue ? store : store.deletingLastPathComponent()
   }
 
   private static func money(in transaction: StoreTransaction) throws -> [Money] {

@@ -197,13 +197,18 @@ struct Verification: Codable {
     )
   }
 
-  /// The database itself, every row, every content against its hash, and every saved game that is an archive.
+  /// The database itself, every row, every content against its hash, and every saved game that is an archive; and the game's own
+  /// tables.
   private static func store(
     at url: URL, _ path: String, _ seal: SealRequest?, _ progress: (String) -> Void
   ) throws -> Verdict {
     let store = try StoreReader.open(at: url, seal: seal)
     if let problem = try store.problems().first {
       throw CommandFailure(.data, "the database is damaged: \(problem)", next: "keepsake inspect shows what can still be read")
+    }
+    let records = try RecordsReader.open(in: StoreReport.folder(of: url))
+    if let problem = try records?.problems().first {
+      throw CommandFailure(.data, "the records are damaged: \(problem)", next: "keepsake doctor says what a repair would do")
     }
     let report = try store.read { try StoreReport($0, of: store, path: path) }
     var checked: Set<ContentHash> = []
@@ -235,10 +240,12 @@ struct Verification: Codable {
       bytes &+= Int64(try store.read { try $0.plainContent(hash).count })
     }
     let others = unknown == 0 ? "" : ", \(unknown) files of others"
+    let tables = try records.map { ", \(try $0.tables().count) tables of records" } ?? ""
     let unchecked = report.seal == nil || store.checksSeal ? "" : ", signatures not checked (--secret-file)"
     return Verdict(
       path, .store, bytes: bytes,
-      message: "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(unchecked)")
+      message:
+        "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(tables)\(unchecked)")
   }
 
   /// The bytes of a version, nil if they aren't here or have been checked before.

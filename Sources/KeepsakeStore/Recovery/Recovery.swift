@@ -181,7 +181,8 @@ package struct Recovery {
         }
         report = Report(
           reasons: reasons, versions: salvage.versionCount, values: salvage.valueCount, contents: salvage.contentCount,
-          lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack, damagedFolder: newDamagedFolder().path)
+          lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack,
+          damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
         return .commit
       }
     }
@@ -230,17 +231,5 @@ package struct Recovery {
     } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR {
       // The rows after the damage come from the pages.
     }
-  }
-
-  private func newDamagedFolder() -> URL {
-    let name = Date().formatted(
-      Date.ISO8601FormatStyle(dateSeparator: .dash, timeSeparator: .omitted, timeZoneSeparator: .omitted))
-    var folder = files.damaged.appendingPathComponent(name)
-    var count = 1
-    while StoreFiles.exists(folder) {
-      count += 1
-      folder = files.damaged.appendingPathComponent("\(name)-\(count)")
-    }
-    return folder
   }
 }

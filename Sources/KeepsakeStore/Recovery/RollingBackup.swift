@@ -2,7 +2,12 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// Keeps two whole copies of the database beside it, for the day on which it can't be read.
+/// A database of which copies are kept: the store's, and that of the game's own tables.
+protocol BackupSource: AnyObject, Sendable {
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value
+}
+
+/// Keeps two whole copies of a database beside it, for the day on which it can't be read.
 ///
 /// A copy is made in the background while the game runs, some minutes after the first commit that the newest copy lacks, and
 /// at closing where the store is small. It reads a snapshot, a few pages at a time, so that no commit waits for it. It is
@@ -26,14 +31,15 @@ final class RollingBackup: Sendable {
     var failure: StoreError?
   }
 
-  private let files: StoreFiles
+  private let files: any BackupFiles
   private let schedule: BackupSchedule
+  /// What is wrong with a copy; nil if nothing is.
+  private let problem: @Sendable (Database) throws -> String?
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
-  private var partial: URL { files.folder.appendingPathComponent("backup.partial") }
 
-  init(_ files: StoreFiles, _ schedule: BackupSchedule) {
-    (self.files, self.schedule) = (files, schedule)
+  init(_ files: any BackupFiles, _ schedule: BackupSchedule, problem: @escaping @Sendable (Database) throws -> String?) {
+    (self.files, self.schedule, self.problem) = (files, schedule, problem)
     state = Mutex(State(due: schedule.now() + schedule.interval(0)))
   }
 
@@ -44,7 +50,7 @@ final class RollingBackup: Sendable {
   var failure: StoreError? { state.withLock { $0.failure } }
 
   /// To be called after each commit. Costs a look at the clock.
-  func noteCommit(in database: StoreDatabase) {
+  func noteCommit(in database: any BackupSource) {
     let starts = state.withLock { state -> Bool in
       state.isCurrent = false
       guard !state.isRunning, !state.isStopped, state.due <= schedule.now() else { return false }
@@ -59,7 +65,7 @@ final class RollingBackup: Sendable {
   }
 
   /// Makes a copy if one is due and the store is small, and stops what runs in the background. Ends early at `deadline`.
-  func finish(on database: StoreDatabase, until deadline: ContinuousClock.Instant?) {
+  func finish(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {
     let (isCurrent, isRunning) = state.withLock { state in
       state.isStopped = true
       return (state.isCurrent, state.isRunning)
@@ -87,7 +93,7 @@ final class RollingBackup: Sendable {
   }
 
   /// `until` nil: in the background, and stopped by closing.
-  private func run(on database: StoreDatabase, until deadline: ContinuousClock.Instant?) {
+  private func run(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {
     state.withLock { $0.isCurrent = true }
     var failure: StoreError?
     do {
@@ -111,34 +117,18 @@ final class RollingBackup: Sendable {
   }
 
   /// Makes one copy in the place of the older one. Throws with both as they were.
-  func copy(_ database: StoreDatabase, stop: @escaping () -> Bool) throws {
+  func copy(_ database: any BackupSource, stop: @escaping () -> Bool) throws {
+    let partial = files.partialBackup
     try StoreFiles.remove(partial)
     do {
-      try StoreError.translating("backing up the store") {
-        var configuration = Configuration()
-        configuration.label = "keepsake.backup"
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF") }
-        let target = try DatabaseQueue(path: partial.path, configuration: configuration)
-        do {
-          try target.writeWithoutTransaction { copy in
-            try database.read { source in
-              try source.backup(to: copy, pagesPerStep: Self.pagesPerStep) { progress in
-                if !progress.isCompleted, stop() { throw StoreError(.timedOut, "the store was closed while it was backed up") }
-              }
-            }
-            // Alone it has no log.
-            try copy.execute(sql: "PRAGMA journal_mode = DELETE")
-            // What is damaged must not take the place of what is whole.
-            let findings = try StoreAudit.run(on: StoreTransaction(copy, in: StoreContext(seal: database.context.seal)))
-            if let first = findings.all.first { throw StoreError(.damaged, "the backup isn't sound: \(first)") }
-          }
-          try target.close()
-        } catch {
-          try target.close()
-          throw error
+      try StoreError.translating("making a backup") {
+        try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
+          // What is damaged must not take the place of what is whole.
+          if let problem = try problem(copy) { throw StoreError(.damaged, "the backup isn't sound: \(problem)") }
+        } progress: { isDone in
+          if !isDone, stop() { throw StoreError(.timedOut, "the data was closed while it was backed up") }
         }
       }
-      try StoreFiles.sync(partial)
       let older = files.backups.first { !StoreFiles.exists($0) } ?? files.presentBackups.last ?? files.backups[0]
       try StoreFiles.moveIfPresent(partial, to: older)
       try AtomicFile.syncFolder(files.folder.path)

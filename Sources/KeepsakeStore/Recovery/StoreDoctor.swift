@@ -2,7 +2,7 @@ package import Foundation
 import GRDB
 package import KeepsakeReplication
 
-/// Examines a store down to every content's hash, says what is wrong, and repairs it if asked. Holds the store's lock
+/// Examines a store down to every content's hash, and the game's own tables beside it, says what is wrong, and repairs it if asked. Holds the store's lock
 /// meanwhile.
 package struct StoreDoctor {
   package enum Plan: String, Sendable, Codable {
@@ -32,7 +32,14 @@ package struct StoreDoctor {
     /// The store is sealed and no secret was given: what of it nobody can look at or repair without one, in a sentence.
     package var needsSecret: String?
 
-    package var isSound: Bool { findings.isEmpty && unreadable.isEmpty }
+    /// The game's own tables.
+    var records = RecordsDoctor.Diagnosis()
+    package var recordsFindings: [String] { records.findings }
+    package var recordsPlan: Plan { records.plan }
+    /// What a recovery of the game's own tables would do; nil where none is needed.
+    package var recordsRecovery: RecordsRecovery.Report? { records.recovery }
+
+    package var isSound: Bool { findings.isEmpty && unreadable.isEmpty && records.findings.isEmpty }
   }
 
   private let files: StoreFiles
@@ -57,6 +64,13 @@ package struct StoreDoctor {
   /// Looks at everything and changes nothing. Throws `wrongSecret`. Costs reading and decoding all of the store, and where it is damaged, making a
   /// second one in its folder, which is removed again.
   package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
+    var diagnosis = try examineStore(progress)
+    progress("looking at the records")
+    diagnosis.records = try RecordsDoctor(folder: files.folder).examine()
+    return diagnosis
+  }
+
+  private func examineStore(_ progress: (String) -> Void) throws -> Diagnosis {
     var diagnosis = Diagnosis()
     if StoreFiles.exists(files.intent) {
       diagnosis.findings = ["a recovery was interrupted after its new database was whole; opening the store finishes it"]
@@ -154,6 +168,12 @@ package struct StoreDoctor {
   ///
   /// Rows that don't verify stay for the game to judge, by its own policy.
   package func repair(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
+    // First, because they need no secret.
+    let records = try RecordsDoctor(folder: files.folder).repair(diagnosis.records)
+    return try records + repairStore(diagnosis)
+  }
+
+  private func repairStore(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
     var diagnosis = diagnosis
     try Recovery.finishInterrupted(files)
     switch diagnosis.plan {

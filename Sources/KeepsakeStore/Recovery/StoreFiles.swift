@@ -10,14 +10,33 @@ import Android
 import Darwin
 #endif
 
+/// A database and the two copies of it that take turns.
+protocol BackupFiles: Sendable {
+  var folder: URL { get }
+  var database: URL { get }
+  /// The write-ahead log.
+  var log: URL { get }
+  /// Two names; there is always a whole copy under one of them once there was one.
+  var backups: [URL] { get }
+  /// Where the next copy is made.
+  var partialBackup: URL { get }
+}
+
+extension BackupFiles {
+  /// Backups that are there, newest first.
+  var presentBackups: [URL] {
+    backups.filter(StoreFiles.exists).map { ($0, StoreFiles.modified($0)) }.sorted { $0.1 > $1.1 }.map(\.0)
+  }
+}
+
 /// The files in a store's folder, and what can be told of them before SQLite touches any.
-struct StoreFiles {
+struct StoreFiles: BackupFiles {
   let folder: URL
 
   var database: URL { folder.appendingPathComponent(Store.databaseName) }
   var log: URL { folder.appendingPathComponent(Store.databaseName + "-wal") }
   var journal: URL { folder.appendingPathComponent(Store.databaseName + "-journal") }
-  /// Newest last; there is always a whole one once there was one.
+  var partialBackup: URL { folder.appendingPathComponent("backup.partial") }
   var backups: [URL] { ["backup-1.sqlite", "backup-2.sqlite"].map(folder.appendingPathComponent) }
   /// Where a new database is made from what can be read.
   var workshop: URL { folder.appendingPathComponent("recovering") }
@@ -29,12 +48,8 @@ struct StoreFiles {
 
   static func exists(_ url: URL) -> Bool { access(url.path, F_OK) == 0 }
 
-  /// Backups that are there, newest first.
-  var presentBackups: [URL] {
-    backups.filter(Self.exists).map { ($0, Self.modified($0)) }.sorted { $0.1 > $1.1 }.map(\.0)
-  }
-
-  private static func modified(_ url: URL) -> Int64 {
+  /// When a file was last written, in nanoseconds since 1970; 0 if there is none.
+  static func modified(_ url: URL) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) == 0 else { return 0 }
     #if canImport(Darwin)
@@ -99,6 +114,19 @@ struct StoreFiles {
   private static let plausibleVersions: Int32 = 255
 
   // MARK: Steps on files
+
+  /// A folder in `damaged` that isn't there yet, named after the time.
+  static func newDamagedFolder(in damaged: URL) -> URL {
+    let name = Date().formatted(
+      Date.ISO8601FormatStyle(dateSeparator: .dash, timeSeparator: .omitted, timeZoneSeparator: .omitted))
+    var folder = damaged.appendingPathComponent(name)
+    var count = 1
+    while exists(folder) {
+      count += 1
+      folder = damaged.appendingPathComponent("\(name)-\(count)")
+    }
+    return folder
+  }
 
   /// Renames `from` to `to` where there is something to rename.
   static func moveIfPresent(_ from: URL, to: URL) throws {

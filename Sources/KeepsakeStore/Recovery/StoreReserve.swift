@@ -8,7 +8,9 @@ struct StoreReserve {
 
   private let url: URL
 
-  init(_ files: StoreFiles) { url = files.folder.appendingPathComponent("reserve") }
+  init(_ files: StoreFiles) { self.init(at: files.folder.appendingPathComponent("reserve")) }
+
+  init(at url: URL) { self.url = url }
 
   /// Whether there was any.
   func giveUp() throws -> Bool {

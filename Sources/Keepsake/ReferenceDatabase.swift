@@ -1,0 +1,125 @@
+import Crypto
+public import Foundation
+public import GRDB
+import GRDBSQLite
+
+/// A database that ships with the game and is only read: words, levels, creatures.
+///
+///     let words = try ReferenceDatabase(at: Bundle.main.url(forResource: "words", withExtension: "sqlite")!, sha256: "9f86d081...")
+///     let isWord = try words.read { db in
+///       try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess]) ?? false
+///     }
+///
+/// It is opened so that SQLite makes no files beside it and takes no locks: the folder may be read-only. Values go into `arguments`, never into the text
+/// of a statement. Safe to use from any thread; several reads run at once. The file must not change while it is open.
+public final class ReferenceDatabase: Sendable {
+  private static let chunkBytes = 1 << 20
+  private static let magic = Data("SQLite format 3\0".utf8)
+
+  /// The file.
+  public let url: URL
+  private let pool: DatabasePool
+
+  /// Checks the file and opens it. Throws `ReferenceError`.
+  ///
+  /// Costs reading the whole file, about a second for each GB, at each call: a file whose size and date are right may still be damaged, and finding that
+  /// before play is what the hash is for. Open a large one on another thread.
+  ///
+  /// - Parameters:
+  ///   - url: The file. Make it with `PRAGMA journal_mode = DELETE`: one with a write-ahead log beside it isn't whole.
+  ///   - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits; it is taken when the game is built.
+  public init(at url: URL, sha256: String) throws {
+    self.url = url
+    let expected = sha256.lowercased()
+    guard expected.utf8.count == 64, expected.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+      throw ReferenceError(.misuse, "the hash of \(url.lastPathComponent) has to be 64 hexadecimal digits")
+    }
+    let beginning = try Self.check(url, expected)
+    guard beginning == Self.magic else { throw ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database") }
+    try Self.refuseLog(beside: url)
+    guard sqlite3_compileoption_used("USE_URI") != 0 else {
+      throw ReferenceError(
+        .unreadable, "this system's SQLite takes no URIs (SQLITE_USE_URI), so that a database can't be opened as one that never changes")
+    }
+    var configuration = Configuration()
+    configuration.label = "keepsake.reference"
+    configuration.readonly = true
+    do {
+      pool = try DatabasePool(path: Self.immutable(url), configuration: configuration)
+      // SQLite looks at nothing before it has to.
+      _ = try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM sqlite_master") }
+    } catch let error as DatabaseError {
+      throw Self.translated(error, url)
+    }
+  }
+
+  /// Lends the database. Throws `ReferenceError` for what is wrong with the file, GRDB's `DatabaseError` for what is wrong with a statement (also one that
+  /// writes), and what `body` throws.
+  public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    do {
+      return try pool.read(body)
+    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode) {
+      throw Self.translated(error, url)
+    }
+  }
+
+  // MARK: Checks
+
+  /// Reads the whole file; its first bytes if it has the hash.
+  private static func check(_ url: URL, _ expected: String) throws -> Data {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+      throw ReferenceError(.missing, "there is no file \(url.path)")
+    }
+    guard !isFolder.boolValue else { throw ReferenceError(.notADatabase, "\(url.path) is a folder") }
+    var hash = SHA256()
+    var beginning = Data()
+    do {
+      let file = try FileHandle(forReadingFrom: url)
+      defer { try? file.close() }  // Only read from: closing can lose nothing.
+      while let chunk = try file.read(upToCount: chunkBytes), !chunk.isEmpty {
+        if beginning.count < magic.count { beginning.append(chunk.prefix(magic.count - beginning.count)) }
+        hash.update(data: chunk)
+      }
+    } catch {
+      throw ReferenceError(.unreadable, "the file \(url.path) can't be read", cause: error)
+    }
+    let digits = hash.finalize().map { byte in
+      let text = String(byte, radix: 16)
+      return byte < 16 ? "0" + text : text
+    }
+    let found = digits.joined()
+    guard found == expected else {
+      throw ReferenceError(
+        .otherHash,
+        "the file \(url.path) is not the one that the game was built with: its SHA-256 is \(found), it should be \(expected); install the game again, or build it with the new hash"
+      )
+    }
+    return beginning
+  }
+
+  /// What a log holds is no part of the file, and of what was hashed.
+  private static func refuseLog(beside url: URL) throws {
+    for suffix in ["-wal", "-journal"] {
+      let size = (try? FileManager.default.attributesOfItem(atPath: url.path + suffix)[.size] as? NSNumber)?.int64Value ?? 0
+      guard size == 0 else {
+        throw ReferenceError(
+          .misuse,
+          "\(url.lastPathComponent)\(suffix) stands beside \(url.path): what it holds isn't in the file; close the database properly before you ship it"
+        )
+      }
+    }
+  }
+
+  /// SQLite's name for a file that never changes. Percent signs, question marks and hashes in the path are escaped by `URL`.
+  private static func immutable(_ url: URL) -> String { URL(fileURLWithPath: url.path).absoluteString + "?immutable=1" }
+
+  private static func translated(_ error: DatabaseError, _ url: URL) -> ReferenceError {
+    switch error.resultCode {
+    case .SQLITE_NOTADB: ReferenceError(.notADatabase, "the file \(url.path) is not a SQLite database", cause: error)
+    case .SQLITE_CORRUPT:
+      ReferenceError(.damaged, "the database \(url.path) makes no sense: it was damaged before its hash was taken", cause: error)
+    default: ReferenceError(.unreadable, "the database \(url.path) can't be read", cause: error)
+    }
+  }
+}

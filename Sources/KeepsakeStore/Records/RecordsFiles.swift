@@ -1,0 +1,51 @@
+import Foundation
+
+/// The files of the game's own tables in the folder of its data, and what can be told of them before SQLite touches any.
+struct RecordsFiles: BackupFiles {
+  let folder: URL
+
+  var database: URL { folder.appendingPathComponent(RecordsDatabase.fileName) }
+  var log: URL { folder.appendingPathComponent(RecordsDatabase.fileName + "-wal") }
+  var journal: URL { folder.appendingPathComponent(RecordsDatabase.fileName + "-journal") }
+  var backups: [URL] { ["records-backup-1.sqlite", "records-backup-2.sqlite"].map(folder.appendingPathComponent) }
+  var partialBackup: URL { folder.appendingPathComponent("records-backup.partial") }
+  /// Where a new database is made from what can be read.
+  var workshop: URL { folder.appendingPathComponent("recovering-records") }
+  /// Says that something was amiss while the tables were open: the next opening looks at all of them.
+  var suspicion: URL { folder.appendingPathComponent("records-suspect") }
+  var damaged: URL { folder.appendingPathComponent("damaged") }
+  var reserve: StoreReserve { StoreReserve(at: folder.appendingPathComponent("records-reserve")) }
+
+  /// Whether there are any tables, or what is left of some.
+  var isPresent: Bool {
+    StoreFiles.exists(database) || !presentBackups.isEmpty || StoreFiles.exists(workshop)
+  }
+
+  private static let headerBytes = 100
+  private static let magic = Array("SQLite format 3\0".utf8)
+
+  /// What is wrong with the files as far as the header and the log's checksums tell; nil if nothing is.
+  func damageAtFirstSight() throws -> String? {
+    let file = try RawFile(database)
+    let log = try WriteAheadLog.read(log, defaultPageSize: PageScanner.pageSize(of: file))
+    guard let file, file.size > 0 else {
+      // SQLite makes the file before it writes the first page: alone it was never begun.
+      return log.state == .empty && presentBackups.isEmpty ? nil : "the file is gone, or empty"
+    }
+    // A journal that was left behind holds what the first page has to be; SQLite puts it back.
+    if StoreFiles.exists(journal) { return nil }
+    var header = file.bytes(at: 0, count: Self.headerBytes)
+    if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
+    guard let header, header.count >= Self.headerBytes else { return "the file is cut off within its header, or can't be read" }
+    guard Self.isSound(header) else { return "the file is not a database, or its first page is damaged" }
+    return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was written last" : nil
+  }
+
+  /// The bounds that SQLite's format sets. What a game may choose itself (its mark, its version, how pages are freed) is left alone.
+  static func isSound(_ header: [UInt8]) -> Bool {
+    let pageSize = header.half(at: 16)
+    return header.starts(with: magic) && (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[21] == 64
+      && header[22] == 32 && header[23] == 32 && header.word(at: 44) <= 4 && header.word(at: 56) <= 3
+      && (pageSize == 1 || pageSize >= 512 && pageSize & (pageSize - 1) == 0)
+  }
+}

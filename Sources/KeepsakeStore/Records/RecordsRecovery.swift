@@ -1,0 +1,182 @@
+package import Foundation
+import GRDB
+
+/// Puts whole tables in the place of damaged ones: the newest good backup, else what can be read row by row, else none.
+///
+/// The new file is made beside the damaged one, which is only read. When it is whole and durable, its name says so; then the damaged files
+/// move into a folder of their own and it takes their place. A crash before that leaves the damaged tables, and opening begins again; after it,
+/// opening finishes the move.
+package struct RecordsRecovery {
+  /// What a recovery found, and did or would do.
+  package struct Report: Sendable, Hashable, Codable {
+    package enum Source: String, Sendable, Hashable, Codable {
+      /// A copy that the game made while it ran.
+      case backup
+      /// What could be read of the damaged file.
+      case rows
+      /// Nothing could be read: the game's migrations begin anew.
+      case nothing
+    }
+    /// What was wrong.
+    package var reasons: [String]
+    package var source: Source
+    /// When the backup was made.
+    package var backupDate: Date?
+    package var tables = 0
+    package var rows = 0
+    /// Places in tables from which rows are lost, and things that could not be made anew, in sentences.
+    package var losses: [String] = []
+    /// Where the damaged files are now, or would be.
+    package var damagedFolder: String
+
+    /// What takes the place of the damaged tables, in words.
+    package var outcome: String {
+      switch source {
+      case .backup:
+        "the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \(rows) rows in \(tables) tables; what was written after it is lost"
+      case .rows:
+        "the \(rows) rows of \(tables) tables that could be read"
+          + (losses.isEmpty
+            ? "" : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
+      case .nothing: "nothing: no row could be read and there is no good backup, so the game's migrations begin anew"
+      }
+    }
+
+    package var message: String {
+      let more = reasons.count > 1 ? ", and \(reasons.count - 1) more" : ""
+      return
+        "the records were damaged (\(reasons.first ?? "they could not be opened")\(more)); in their place is \(outcome); the damaged files are in "
+        + damagedFolder
+    }
+  }
+
+  /// The end of the name of a new file that is whole; what stands before it is the name of the folder for the damaged ones.
+  private static let wholeSuffix = ".whole"
+
+  private let files: RecordsFiles
+
+  init(_ files: RecordsFiles) { self.files = files }
+
+  // MARK: Steps
+
+  /// Finishes a recovery that was interrupted after its new file was whole; clears away one that was not.
+  static func finishInterrupted(_ files: RecordsFiles) throws {
+    guard StoreFiles.exists(files.workshop) else { return }
+    let names: [String]
+    do {
+      names = try FileManager.default.contentsOfDirectory(atPath: files.workshop.path)
+    } catch {
+      throw StoreError(.io, "\(files.workshop.path) can't be read", cause: error)
+    }
+    if let whole = names.first(where: { $0.hasSuffix(wholeSuffix) }) { try swap(files, whole) }
+    try StoreFiles.remove(files.workshop)
+  }
+
+  func run(because reasons: [String]) throws -> Report {
+    let report = try build(because: reasons)
+    let whole = URL(fileURLWithPath: report.damagedFolder).lastPathComponent + Self.wholeSuffix
+    try StoreFiles.sync(fresh)
+    try StoreFiles.moveIfPresent(fresh, to: files.workshop.appendingPathComponent(whole))
+    try AtomicFile.syncFolder(files.workshop.path)
+    try Self.swap(files, whole)
+    try StoreFiles.remove(files.workshop)
+    return report
+  }
+
+  /// Makes the new file and throws it away: what a recovery would do.
+  func rehearse(because reasons: [String]) throws -> Report {
+    let report = try build(because: reasons)
+    try StoreFiles.remove(files.workshop)
+    return report
+  }
+
+  /// May be interrupted anywhere and run again: the whole file leaves the workshop last.
+  private static func swap(_ files: RecordsFiles, _ whole: String) throws {
+    let aside = files.damaged.appendingPathComponent(String(whole.dropLast(wholeSuffix.count)))
+    try StoreFiles.makeFolder(files.damaged)
+    try StoreFiles.makeFolder(aside)
+    // A log that stayed would be played into the new file.
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+      let name = RecordsDatabase.fileName + suffix
+      try StoreFiles.moveIfPresent(files.folder.appendingPathComponent(name), to: aside.appendingPathComponent(name))
+    }
+    try AtomicFile.syncFolder(aside.path)
+    try AtomicFile.syncFolder(files.folder.path)
+    try StoreFiles.moveIfPresent(files.workshop.appendingPathComponent(whole), to: files.database)
+    try AtomicFile.syncFolder(files.folder.path)
+    try StoreFiles.remove(files.suspicion)
+  }
+
+  // MARK: Building
+
+  private var fresh: URL { files.workshop.appendingPathComponent("new.sqlite") }
+  /// SQLite works on a copy, so that the damaged files stay as they are.
+  private var copy: URL { files.workshop.appendingPathComponent("damaged.sqlite") }
+
+  private func build(because reasons: [String]) throws -> Report {
+    try StoreFiles.remove(files.workshop)
+    try StoreFiles.makeFolder(files.workshop)
+    do {
+      return try StoreError.translating("recovering the records") {
+        var report = Report(reasons: reasons, source: .nothing, damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
+        if try restoreBackup(&report) { return report }
+        if try salvage(&report) { return report }
+        try begin()
+        return report
+      }
+    } catch {
+      try StoreFiles.remove(files.workshop)
+      throw error
+    }
+  }
+
+  private func restoreBackup(_ report: inout Report) throws -> Bool {
+    for backup in files.presentBackups {
+      try StoreFiles.copyReadable(backup, to: fresh)
+      if let tables = try soundTables() {
+        report.source = .backup
+        report.backupDate = Date(timeIntervalSince1970: Double(StoreFiles.modified(backup)) / 1e9)
+        (report.tables, report.rows) = (tables.count, tables.reduce(0) { $0 + ($1.rows ?? 0) })
+        return true
+      }
+      try StoreFiles.remove(fresh)
+    }
+    return false
+  }
+
+  /// What is in the new file; nil if that is damaged, too.
+  private func soundTables() throws -> [RecordsReader.Table]? {
+    guard let raw = try RawFile(fresh), let header = raw.bytes(at: 0, count: 100), RecordsFiles.isSound(header) else { return nil }
+    do {
+      let queue = try DatabaseQueue(path: fresh.path)
+      let tables = try queue.readAround { database in
+        try RecordsAudit.run(on: database, .structure).damage.isEmpty ? try RecordsReader.tables(in: database) : nil
+      }
+      try queue.close()
+      return tables
+    } catch let error as DatabaseError where error.isBrokenFile {
+      return nil
+    }
+  }
+
+  private func salvage(_ report: inout Report) throws -> Bool {
+    try StoreFiles.copyReadable(files.database, to: copy)
+    try StoreFiles.copyReadable(files.log, to: URL(fileURLWithPath: copy.path + "-wal"))
+    try StoreFiles.copyReadable(files.journal, to: URL(fileURLWithPath: copy.path + "-journal"))
+    guard let salvaged = try TableSalvage.run(from: copy, to: fresh), let tables = try soundTables(), !tables.isEmpty else {
+      try StoreFiles.remove(fresh)
+      return false
+    }
+    report.source = .rows
+    (report.tables, report.rows) = (tables.count, tables.reduce(0) { $0 + ($1.rows ?? 0) })
+    report.losses = salvaged + tables.filter { $0.rows == nil }.map { "the table \($0.name), which can't be read" }
+    return true
+  }
+
+  /// A database without tables, and not a file without a header: that would look like one that was lost.
+  private func begin() throws {
+    let queue = try DatabaseQueue(path: fresh.path)
+    try queue.write { try $0.execute(sql: "CREATE TABLE begun (id INTEGER PRIMARY KEY); DROP TABLE begun") }
+    try queue.close()
+  }
+}

@@ -1,0 +1,22 @@
+import GRDB
+
+extension StoreError {
+  /// What the file or the disk does wrong; nil for what is wrong with the statement itself, which SQLite's own error tells best.
+  init?(ofFile error: DatabaseError, doing: String) {
+    switch error.resultCode {
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS, .SQLITE_NOMEM,
+      .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PERM, .SQLITE_READONLY:
+      self.init(error, doing: doing)
+    default: return nil
+    }
+  }
+
+  /// Whether there is no room left, however that was said.
+  static func isFull(_ error: any Error) -> Bool {
+    switch error {
+    case let error as StoreError: error.code == .diskFull
+    case let error as DatabaseError: StoreError(error, doing: "").code == .diskFull
+    default: false
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import Foundation
+import GRDB
+
+/// Reads what can be read of a damaged database of any tables into a new one, row by row.
+///
+/// SQLite copies the rows itself, so that they stay as they are; where it meets damage, the rows behind are looked for by their row ids.
+/// What the description of the tables says is run as single statements only, since it comes out of a damaged file.
+struct TableSalvage {
+  /// Of one table; a file with more places than this is beyond reading in a time that a player waits.
+  private static let maximumHoles = 1_000
+  /// So many rows are copied at once, where all of them can be read.
+  private static let batch: Int64 = 1_024
+  /// Rows that refer to lost ones may be referred to themselves.
+  private static let maximumRounds = 100
+  private static let migrations = "grdb_migrations"
+
+  private struct Item {
+    var type: String
+    var name: String
+    var sql: String
+    var isVirtual: Bool { sql.lowercased().hasPrefix("create virtual") }
+  }
+
+  private let database: Database
+  private var losses: [String] = []
+
+  private init(_ database: Database) { self.database = database }
+
+  /// What is lost, in sentences; nil if nothing can be made of the file.
+  static func run(from damaged: URL, to url: URL) throws -> [String]? {
+    guard StoreFiles.exists(damaged) else { return nil }
+    var configuration = Configuration()
+    configuration.label = "keepsake.records.recovery"
+    // Rows come in any order, and some not at all.
+    configuration.foreignKeysEnabled = false
+    configuration.prepareDatabase { database in
+      // A row that fails takes itself back, and nothing more; the file counts for nothing before it is synced as a whole.
+      try database.execute(sql: "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA writable_schema = ON")
+    }
+    let queue = try DatabaseQueue(path: url.path, configuration: configuration)
+    do {
+      let losses = try queue.writeWithoutTransaction { database -> [String]? in
+        try database.execute(sql: "ATTACH DATABASE ? AS damaged", arguments: [damaged.path])
+        var salvage = TableSalvage(database)
+        return try salvage.run() ? salvage.losses : nil
+      }
+      try queue.close()
+      return losses
+    } catch {
+      try queue.close()
+      // Of a file that is no database at all.
+      guard let error = error as? DatabaseError, error.isDamage || error.isBrokenFile || error.resultCode == .SQLITE_CANTOPEN else {
+        throw error
+      }
+      return nil
+    }
+  }
+
+  private mutating func run() throws -> Bool {
+    let items = try items()
+    let tables = items.filter { $0.type == "table" && !$0.isVirtual }
+    guard !tables.isEmpty else { return false }
+    try copySettings()
+    for table in tables {
+      guard try attempt("the table \(table.name)", { try $0.makeStatement(sql: table.sql).execute() }) else { continue }
+      let isWhole = try copyRows(of: table.name)
+      // Which migrations were applied must be known in full, or the next one would fail for ever.
+      if table.name == Self.migrations, !isWhole {
+        let index = "sqlite_autoindex_\(Self.migrations)_1"
+        let sql = "INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) INDEXED BY \(index)"
+        guard try runs(sql) else { return false }
+      }
+    }
+    _ = try runs("DELETE FROM main.sqlite_sequence")
+    _ = try runs("INSERT INTO main.sqlite_sequence SELECT name, seq FROM damaged.sqlite_sequence")
+    try database.execute(sql: "DETACH DATABASE damaged")
+    for table in items where table.type == "table" && table.isVirtual {
+      // What it keeps is in tables of its own, which are copied already; made the usual way it would begin with empty ones.
+      try attempt("the table \(table.name)") {
+        try $0.execute(
+          sql: "INSERT INTO main.sqlite_master (type, name, tbl_name, rootpage, sql) VALUES ('table', ?, ?, 0, ?)",
+          arguments: [table.name, table.name, table.sql])
+      }
+    }
+    for kind in ["index", "view", "trigger"] {
+      for item in items where item.type == kind {
+        try attempt("the \(kind) \(item.name)") { try $0.makeStatement(sql: item.sql).execute() }
+      }
+    }
+    try dropOrphans()
+    return true
+  }
+
+  /// The description of the tables, but SQLite's own, in the order in which they were made.
+  private func items() throws -> [Item] {
+    try Row.fetchAll(
+      database,
+      sql:
+        "SELECT type, name, sql FROM damaged.sqlite_master WHERE typeof(sql) = 'text' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+    ).compactMap { row in
+      guard let type = String.fromDatabaseValue(row["type"]), let name = String.fromDatabaseValue(row["name"]),
+        let sql = String.fromDatabaseValue(row["sql"])
+      else { return nil }
+      return Item(type: type, name: name, sql: sql)
+    }
+  }
+
+  /// The numbers in the header that belong to the game.
+  private func copySettings() throws {
+    for name in ["user_version", "application_id"] {
+      let value = try Int32.fetchOne(database, sql: "PRAGMA damaged.\(name)") ?? 0
+      try database.execute(sql: "PRAGMA main.\(name) = \(value)")
+    }
+  }
+
+  // MARK: Rows
+
+  /// Copies the rows of a table; false if some are lost.
+  private mutating func copyRows(of table: String) throws -> Bool {
+    let columns = try Row.fetchAll(database, sql: "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [table])
+    let names = columns.filter { $0["hidden"] == 0 }.compactMap { String.fromDatabaseValue($0["name"]) }
+    let keys = columns.filter { $0["pk"] != 0 }
+    // A key of whole numbers is the row id itself.
+    let isKeyRowID = keys.count == 1 && String.fromDatabaseValue(keys[0]["type"])?.lowercased() == "integer"
+    let taken = Set(columns.compactMap { String.fromDatabaseValue($0["name"])?.lowercased() })
+    let rowID = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+    let quoted = table.quotedIdentifier
+    let list = names.map(\.quotedIdentifier).joined(separator: ", ")
+    if let rowID, try database.isReadable("SELECT \(rowID) FROM main.\(quoted)") {
+      let target = isKeyRowID ? list : "\(rowID), \(list)"
+      return try copy(
+        table, rowID: rowID, insert: "INSERT OR IGNORE INTO main.\(quoted) (\(target)) SELECT \(target) FROM damaged.\(quoted) NOT INDEXED")
+    }
+    if try runs("INSERT OR IGNORE INTO main.\(quoted) (\(list)) SELECT \(list) FROM damaged.\(quoted)") { return true }
+    // Without row ids nothing leads behind a place that is lost.
+    let marks = names.map { _ in "?" }.joined(separator: ", ")
+    do {
+      let insert = try database.makeStatement(sql: "INSERT OR IGNORE INTO main.\(quoted) (\(list)) VALUES (\(marks))")
+      let rows = try Row.fetchCursor(database, sql: "SELECT \(list) FROM damaged.\(quoted)")
+      while let row = try rows.next() { try insert.execute(arguments: StatementArguments(row.databaseValues)) }
+      return true
+    } catch let error as DatabaseError where error.isDamage {
+      losses.append("rows of \(table) from one place on")
+      return false
+    }
+  }
+
+  /// Copies what lies between the places that can't be read.
+  private mutating func copy(_ table: String, rowID: String, insert: String) throws -> Bool {
+    let source = "FROM damaged.\(table.quotedIdentifier) NOT INDEXED WHERE \(rowID)"
+    let end = "SELECT MAX(id) FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
+    var (next, count, holes) = (Int64.min, Self.batch, 0)
+    while holes <= Self.maximumHoles {
+      do {
+        guard let last = try Int64.fetchOne(database, sql: end, arguments: [next, count]) else { break }
+        try database.execute(sql: "\(insert) WHERE \(rowID) BETWEEN ? AND ?", arguments: [next, last])
+        guard last < .max else { break }
+        (next, count) = (last + 1, min(count * 2, Self.batch))
+      } catch let error as DatabaseError where error.isDamage {
+        if count > 1 {
+          count = max(count / 8, 1)
+          continue
+        }
+        holes += 1
+        guard let found = try firstReadable(after: next, "SELECT \(rowID) \(source) >= ? ORDER BY \(rowID) LIMIT 1") else { break }
+        (next, count) = (found, 1)
+      }
+    }
+    if holes > 0 { losses.append(holes == 1 ? "rows of \(table) in one place" : "rows of \(table) in \(holes) places") }
+    return holes == 0
+  }
+
+  /// The first row id behind `start` to which a way leads; nil if there is none. The row itself may be lost, too.
+  private func firstReadable(after start: Int64, _ probe: String) throws -> Int64? {
+    // Whether a row at or behind `id` can be found: its id, or nil behind the last one.
+    func row(from id: Int64) throws -> (isReadable: Bool, id: Int64?) {
+      do {
+        return (true, try Int64.fetchOne(database, sql: probe, arguments: [id]))
+      } catch let error as DatabaseError where error.isDamage {
+        return (false, nil)
+      }
+    }
+    // A leaf that is lost at the beginning hides where the ids begin: usually at one.
+    var (bad, step) = (try row(from: start).id ?? (start == .min ? 0 : start), Int64(1))
+    while true {
+      let (candidate, overflows) = bad.addingReportingOverflow(step)
+      guard !overflows else { return nil }
+      let found = try row(from: candidate)
+      if found.isReadable {
+        var (low, high) = (candidate - step, candidate)
+        while high - low > 1 {
+          let middle = low + (high - low) / 2
+          if try row(from: middle).isReadable { high = middle } else { low = middle }
+        }
+        return try row(from: high).id
+      }
+      bad = candidate
+      guard step <= .max / 2 else { return nil }
+      step *= 2
+    }
+  }
+
+  /// Rows whose parents are lost go, too: the game's next migration would refuse them for ever.
+  private mutating func dropOrphans() throws {
+    var dropped = 0
+    for _ in 0..<Self.maximumRounds {
+      // Keys that make no sense can't be checked, and none of their rows can be wrong.
+      guard let rows = try? Row.fetchAll(database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check"),
+        !rows.isEmpty
+      else { break }
+      for row in rows {
+        guard let table = String.fromDatabaseValue(row["name"]), let id = Int64.fromDatabaseValue(row["id"]) else { continue }
+        try database.execute(sql: "DELETE FROM \(table.quotedIdentifier) WHERE rowid = ?", arguments: [id])
+        dropped += database.changesCount
+      }
+    }
+    if dropped > 0 { losses.append("\(dropped) rows that belong to lost ones") }
+  }
+
+  // MARK: Steps
+
+  /// Whether a statement runs; one that doesn't is not worth telling.
+  private func runs(_ sql: String) throws -> Bool {
+    do {
+      try database.execute(sql: sql)
+      return true
+    } catch let error as DatabaseError where error.isDamage {
+      return false
+    }
+  }
+
+  /// Does a step, or notes what is lost without it.
+  @discardableResult
+  private mutating func attempt(_ what: String, _ body: (Database) throws -> Void) throws -> Bool {
+    do {
+      try body(database)
+      return true
+    } catch let error as DatabaseError where error.isDamage {
+      losses.append("\(what) (\(error.message ?? "damaged"))")
+      return false
+    }
+  }
+}
+
+extension Database {
+  /// Whether the statement makes sense here.
+  fileprivate func isReadable(_ sql: String) throws -> Bool {
+    do {
+      _ = try makeStatement(sql: sql)
+      return true
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+      return false
+    }
+  }
+}
+
+extension String {
+  /// As a name in a statement, whatever is in it; GRDB's own quoting leaves quotation marks within as they are.
+  var quotedIdentifier: String { "\"" + replacing("\"", with: "\"\"") + "\"" }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import KeepsakeReplication
+import Synchronization
+import Testing
+
+@testable import KeepsakeStore
+
+extension DiskFaultTests {
+  /// The disk fails while the game writes its own tables.
+  @Suite(.serialized) struct RecordsFaultTests {
+    private let folder: URL
+    private let told = Shared<[StoreIncident]>([])
+
+    init() throws {
+      try #require(FaultyDisk.isInstalled)
+      folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(FaultyDisk.mark)-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func open() throws -> RecordsDatabase {
+      try RecordsDatabase.open(in: folder) { [told] in told.value += [$0] }
+    }
+
+    private func add(_ number: Int, to records: RecordsDatabase) throws {
+      try records.write { try $0.execute(sql: "INSERT INTO thing VALUES (?)", arguments: [number]) }
+    }
+
+    private func numbers(_ records: RecordsDatabase) throws -> [Int] {
+      try records.reading { try Int.fetchAll($0, sql: "SELECT number FROM thing ORDER BY number") }
+    }
+
+    private func failing(_ fault: FaultyDisk.Fault, _ body: () throws -> Void) rethrows {
+      FaultyDisk.fault.withLock { $0 = fault }
+      defer { FaultyDisk.fault.withLock { $0 = nil } }
+      try body()
+    }
+
+    @Test(
+      "each cause has its own error, again and again; what was there stays, what failed is not there, and the next write works",
+      arguments: [
+        (FaultyDisk.Fault.write(SQLITE_FULL), StoreError.Code.diskFull), (.write(SQLITE_READONLY), .notPermitted),
+        (.write(FaultyDisk.failedWrite), .io), (.sync(FaultyDisk.failedSync), .io),
+      ])
+    func tells(fault: FaultyDisk.Fault, expected: StoreError.Code) throws {
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let records = try open()
+      try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY)") }
+      try add(1, to: records)
+      failing(fault) {
+        for number in 2...4 {
+          let code = errorCode { try add(number, to: records) }
+          #expect(code == expected, "write \(number)")
+        }
+      }
+      try add(5, to: records)
+      #expect(try numbers(records) == [1, 5])
+      #expect(Set(told.value.map(\.kind)) == (expected == .io ? [.reopened] : []))
+      try records.close()
+      let again = try open()
+      defer { try? again.close() }
+      #expect(try numbers(again) == [1, 5])
+    }
+
+    @Test("damage that a write meets refuses further ones, and the next opening looks at all of it")
+    func meetsDamage() throws {
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let records = try open()
+      try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY)") }
+      failing(.write(SQLITE_CORRUPT)) { #expect(errorCode { try add(1, to: records) } == .damaged) }
+      #expect(errorCode { try add(1, to: records) } == .damaged)
+      #expect(StoreFiles.exists(RecordsFiles(folder: folder).suspicion))
+      try records.close()
+      let again = try open()
+      defer { try? again.close() }
+      #expect(!StoreFiles.exists(RecordsFiles(folder: folder).suspicion))
+      try add(2, to: again)
+      #expect(try numbers(again) == [2])
+    }
+
+    @Test("a write within a read that finds the disk failed says so instead of waiting for itself")
+    func writesWithinRead() throws {
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let records = try open()
+      defer { try? records.close() }
+      try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY)") }
+      failing(.sync(FaultyDisk.failedSync)) { #expect(errorCode { try add(1, to: records) } == .io) }
+      let code = errorCode { try records.reading { _ in try add(2, to: records) } }
+      #expect(code == .io)
+      try add(3, to: records)
+      #expect(try numbers(records) == [3])
+    }
+  }
+}

@@ -1,0 +1,301 @@
+import Foundation
+import GRDB
+import Keepsake
+import Testing
+
+/// A game keeps its own tables, in the middle of everything else that it keeps.
+@Suite struct RecordsTests {
+  /// What the game's first releases do to their tables.
+  static func migrator(upTo version: Int = 2, failing: Bool = false) -> DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("creatures") { db in
+      try db.create(table: "creature") { table in
+        table.primaryKey("id", .integer)
+        table.column("name", .text).notNull()
+        table.column("seen", .integer).notNull().indexed()
+      }
+    }
+    if version >= 2 {
+      migrator.registerMigration("places") { db in
+        try db.alter(table: "creature") { $0.add(column: "place", .text) }
+        try db.execute(sql: "UPDATE creature SET place = 'forest'")
+        if failing { try db.execute(sql: "INSERT INTO creature (id, name, seen) VALUES (1, 'twice', 0)") }
+      }
+    }
+    return migrator
+  }
+
+  static func add(_ name: String, seen: Int = 0, to game: GameData) throws {
+    try game.records.write { db in try db.execute(sql: "INSERT INTO creature (name, seen) VALUES (?, ?)", arguments: [name, seen]) }
+  }
+
+  static func names(_ game: GameData) throws -> [String] {
+    try game.records.read { db in try String.fetchAll(db, sql: "SELECT name FROM creature ORDER BY id") }
+  }
+
+  @Test("what was written is there at the next start, and a write that throws has not happened")
+  func keeps() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    // A name is a value, whatever it says.
+    let hostile = "Robert'); DROP TABLE creature; --\u{202E}"
+    try Self.add(hostile, to: game)
+    struct Refused: Error {}
+    #expect(throws: Refused.self) {
+      try game.records.write { db in
+        try db.execute(sql: "DELETE FROM creature")
+        throw Refused()
+      }
+    }
+    #expect(try Self.names(game) == [hostile])
+    try game.close()
+    let again = try device.open()
+    defer { end(again) }
+    try again.records.migrate(Self.migrator())
+    #expect(try Self.names(again) == [hostile])
+    #expect(again.incidents.isEmpty)
+  }
+
+  @Test("a game that keeps no records has no file for them, and a closed one says so")
+  func opensLate() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.saves.capture(World(), to: .main)
+    try game.close()
+    #expect(!FileManager.default.fileExists(atPath: device.url.appendingPathComponent("records.sqlite").path))
+    #expect(gameErrorCode { try game.records.write { _ in } } == .closed)
+    #expect(gameErrorCode { _ = try game.records.reader } == .closed)
+  }
+
+  @Test("each write is on the disk when it returns: the log is synced at every commit")
+  func isDurable() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    let settings = try game.records.write { db in
+      (try Int.fetchOne(db, sql: "PRAGMA synchronous"), try String.fetchOne(db, sql: "PRAGMA journal_mode"))
+    }
+    #expect(settings.0 == 2 && settings.1 == "wal")
+  }
+
+  @Test("an older game refuses the tables of a newer one, before and after they are open, and changes no byte of them")
+  func refusesNewer() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator(upTo: 2))
+    try Self.add("owl", to: game)
+    try game.close()
+    let file = device.url.appendingPathComponent("records.sqlite")
+    let before = try Data(contentsOf: file)
+    let older = try device.open()
+    #expect(storeErrorCode { try older.records.migrate(Self.migrator(upTo: 1)) } == .newerFormat)
+    #expect(storeErrorCode { try Self.add("wolf", to: older) } == .newerFormat)
+    #expect(storeErrorCode { _ = try Self.names(older) } == .newerFormat)
+    try older.close()
+    let isUntouched = try Data(contentsOf: file) == before
+    #expect(isUntouched)
+    let late = try device.open()
+    #expect(try Self.names(late) == ["owl"])
+    #expect(storeErrorCode { try late.records.migrate(Self.migrator(upTo: 1)) } == .newerFormat)
+    #expect(storeErrorCode { try Self.add("wolf", to: late) } == .newerFormat)
+    try late.close()
+    let updated = try device.open()
+    defer { end(updated) }
+    try updated.records.migrate(Self.migrator(upTo: 2))
+    #expect(try Self.names(updated) == ["owl"])
+  }
+
+  @Test("a migration that fails says which one it was and leaves the tables as they were before it; the next release goes on")
+  func failsMigration() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator(upTo: 1))
+    try Self.add("owl", to: game)
+    do {
+      try game.records.migrate(Self.migrator(failing: true))
+      Issue.record("the migration did not fail")
+    } catch let error as StoreError {
+      #expect(error.code == .misuse && error.message.contains("\"places\""), "\(error)")
+    }
+    let columns = try game.records.read { db in try db.columns(in: "creature").map(\.name) }
+    #expect(columns == ["id", "name", "seen"])
+    #expect(try Self.names(game) == ["owl"])
+    try game.records.migrate(Self.migrator())
+    let places = try game.records.read { db in try String.fetchAll(db, sql: "SELECT place FROM creature") }
+    #expect(places == ["forest"])
+    try game.close()
+  }
+
+  @Test("migrations that a later release merged are no newer game's")
+  func mergesMigrations() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    try game.close()
+    var merging = DatabaseMigrator()
+    merging.registerMigration("both", merging: ["creatures", "places"]) { _, applied in #expect(applied == ["creatures", "places"]) }
+    let unaware = try device.open()
+    #expect(storeErrorCode { try unaware.records.migrate(merging) } == .newerFormat)
+    try unaware.close()
+    let updated = try device.open()
+    try updated.records.migrate(merging, merged: ["creatures", "places"])
+    #expect(try Self.names(updated) == ["owl"])
+    try updated.records.migrate(merging)
+    try updated.close()
+  }
+
+  @Test("a statement that is wrong is GRDB's own error, and nothing is amiss afterwards")
+  func wrongStatements() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    #expect(throws: DatabaseError.self) { try game.records.read { try $0.execute(sql: "SELECT nothing") } }
+    #expect(throws: DatabaseError.self) { try game.records.read { try $0.execute(sql: "DELETE FROM creature") } }
+    #expect(throws: DatabaseError.self) { try game.records.write { try $0.execute(sql: "INSERT INTO creature (name) VALUES (NULL)") } }
+    try Self.add("owl", to: game)
+    #expect(try Self.names(game) == ["owl"] && game.incidents.isEmpty)
+  }
+
+  @Test("GRDB's own observation tells of each change, without the main actor")
+  func observes() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    let counts = Shared<[Int]>([])
+    let arrived = DispatchSemaphore(value: 0)
+    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
+    let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))) { error in
+      Issue.record("\(error)")
+    } onChange: { count in
+      counts.value += [count]
+      arrived.signal()
+    }
+    #expect(arrived.wait(timeout: .now() + 60) == .success)
+    try Self.add("owl", to: game)
+    // It may tell the first value twice.
+    while counts.value.last == 0 { try #require(arrived.wait(timeout: .now() + 60) == .success) }
+    #expect(counts.value.first == 0 && counts.value.last == 1)
+    watching.cancel()
+  }
+
+  @Test("writes from many threads all count, while others read")
+  func threads() async throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    let failures = Shared<[String]>([])
+    let done = DispatchSemaphore(value: 0)
+    for thread in 0..<4 {
+      Thread {
+        do {
+          for number in 0..<25 {
+            try Self.add("\(thread) \(number)", to: game)
+            _ = try Self.names(game)
+          }
+        } catch { failures.value += ["\(error)"] }
+        done.signal()
+      }.start()
+    }
+    await withCheckedContinuation { (all: CheckedContinuation<Void, Never>) in
+      Thread {
+        for _ in 0..<4 { done.wait() }
+        all.resume()
+      }.start()
+    }
+    #expect(failures.value == [])
+    #expect(try Set(Self.names(game)).count == 100)
+    try game.close()
+  }
+
+  @Test("a snapshot is one whole file of a moment, replaces the one before, and leaves nothing beside it")
+  func snapshots() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    let folder = device.folder.url.appendingPathComponent("snapshots")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appendingPathComponent("a name with ? and # and %41.sqlite")
+    try Data("something else".utf8).write(to: file)
+    try game.records.snapshot(to: file)
+    let first = try Data(contentsOf: file)
+    try game.records.snapshot(to: file)
+    let isSame = try Data(contentsOf: file) == first
+    #expect(isSame, "what didn't change gives the same bytes")
+    try Self.add("wolf", to: game)
+    try game.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
+    let queue = try DatabaseQueue(path: file.path)
+    #expect(try queue.read { try String.fetchAll($0, sql: "SELECT name FROM creature") } == ["owl"])
+    try queue.close()
+  }
+
+  @Test("a snapshot never takes the place of the data itself, nor of a folder")
+  func snapshotPlaces() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    let link = device.folder.url.appendingPathComponent("link")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: device.url)
+    for name in ["records.sqlite", "store.sqlite", "other"] {
+      #expect(storeErrorCode { try game.records.snapshot(to: device.url.appendingPathComponent(name)) } == .misuse, "\(name)")
+      #expect(storeErrorCode { try game.records.snapshot(to: link.appendingPathComponent(name)) } == .misuse, "\(name)")
+    }
+    #expect(storeErrorCode { try game.records.snapshot(to: link) } == .misuse)
+    #expect(storeErrorCode { try game.records.snapshot(to: link.appendingPathComponent("nowhere/snapshot")) } == .missing)
+    #expect(try Self.names(game) == ["owl"])
+  }
+
+  @Test("damage costs what was written since the last backup, is told, and the damaged file stays")
+  func recovers() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    try game.close()
+    let file = device.url.appendingPathComponent("records.sqlite")
+    var bytes = try Data(contentsOf: file)
+    bytes.replaceSubrange(0..<16, with: Data(repeating: 0xAA, count: 16))
+    try bytes.write(to: file)
+    let again = try device.open()
+    defer { end(again) }
+    #expect(again.incidents.isEmpty, "records are looked at when they are first used")
+    try again.records.migrate(Self.migrator())
+    #expect(try Self.names(again) == ["owl"])
+    #expect(again.incidents.map(\.kind) == [.recovered])
+    let folder = try #require(FileManager.default.contentsOfDirectory(atPath: device.url.appendingPathComponent("damaged").path).first)
+    let aside = try Data(contentsOf: device.url.appendingPathComponent("damaged/\(folder)/records.sqlite"))
+    let isKept = aside == bytes
+    #expect(isKept)
+    try Self.add("wolf", to: again)
+    #expect(try Self.names(again) == ["owl", "wolf"])
+  }
+
+  @Test("closing waits no longer for a read than it may, and can be tried again")
+  func closesInTime() throws {
+    let device = try Device()
+    let game = try device.open()
+    try game.records.migrate(Self.migrator())
+    let (entered, gate, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    Thread {
+      do {
+        try game.records.read { _ in
+          entered.signal()
+          gate.wait()
+        }
+      } catch { Issue.record("\(error)") }
+      done.signal()
+    }.start()
+    entered.wait()
+    #expect(storeErrorCode { try game.close(within: .milliseconds(50)) } == .timedOut)
+    gate.signal()
+    done.wait()
+    try game.close()
+  }
+}

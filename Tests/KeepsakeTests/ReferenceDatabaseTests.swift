@@ -1,0 +1,108 @@
+import Crypto
+import Foundation
+import GRDB
+import Keepsake
+import Testing
+
+/// A database that ships with the game is the one that it was built with, or play doesn't begin with it.
+@Suite struct ReferenceDatabaseTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func make(_ name: String = "words.sqlite", wal: Bool = false) throws -> URL {
+    let url = folder.url.appendingPathComponent(name)
+    let queue = try DatabaseQueue(path: url.path)
+    try queue.write { db in
+      try db.execute(sql: "CREATE TABLE word (text TEXT PRIMARY KEY)")
+      for number in 0..<2_000 { try db.execute(sql: "INSERT INTO word VALUES (?)", arguments: ["word \(number)"]) }
+    }
+    if wal { try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") } }
+    try queue.close()
+    return url
+  }
+
+  private func hash(_ url: URL) throws -> String {
+    SHA256.hash(data: try Data(contentsOf: url)).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
+  }
+
+  private func code(_ url: URL, _ hash: String) -> ReferenceError.Code? {
+    do {
+      _ = try ReferenceDatabase(at: url, sha256: hash)
+      return nil
+    } catch let error as ReferenceError {
+      return error.code
+    } catch {
+      Issue.record("another error: \(error)")
+      return nil
+    }
+  }
+
+  @Test("it is read with no file made beside it, whatever its name and its journal mode", arguments: [false, true])
+  func reads(wal: Bool) throws {
+    let url = try make("a?b#c%20 d'\".sqlite", wal: wal)
+    let words = try ReferenceDatabase(at: url, sha256: try hash(url).uppercased())
+    let guess = "word 7' OR '1'='1"
+    #expect(try words.read { try Bool.fetchOne($0, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess]) } == false)
+    #expect(try words.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM word") } == 2_000)
+    #expect(throws: DatabaseError.self) { try words.read { try $0.execute(sql: "DELETE FROM word") } }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [url.lastPathComponent])
+  }
+
+  @Test("one altered byte anywhere, a cut file and a longer one are told before play")
+  func otherHash() throws {
+    let url = try make()
+    let right = try hash(url)
+    let bytes = try Data(contentsOf: url)
+    for place in stride(from: 0, to: bytes.count, by: bytes.count / 40) {
+      var altered = bytes
+      altered[place] ^= 1
+      try altered.write(to: url)
+      #expect(code(url, right) == .otherHash, "byte \(place)")
+    }
+    try bytes.dropLast(1).write(to: url)
+    #expect(code(url, right) == .otherHash)
+    try (bytes + Data([0])).write(to: url)
+    #expect(code(url, right) == .otherHash)
+    try bytes.write(to: url)
+    #expect(code(url, right) == nil)
+  }
+
+  @Test("missing, a folder, something else, a database that was broken when it was hashed, a log beside it: each has its own error")
+  func causes() throws {
+    let url = try make()
+    let right = try hash(url)
+    #expect(code(folder.url.appendingPathComponent("nowhere"), right) == .missing)
+    #expect(code(folder.url, right) == .notADatabase)
+    for text in ["", "right", String(right.dropLast()), right + "0", String(repeating: "g", count: 64)] {
+      #expect(code(url, text) == .misuse)
+    }
+    let other = folder.url.appendingPathComponent("text")
+    for content in [Data(), Data("a text".utf8), Data("SQLite format 3\0".utf8)] {
+      try content.write(to: other)
+      #expect(code(other, try hash(other)) == .notADatabase)
+    }
+    var bytes = try Data(contentsOf: url)
+    bytes.replaceSubrange(100..<2_000, with: Data(repeating: 0xFF, count: 1_900))
+    let broken = folder.url.appendingPathComponent("broken.sqlite")
+    try bytes.write(to: broken)
+    #expect(code(broken, try hash(broken)) == .damaged)
+    try Data("more".utf8).write(to: URL(fileURLWithPath: url.path + "-wal"))
+    #expect(code(url, right) == .misuse)
+  }
+
+  @Test("a page that makes no sense is told when it is read, and ends nothing")
+  func damagedPage() throws {
+    let url = try make()
+    var bytes = try Data(contentsOf: url)
+    for page in 2..<bytes.count / 4_096 { bytes.replaceSubrange(page * 4_096..<page * 4_096 + 16, with: Data(repeating: 0xEE, count: 16)) }
+    try bytes.write(to: url)
+    let words = try ReferenceDatabase(at: url, sha256: try hash(url))
+    do {
+      _ = try words.read { try String.fetchAll($0, sql: "SELECT text FROM word NOT INDEXED") }
+      Issue.record("damage went unnoticed")
+    } catch let error as ReferenceError {
+      #expect(error.code == .damaged)
+    }
+  }
+}
