@@ -6,7 +6,8 @@
 ///     try await batch.waitUntilLoaded()                                   // or in a task
 ///
 /// As long as it lives, what it loaded stays in memory, unless it was loaded without pins. Letting go of it ends that; what was asked for is
-/// loaded all the same. Safe to use from any thread or actor.
+/// loaded all the same. Hold it in a property of the level or the game: Swift may let go of a local constant after its last use.
+/// Safe to use from any thread or actor.
 public final class AssetBatch: Sendable {
   private let library: AssetLibrary
   private let id: UInt64

@@ -25,7 +25,9 @@ import Testing
     let sound = try await assets.data(for: "Sounds/Boom.wav")
     #expect(sound == world.bytes["Sounds/Boom.wav"] && assets.heldBytes == 75_000)
     assets.removeUnpinned()
-    #expect(assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a batch that lives keeps what it loaded")
+    withExtendedLifetime(batch) {
+      #expect(assets["Sounds/Boom.wav"] == nil && assets["Images/Ship.png"] != nil, "a batch that lives keeps what it loaded")
+    }
     let again = try await onThread {
       let batch = assets.load(["Sounds/Boom.wav"])
       try batch.wait(within: Self.patience)
