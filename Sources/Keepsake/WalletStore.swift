@@ -42,17 +42,18 @@ public final class WalletStore: Sendable {
   /// What was done to the money on this device, newest first: for a player's "where did my gems go?" and for support.
   ///
   /// At least the newest 10,000 operations are kept here, and all that no cloud was told yet; what other devices did isn't among them.
-  /// Costs reading as many as are asked for. Throws `StoreError` if the store can't be read.
+  /// Costs reading as many as are asked for, of one currency also those between. Throws `StoreError` if the store can't be read.
   ///
   /// - Parameters:
   ///   - currency: Only operations in this one; all if nil.
   ///   - limit: The most entries that are given.
   public func ledger(of currency: Currency? = nil, newest limit: Int = 100) throws -> [LedgerEntry] {
     let entries = try core.store.read { transaction in
-      // Of one currency the rest has to be read, too, to be passed over.
-      try transaction.walletEntries(newest: currency == nil ? limit : .max)
+      try transaction.walletEntries(newest: limit) { operation in
+        operation.kind != .giveBack && (currency == nil || operation.currency == currency?.name)
+      }
     }
-    return Array(entries.lazy.compactMap(LedgerEntry.init).filter { currency == nil || $0.currency == currency }.prefix(max(limit, 0)))
+    return entries.compactMap(LedgerEntry.init)
   }
 
   /// Adds to the player's money; it can be spent here at once. Returns the operation's id.

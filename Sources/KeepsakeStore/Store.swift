@@ -52,12 +52,15 @@ package final class Store: Sendable {
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
-      try store.write { try begin(&$0) }
+      if try store.write({ try begin(&$0) }) {
+        let message = "operations of the wallet could not be read; its balance is as it was, and the ledger says what was made up"
+        store.database.report(StoreIncident(.rebuilt, message))
+      }
     } catch let error as StoreError where error.code == .diskFull {
       // Whoever has no room left can still look at what is kept, and nothing is written before this is.
       store.database.beforeNextWrite { [context = store.context] database in
         var transaction = StoreTransaction(database, in: context)
-        try begin(&transaction)
+        _ = try begin(&transaction)
         try History.thin(transaction)
       }
     } catch {
@@ -68,11 +71,13 @@ package final class Store: Sendable {
     return store
   }
 
-  /// Comes before anything else is written.
-  private static func begin(_ transaction: inout StoreTransaction) throws {
+  /// Comes before anything else is written. Says whether the wallet had to be mended.
+  private static func begin(_ transaction: inout StoreTransaction) throws -> Bool {
     var random = SystemRandomNumberGenerator()
+    let isMended = try transaction.mendWallet()
     try DeviceCommit.opened(in: &transaction, using: &random)
     try History.sweep(transaction)
+    return isMended
   }
 
   private init(url: URL, writer: WriterID, database: StoreDatabase, lock: StoreLock) {

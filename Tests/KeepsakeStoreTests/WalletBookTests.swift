@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeepsakeStore
 
-/// A player without a cloud earns for years: no operation may cost what all before it do, and none may be lost.
+/// A player without a cloud earns for years: no operation may write what all before it did, and none may be lost.
 @Suite struct WalletBookTests {
   let folder: TemporaryFolder
 
@@ -152,6 +152,61 @@ import Testing
     defer { try? store.close() }
     #expect(store.incidents.isEmpty)
     #expect(try store.read { try $0.wallet() }?.operations.count == 80)
+  }
+
+  @Test("a damaged book costs nothing that was done since the backup: the pages say what it was, and no operation takes another's place")
+  func olderBook() throws {
+    let files = StoreFiles(folder: folder.store)
+    var store = try Store.open(at: folder.store)
+    try store.write { try $0.setFacts(DeviceFacts(caughtUp: true)) }
+    try Self.perform(0..<40, in: store)
+    try store.close()
+    let copy = folder.url.appendingPathComponent("older")
+    try FileManager.default.copyItem(at: files.database, to: copy)
+    store = try Store.open(at: folder.store)
+    try Self.perform(40..<55, in: store)
+    try Self.perform(55..<60, in: store, .spend)
+    let before = try #require(try store.read { try $0.wallet() })
+    try store.close()
+    for backup in files.presentBackups { try FileManager.default.removeItem(at: backup) }
+    try FileManager.default.copyItem(at: copy, to: files.backups[0])
+    try SealLab.edit(folder.store) { database in
+      try database.execute(sql: "UPDATE fact SET body = zeroblob(100) WHERE name = ?", arguments: [WalletBook.name])
+    }
+    store = try Store.open(at: folder.store)
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    let after = try #require(try store.read { try $0.wallet() })
+    #expect(after.totals == before.totals && after.head == before.head && after.operations == before.operations)
+    // One more life and one more loss: what stands in the pages is what was done last.
+    try Self.perform(60..<63, in: store)
+    let last = try #require(try store.read { try $0.wallet() })
+    try store.close()
+    try SealLab.edit(folder.store) { database in
+      try database.execute(sql: "UPDATE fact SET body = zeroblob(100) WHERE name = 'facts'")
+    }
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.recovered])
+    #expect(try store.read { try $0.wallet() } == last)
+    #expect(try store.read { try $0.walletEntries(newest: .max) }.map(\.operation.id.low) == (0..<63).reversed().map { UInt64($0) })
+  }
+
+  @Test("an operation that no game can have made is none: it ends no process, and the money is what it was", arguments: [Int64.min, -5, 0])
+  func forgedAmount(amount: Int64) throws {
+    var store = try Store.open(at: folder.store)
+    try Self.perform(0..<3, in: store)
+    let before = try #require(try store.read { try $0.wallet() })
+    try store.write { transaction throws in
+      let page = WalletPage(first: 0, operations: [Self.operation(0), Self.operation(1, .spend, amount: amount), Self.operation(2)])
+      try transaction.setFact(WalletPage.name(of: 0), page)
+    }
+    try store.close()
+    store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(store.incidents.map(\.kind) == [.rebuilt])
+    let after = try #require(try store.read { try $0.wallet() })
+    #expect(after.totals == before.totals && Wallet(after).total("gems") == Wallet(before).total("gems"))
+    #expect(after.operations.allSatisfy { $0.reason == "recovered" })
   }
 
   @Test("a page of operations that somebody changed or took out of a sealed store costs no money either", arguments: [true, false])

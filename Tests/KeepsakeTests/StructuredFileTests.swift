@@ -106,6 +106,39 @@ import Testing
     #expect(error { _ = try StructuredFile.decode(Level.self, from: list(200), as: .propertyList) }?.code == .mismatch)
   }
 
+  @Test(
+    "nor is a nesting read that hides its beginnings and ends where others would count them wrongly",
+    arguments: [
+      "<array><!--</array>-->", "<array><string><![CDATA[</array>]]></string>", "<array><?a </array>?>", "<dict><key>a</key>",
+      "<array ><!-- > -->", "<array>\n<!---->",
+    ])
+  func hiddenDepth(piece: String) throws {
+    let head = #"<?xml version="1.0"?><plist version="1.0">"#
+    let utf8 = Data((head + String(repeating: piece, count: 100_000)).utf8)
+    #expect(error { _ = try StructuredFile.decode(Level.self, from: utf8, as: .propertyList) }?.code == .malformed)
+    let text = head + String(repeating: piece, count: 100_000)
+    for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32] {
+      let bytes = try #require(text.data(using: encoding))
+      #expect(error { _ = try StructuredFile.decode(Level.self, from: bytes, as: .propertyList) }?.code == .malformed, "\(encoding)")
+    }
+  }
+
+  @Test("comments, CDATA and an ordinary DOCTYPE are read; definitions of a file's own are not")
+  func ordinaryXML() throws {
+    struct File: Codable { var sizes: [String] }
+    func file(_ doctype: String) -> Data {
+      Data(
+        #"""
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd"\#(doctype)>
+        <plist version="1.0"><dict><!-- <array> --><key>sizes</key><array><string><![CDATA[<array>]]></string><string/></array></dict></plist>
+        """#.utf8)
+    }
+    #expect(try StructuredFile.decode(File.self, from: file(""), as: .propertyList).sizes == ["<array>", ""])
+    let found = error { _ = try StructuredFile.decode(File.self, from: file(#" [<!ENTITY a "x">]"#), as: .propertyList) }
+    #expect(found?.code == .malformed)
+  }
+
   @Test("what can't be written is known before anything is, and the file that was there stays")
   func unencodable() throws {
     struct Weather: Codable {

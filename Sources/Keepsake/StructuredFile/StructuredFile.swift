@@ -104,33 +104,13 @@ public enum StructuredFile {
         decoder.dateDecodingStrategy = .iso8601
         return try decoder.decode(type, from: bytes)
       case .propertyList:
-        try refuseHostile(propertyList: bytes)
+        try PropertyListDepth.check(bytes)
         return try PropertyListDecoder().decode(type, from: bytes)
       }
     } catch let error as DecodingError {
       let tree = StructuredTree(bytes, format)
       let explained = StructuredFileError(error, in: tree)
       throw explained.path.isEmpty ? tree?.misfit(of: type) ?? explained : explained
-    }
-  }
-
-  /// Foundation's reader of property lists ends the process where XML is nested too deeply, and takes hours for a small binary one whose lists
-  /// all name each other.
-  private static func refuseHostile(propertyList bytes: Data) throws {
-    guard !bytes.starts(with: Data("bplist".utf8)) else {
-      throw StructuredFileError(.malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
-    }
-    var depth = 0
-    var rest = bytes[...]
-    while let mark = rest.firstIndex(of: UInt8(ascii: "<")) {
-      rest = rest[(mark + 1)...]
-      let isEnd = rest.first == UInt8(ascii: "/")
-      let name = isEnd ? rest.dropFirst() : rest
-      guard name.starts(with: Data("array".utf8)) || name.starts(with: Data("dict".utf8)) else { continue }
-      depth += isEnd ? -1 : 1
-      guard depth <= maximumDepth else {
-        throw StructuredFileError(.malformed, "lists and dictionaries are nested more than \(maximumDepth) deep")
-      }
     }
   }
 

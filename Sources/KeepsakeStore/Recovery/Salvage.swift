@@ -269,7 +269,7 @@ struct Salvage {
     for (name, page) in walletPages.sorted(by: { $0.key < $1.key }) { try transaction.setFact(name, page) }
     if let wallet {
       try transaction.setFact(WalletBook.name, wallet)
-      try transaction.mendWallet()
+      try transaction.continueWallet(with: walletPages.values)
     }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {

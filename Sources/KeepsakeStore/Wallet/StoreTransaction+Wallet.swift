@@ -26,8 +26,10 @@ extension StoreTransaction {
     try write(book, state)
   }
 
-  /// The newest lines of the ledger, newest first. Costs reading them.
-  package func walletEntries(newest limit: Int) throws -> [WalletEntry] {
+  /// The newest lines of the ledger that `isWanted` takes, newest first. Costs reading these and those between.
+  package func walletEntries(
+    newest limit: Int, where isWanted: (WalletOperation) -> Bool = { _ in true }
+  ) throws -> [WalletEntry] {
     guard limit > 0, let body = try walletBody() else { return [] }
     let book = try book(in: body)
     var entries: [WalletEntry] = []
@@ -36,7 +38,7 @@ extension StoreTransaction {
       arguments: [WalletPage.names.first, WalletPage.names.last])
     while entries.count < limit, let name = try names.next() {
       guard let page = try page(name, of: book) else { continue }
-      for (offset, operation) in page.operations.enumerated().reversed() where entries.count < limit {
+      for (offset, operation) in page.operations.enumerated().reversed() where entries.count < limit && isWanted(operation) {
         let number = page.first + Int64(offset)
         entries.append(WalletEntry(number: number, operation: operation, isWaiting: book.isWaiting(number)))
       }
@@ -92,12 +94,11 @@ extension StoreTransaction {
     return (found.0, found.1, isWhole)
   }
 
-  /// A page as far as the book goes; nil if it isn't here, or is another's.
+  /// A page as far as the book goes; nil if it isn't here, or can't be.
   private func page(_ name: String, of book: WalletBook) throws -> WalletPage? {
-    guard var page: WalletPage = try fact(name), (0...book.next).contains(page.first),
-      page.operations.count <= Int(WalletPage.capacity), WalletPage.name(of: page.first) == name,
-      WalletPage.first(of: page.first) == page.first
-    else { return nil }
+    guard var page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name, page.first <= book.next else {
+      return nil
+    }
     // That of another copy of the store may have more.
     page.operations.removeLast(Int(min(max(page.end - book.next, 0), Int64(page.operations.count))))
     return page
@@ -195,11 +196,14 @@ extension StoreTransaction {
   ///
   /// Where no bank ever heard of the chain, a new one begins with the same money, of which what was lost is one operation "recovered" for each
   /// currency. Else the bank knows best: what is left is offered to it as late.
-  mutating func mendWallet() throws {
-    guard let body = try walletBody() else { return }
+  ///
+  /// - Returns: Whether there was something to mend.
+  @discardableResult
+  mutating func mendWallet() throws -> Bool {
+    guard let body = try walletBody() else { return false }
     let book = try book(in: body)
     let (operations, late, isWhole) = try waitingOperations(of: book)
-    guard !isWhole else { return }
+    guard !isWhole else { return false }
     var random = SystemRandomNumberGenerator()
     let lost = book.state
     var state = WalletState(chain: ChainID(using: &random))
@@ -221,6 +225,29 @@ extension StoreTransaction {
     fresh.next = WalletPage.first(of: book.next) + WalletPage.capacity
     try renumber(state, knowing: nil, in: &fresh)
     try write(fresh, state)
+    return true
+  }
+
+  /// Takes up a wallet that comes from an older source than its pages: what was done since is done again, in its order. The next operation
+  /// begins a page, so that none is ever written in the place of another's.
+  ///
+  /// - Parameter pages: Those that were found, proven, as long as they were found anywhere.
+  mutating func continueWallet(with pages: some Sequence<WalletPage>) throws {
+    try mendWallet()
+    guard let known = try keptWallet() else { return }
+    let places = Dictionary(pages.filter(\.isSound).map { ($0.first, $0) }) { first, _ in first }
+    var wallet = Wallet(known.state)
+    var numbers = WalletBook.numbers(of: known.book.operations)
+    var next = known.book.next
+    while let page = places[WalletPage.first(of: next)], next < page.end {
+      wallet.take(page.operations[Int(next - page.first)])
+      if wallet.state.operations.count > numbers.count { numbers.append(next) }
+      next += 1
+    }
+    var book = WalletBook(wallet.state)
+    (book.operations, book.late) = (WalletBook.runs(of: numbers), known.book.late)
+    book.next = WalletPage.first(of: next + WalletPage.capacity - 1)
+    try write(book, wallet.state)
   }
 }
 

@@ -1,7 +1,8 @@
 package import KeepsakeReplication
 
-/// How a wallet is kept: all but its operations in one row, the operations in pages of a few, so that an operation costs what it
-/// is and not what the player ever earned.
+/// How a wallet is kept: all but its operations in one row, the operations in pages of a few, so that an operation writes a page and
+/// not what the player ever earned. What no bank was told yet is held in memory, and looked through at each operation: 10,000 of them cost a
+/// millisecond.
 ///
 /// Operations are numbered in the order in which they were made and never change. The book says which of them the bank doesn't
 /// know yet; the others are the ledger's past.
@@ -41,7 +42,7 @@ struct WalletBook: Codable {
   }
 
   /// More than any player makes.
-  private static let maximumNumber: Int64 = 1 << 40
+  static let maximumNumber: Int64 = 1 << 40
   /// Operations that a bank wasn't told yet, which are held in memory: some hundred bytes each.
   static let maximumWaiting = 1 << 22
 
@@ -74,8 +75,14 @@ struct WalletPage: Codable {
   var first: Int64
   var operations: [WalletOperation] = []
 
-  /// Only for one that was checked.
+  /// Only for one that is sound.
   var end: Int64 { first + Int64(operations.count) }
+
+  /// Whether it can be one of ours: somebody may have written it who knows the format.
+  var isSound: Bool {
+    (0...WalletBook.maximumNumber).contains(first) && first == Self.first(of: first) && operations.count <= Int(Self.capacity)
+      && operations.allSatisfy(\.isSound)
+  }
 
   /// The number of the first operation on the page that holds `number`.
   static func first(of number: Int64) -> Int64 { number / capacity * capacity }
@@ -97,4 +104,16 @@ package struct WalletEntry: Hashable, Sendable {
   package var operation: WalletOperation
   /// The bank has not heard of it.
   package var isWaiting: Bool
+}
+
+extension WalletOperation {
+  /// Whether a game could have made it.
+  fileprivate var isSound: Bool {
+    do throws(WalletError) {
+      try check()
+      return true
+    } catch {
+      return false
+    }
+  }
 }

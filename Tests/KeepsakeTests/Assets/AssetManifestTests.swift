@@ -122,4 +122,20 @@ import Testing
     }
     #expect(try Data(contentsOf: world.manifest) == before)
   }
+
+  @Test("files that claim to be larger than any disk are refused by name, in a manifest and without one")
+  func hugeFiles() throws {
+    let world = try AssetWorld(["a": 3])
+    let huge = world.url.appendingPathComponent("huge.bin")
+    for name in ["huge.bin", "huge2.bin"] {
+      let file = world.url.appendingPathComponent(name)
+      #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+      let handle = try FileHandle(forWritingTo: file)
+      // As large as the file system here takes, up to what overflows a sum.
+      for size in [UInt64(7) << 60, 7 << 50, 3 << 40, 1 << 32] where (try? handle.truncate(atOffset: size)) != nil { break }
+      try handle.close()
+    }
+    #expect(assetErrorCode { try world.makeManifest() } == .tooLarge, "\(huge.path)")
+    #expect(assetErrorCode { _ = try AssetLibrary(at: world.url, manifest: .none) } == .tooLarge)
+  }
 }

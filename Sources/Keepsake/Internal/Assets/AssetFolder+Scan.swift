@@ -19,6 +19,16 @@ struct AssetListing {
   var refused: [(path: String, reason: String)] = []
   /// Names that begin with a dot.
   var hidden = 0
+
+  /// Throws `tooLarge` for a file that can't be an asset: the sum of all others stays within 64 bits.
+  func refuseTooLarge() throws(AssetError) {
+    for (path, status) in files where status.size > AssetManifest.maximumAssetBytes {
+      throw AssetError(
+        .tooLarge,
+        "the file \(AssetPath.shown(path.text)) has \(status.size) bytes, and an asset at most \(AssetManifest.maximumAssetBytes)",
+        path: path.text)
+    }
+  }
 }
 
 extension AssetFolder {

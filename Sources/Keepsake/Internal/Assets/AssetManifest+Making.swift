@@ -26,6 +26,7 @@ extension AssetManifest {
     let listing = try folder.scan(leavingOut: output)
     let files = listing.files.filter { $0.path != usual }
     try refuse(listing, files.map(\.path))
+    try listing.refuseTooLarge()
     var progress = AssetProgress(
       bytesDone: 0, bytesInAll: files.reduce(0) { $0 + Int64($1.status.size) }, filesDone: 0, filesInAll: files.count)
     var entries: [Entry] = []

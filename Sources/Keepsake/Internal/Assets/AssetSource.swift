@@ -28,6 +28,7 @@ struct AssetSource: Sendable {
       manifestPath = try AssetPath(AssetManifest.fileName)
       manifestNanoseconds = nil
       let listing = try folder.scan(leavingOut: manifestPath)
+      try listing.refuseTooLarge()
       entries = listing.files.map { AssetManifest.Entry(path: $0.path.text, size: $0.status.size, hash: nil) }
     }
     places = Dictionary(uniqueKeysWithValues: entries.enumerated().map { ($1.path, $0) })

@@ -1,0 +1,56 @@
+import Foundation
+
+/// Refuses property lists that Foundation's reader can't be given: it ends the process where XML is nested too deeply, and takes hours for a
+/// small binary one whose lists all name each other.
+///
+/// Looks at tags alone, and passes over what holds none: comments, CDATA and instructions. What is wrong otherwise the reader says itself; it
+/// stops at the first end that doesn't belong to the last beginning, so that no wrong end makes this count less than the reader goes down.
+struct PropertyListDepth {
+  private var rest: Data
+  private var depth = 0
+
+  /// Throws `StructuredFileError` with `malformed`.
+  static func check(_ bytes: Data) throws {
+    guard !bytes.starts(with: Data("bplist".utf8)) else {
+      throw StructuredFileError(.malformed, "this is a binary property list: convert it to XML first, with plutil or Python's plistlib")
+    }
+    // In UTF-16 and UTF-32 every tag has zeros, or letters that are no ASCII, and none could be counted.
+    let marks = [Data([0xFE, 0xFF]), Data([0xFF, 0xFE])]
+    guard !bytes.contains(0), !marks.contains(where: { bytes.starts(with: $0) }) else {
+      throw StructuredFileError(.malformed, "a property list has to be UTF-8")
+    }
+    var walk = PropertyListDepth(rest: bytes)
+    try walk.countTags()
+  }
+
+  private mutating func countTags() throws {
+    while let mark = rest.firstIndex(of: UInt8(ascii: "<")) {
+      rest = rest[mark...]
+      if skip(from: "<!--", to: "-->") || skip(from: "<![CDATA[", to: "]]>") || skip(from: "<?", to: "?>") { continue }
+      guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return }
+      let tag = rest[..<end]
+      rest = rest[(end + 1)...]
+      if tag.starts(with: Data("<!".utf8)) {
+        // Definitions of its own can stand for any number of tags.
+        guard !tag.contains(UInt8(ascii: "[")) else {
+          throw StructuredFileError(.malformed, "a property list has no definitions of its own in its DOCTYPE")
+        }
+      } else if tag.starts(with: Data("</".utf8)) {
+        depth -= 1
+      } else if tag.last != UInt8(ascii: "/") {
+        depth += 1
+        guard depth <= StructuredFile.maximumDepth else {
+          throw StructuredFileError(.malformed, "lists and dictionaries are nested more than \(StructuredFile.maximumDepth) deep")
+        }
+      }
+    }
+  }
+
+  /// Passes over what begins here, if it does; to the end of the file, if it has none.
+  private mutating func skip(from begin: String, to end: String) -> Bool {
+    guard rest.starts(with: Data(begin.utf8)) else { return false }
+    let inside = rest.dropFirst(begin.utf8.count)
+    rest = inside.firstRange(of: Data(end.utf8)).map { inside[$0.upperBound...] } ?? inside.suffix(0)
+    return true
+  }
+}
