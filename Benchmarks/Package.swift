@@ -15,6 +15,8 @@ let package = Package(
   dependencies: [
     .package(name: "keepsake", path: ".."),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+    // What a game that keeps records names too.
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     // The worlds as a game would declare them, in a module of their own and internal to it, with what the other encoders need beside
@@ -28,6 +30,8 @@ let package = Package(
     // Tables, goals, and where they are written down.
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
     .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
+    .executableTarget(
+      name: "RecordsBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
     .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, then the store's.
-#   Scripts/bench.sh archive, Scripts/bench.sh store: only one of them
-#   Scripts/bench.sh --write    also puts the figures into the documents and draws the plot
+# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, and files beside records.
+#   Scripts/bench.sh archive, Scripts/bench.sh store, Scripts/bench.sh records: only one of them
+#   Scripts/bench.sh --write    also puts the figures into the documents and draws the plots
 # Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
 # The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
 #
@@ -11,9 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
-parts=(archive store)
+parts=(archive store records)
 case ${1:-} in
-  archive | store)
+  archive | store | records)
     parts=("$1")
     shift
     ;;
@@ -29,7 +29,15 @@ done
 # Without this the package manager doesn't notice files that are new in the package above.
 touch Package.swift
 # Standard output is for the results.
-products() { for part in "${parts[@]}"; do [ "$part" = archive ] && echo ArchiveBenchmark || echo StoreBenchmark; done; }
+products() {
+  for part in "${parts[@]}"; do
+    case $part in
+      archive) echo ArchiveBenchmark ;;
+      store) echo StoreBenchmark ;;
+      records) echo RecordsBenchmark ;;
+    esac
+  done
+}
 for product in $(products); do
   $Scripts/stage.sh "build $product in release" swift build -c release --product "$product" >&2
 done
@@ -46,8 +54,8 @@ build_protobuf() {
       Optional/ProtobufPeer.cpp "$out/worlds.pb.cc" $(pkg-config --cflags --libs protobuf)
 }
 for product in $(products); do
-  if [ "$product" = StoreBenchmark ]; then
-    run StoreBenchmark
+  if [ "$product" != ArchiveBenchmark ]; then
+    run "$product"
   elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null && build_protobuf >&2; then
     run ArchiveBenchmark --protobuf .build/optional/libprotobuf-peer.so
   else
