@@ -15,7 +15,7 @@ let package = Package(
   dependencies: [
     .package(name: "keepsake", path: ".."),
     .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
-    // As a peer; Keepsake itself stands on it.
+    // As a peer, and what a game that keeps records names too.
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
@@ -31,6 +31,8 @@ let package = Package(
     .target(name: "BenchmarkKit", dependencies: ["CPeers"], swiftSettings: strict),
     .executableTarget(name: "StoreBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", keepsake], swiftSettings: strict),
     .executableTarget(name: "AssetBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
+    .executableTarget(
+      name: "RecordsBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
     .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
     .executableTarget(
       name: "PreferenceBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),

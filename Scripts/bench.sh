@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and assets.
-#   Scripts/bench.sh archive, store, preferences or assets: only one of them
-#   Scripts/bench.sh --write    also puts the figures into the documents and draws the plot
+# Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and
+# assets, and files beside records.
+#   Scripts/bench.sh archive, store, preferences, assets or records: only one of them
+#   Scripts/bench.sh --write    also puts the figures into the documents and draws the plots
 # Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
 # The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
 #
@@ -11,9 +12,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
-parts=(archive store preferences assets)
+parts=(archive store preferences assets records)
 case ${1:-} in
-  archive | store | preferences | assets)
+  archive | store | preferences | assets | records)
     parts=("$1")
     shift
     ;;
@@ -36,6 +37,7 @@ products() {
       store) echo StoreBenchmark ;;
       preferences) echo PreferenceBenchmark ;;
       assets) echo AssetBenchmark ;;
+      records) echo RecordsBenchmark ;;
     esac
   done
 }

@@ -48,11 +48,25 @@ struct BenchmarkTableTests {
     for line in ratios { #expect(marked.contains(line), "\(file): \(line)") }
   }
 
-  @Test("the plot in the documentation is the one in docs")
-  func picturesAgree() throws {
-    let plot = try Data(contentsOf: FloorTests.root.appending(path: "docs/archive-speed.svg"))
-    let copy = try Data(contentsOf: FloorTests.root.appending(path: "Sources/Keepsake/Documentation.docc/archive-speed.svg"))
-    #expect(plot == copy)
+  @Test("the plots in the documentation are those in docs", arguments: ["archive-speed.svg", "files-or-database.svg"])
+  func picturesAgree(name: String) throws {
+    let plot = try Data(contentsOf: FloorTests.root.appending(path: "docs/\(name)"))
+    let copy = try Data(contentsOf: FloorTests.root.appending(path: "Sources/Keepsake/Documentation.docc/\(name)"))
+    let isSame = plot == copy
+    #expect(isSame)
     #expect(!plot.isEmpty)
+  }
+
+  @Test("the advice on files and a database is one text in docs and in the documentation, with figures in each of its tables")
+  func adviceAgrees() throws {
+    let file = "docs/FILES_OR_DATABASE.md"
+    let text = try String(contentsOf: FloorTests.root.appending(path: file), encoding: .utf8)
+    let copy = try String(
+      contentsOf: FloorTests.root.appending(path: "Sources/Keepsake/Documentation.docc/FilesOrDatabase.md"), encoding: .utf8)
+    let isSame = text == copy
+    #expect(isSame, "change both, or run make bench WRITE=1")
+    let sections = try Self.sections(of: file)
+    #expect(sections.count == 8)
+    for (name, lines) in sections { #expect(!lines.isEmpty, "\(name) has no figures; run make bench WRITE=1") }
   }
 }

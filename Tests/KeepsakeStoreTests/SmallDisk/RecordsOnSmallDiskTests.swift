@@ -53,8 +53,8 @@ struct RecordsChildOfFullDisk {
 
   @Test func fillsUp() throws {
     let filler = folder.appendingPathComponent("filler")
-    // What is given back later.
-    try Data(count: 1 << 20).write(to: filler)
+    // What is given back later: room for the database, its log and a backup.
+    try Data(count: 3 << 20).write(to: filler)
     var records = try open()
     try records.write { try $0.execute(sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY, body BLOB)") }
     var rows = 0
@@ -82,11 +82,20 @@ struct RecordsChildOfFullDisk {
     try add(rows + 1, to: records)
     #expect(try count(records) == rows + 1)
     try records.close()
+    // All is in one file now, and what SQLite needs beside it, even to read, has no room but what was kept for it.
+    try fill(filler)
+    records = try open()
+    #expect(try count(records) == rows + 1)
+    try records.close()
+    try FileManager.default.removeItem(at: filler)
+    records = try open()
+    try add(rows + 2, to: records)
+    try records.close()
     try SmallDisk.remount("ro")
     #expect(errorCode { _ = try open() } == .notPermitted)
     try SmallDisk.remount("rw")
     records = try open()
-    #expect(try count(records) == rows + 1)
+    #expect(try count(records) == rows + 2)
     try records.close()
   }
 }
