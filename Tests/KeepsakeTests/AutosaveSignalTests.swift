@@ -39,6 +39,30 @@ import Darwin
     #expect(try level() == 42)
   }
 
+  @Test(
+    "a closed terminal and a service manager tell a game twice at once: it saves, and ends by the first signal",
+    arguments: [(SIGHUP, SIGHUP), (SIGTERM, SIGHUP), (SIGTERM, SIGTERM)])
+  func toldTwice(first: Int32, second: Int32) async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(first)) { [path = path as String, first = first as Int32, second = second as Int32] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) {
+        // While it saves, too.
+        kill(getpid(), second)
+        return World(level: 42)
+      }
+      kill(getpid(), first)
+      // Two that wait together would come in the order of their numbers.
+      usleep(50_000)
+      kill(getpid(), second)
+      while true {
+        try autosave.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 42)
+  }
+
   @Test("a game that is told to end saves every slot that it autosaves, not the first only")
   func signalsWithTwo() async throws {
     let path = device.url.path
@@ -64,10 +88,12 @@ import Darwin
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue) { World(level: 5) }
       kill(getpid(), SIGTERM)
+      kill(getpid(), SIGHUP)
       while !autosave.isEndRequested {
         try autosave.update()
         usleep(1_000)
       }
+      kill(getpid(), SIGHUP)
       try game.close()
       exit(7)
     }
@@ -107,14 +133,14 @@ import Darwin
     #expect(try level() == 41)
   }
 
-  @Test("a player who insists ends a game that hangs at once")
+  @Test("a player who insists a second later ends a game that hangs at once")
   func insisting() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGINT)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .seconds(3_600)) { World(level: 1) }
       kill(getpid(), SIGTERM)
-      usleep(10_000)
+      usleep(1_100_000)
       kill(getpid(), SIGINT)
       withExtendedLifetime(autosave) { while true { sleep(1) } }
     }

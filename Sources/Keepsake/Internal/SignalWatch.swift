@@ -71,11 +71,9 @@ final class SignalWatch: Sendable {
   }
 
   private static let watches = Mutex(Watches())
-  /// All that the handler touches: the signal that shall end the process, whether it shall stop, and a pipe that wakes the guard.
-  private static let notedEnd = Atomic<Int32>(0)
-  private static let notedStop = Atomic(false)
   /// `Watches.stops`, to be looked at without the lock.
   private static let stopCount = Atomic(0)
+  /// A pipe that wakes the guard.
   private static let wakeUp: (read: Int32, write: Int32) = {
     var ends: [Int32] = [-1, -1]
     // Without a pipe there is no guard: signals work as long as the game's loop runs.
@@ -100,8 +98,9 @@ final class SignalWatch: Sendable {
 
   /// Watches those of the signals that the program doesn't handle itself; nil if there are none.
   static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
-    // Made ready here, so that the handler only loads and stores.
-    _ = (notedEnd.load(ordering: .relaxed), notedStop.load(ordering: .relaxed), wakeUp)
+    // Made ready here, before the handler may need it.
+    SignalNotes.prepare()
+    _ = wakeUp
     let watch: SignalWatch? = watches.withLock { watches in
       let signals = (ending + [SIGTSTP]).filter { number in
         if watches.users[number] == nil {
@@ -127,8 +126,8 @@ final class SignalWatch: Sendable {
 
   /// What is asked of this watch, each thing once. Costs three loads when there is nothing.
   func take() -> Event? {
-    let end = Self.notedEnd.load(ordering: .acquiring)
-    let stop = Self.notedStop.load(ordering: .acquiring)
+    let end = SignalNotes.endSignal
+    let stop = SignalNotes.stop == .asked
     let stops = Self.stopCount.load(ordering: .acquiring)
     guard end != 0 || stop || stops != seenStops.load(ordering: .relaxed) else { return nil }
     return Self.watches.withLock { watches in
@@ -195,8 +194,8 @@ final class SignalWatch: Sendable {
       let entry = watches.live.removeValue(forKey: id)
       guard watches.live.isEmpty else { return [] }
       // The next watch begins anew. A signal that came too late for the last one does what it would have done.
-      let number = Self.notedEnd.exchange(0, ordering: .acquiringAndReleasing)
-      let isStopAsked = Self.notedStop.exchange(false, ordering: .acquiringAndReleasing)
+      let number = SignalNotes.takeEnd()
+      let isStopAsked = SignalNotes.takeStop() == .asked
       (watches.endTaken, watches.stopTaken) = (nil, nil)
       return (number != 0 && entry?.hasTakenEnd != true ? [number] : []) + (isStopAsked && !watches.isStopping ? [SIGTSTP] : [])
     }
@@ -214,7 +213,7 @@ final class SignalWatch: Sendable {
 
   private static func stopIfDue() {
     let isDue = watches.withLock { watches in
-      guard notedStop.load(ordering: .acquiring), !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
+      guard SignalNotes.stop == .asked, !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
       watches.isStopping = true
       return true
     }
@@ -224,7 +223,7 @@ final class SignalWatch: Sendable {
   /// Stops the process; returns when it goes on. At once if nobody could let it go on: the system then ignores the signal.
   private static func stop() {
     let before = ContinuousClock.now
-    notedStop.store(false, ordering: .releasing)
+    _ = SignalNotes.takeStop()
     deliverByDefault(SIGTSTP)
     signal(SIGTSTP, handler)
     let stops = watches.withLock { watches in
@@ -240,9 +239,9 @@ final class SignalWatch: Sendable {
   /// What a game that doesn't take its signals still has to be spared: one that it can't be ended or stopped by.
   static func askedAndNotDone() -> (end: Int32?, stop: Int?, limit: Duration) {
     watches.withLock { watches in
-      let end = notedEnd.load(ordering: .acquiring)
+      let end = SignalNotes.endSignal
       let ends = end != 0 && watches.live.values.contains { $0.ends && $0.signals.contains(end) }
-      let stops = notedStop.load(ordering: .acquiring) && !watches.isStopping
+      let stops = SignalNotes.stop == .asked && !watches.isStopping
       let deadline = watches.live.values.map(\.deadline).max() ?? .zero
       return (ends ? end : nil, stops ? watches.stops : nil, deadline + grace)
     }
@@ -254,7 +253,7 @@ final class SignalWatch: Sendable {
   /// Stops the process, whatever the watches have done.
   static func forceStop() {
     let isDue = watches.withLock { watches in
-      guard notedStop.load(ordering: .acquiring), !watches.isStopping else { return false }
+      guard SignalNotes.stop == .asked, !watches.isStopping else { return false }
       watches.isStopping = true
       return true
     }
@@ -286,11 +285,9 @@ final class SignalWatch: Sendable {
   private static let handler: @convention(c) (Int32) -> Void = { number in
     let errorNumber = errno
     if number == SIGTSTP {
-      SignalWatch.notedStop.store(true, ordering: .releasing)
-    } else {
-      let (isFirst, _) = SignalWatch.notedEnd.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
-      // Asked twice, and the game hasn't ended: it hangs, or the player insists.
-      if !isFirst { SignalWatch.deliverByDefault(number) }
+      SignalNotes.askStop()
+    } else if SignalNotes.askEnd(number) {
+      SignalWatch.deliverByDefault(number)
     }
     var byte: UInt8 = 0
     // A full pipe wakes the guard as well.
