@@ -102,7 +102,7 @@ final class SignalWatch: Sendable {
     SignalNotes.prepare()
     _ = wakeUp
     let watch: SignalWatch? = watches.withLock { watches in
-      let signals = (ending + [SIGTSTP]).filter { number in
+      var signals = (ending + [SIGTSTP, SIGCONT]).filter { number in
         if watches.users[number] == nil {
           let before = signal(number, handler)
           // Nil stands for the default. Whatever else was there stays.
@@ -113,6 +113,11 @@ final class SignalWatch: Sendable {
         }
         watches.users[number, default: 0] += 1
         return true
+      }
+      // Of no use to who isn't told of stops.
+      if signals == [SIGCONT] {
+        drop(SIGCONT, from: &watches)
+        signals = []
       }
       guard !signals.isEmpty else { return nil }
       watches.nextID += 1
@@ -127,10 +132,12 @@ final class SignalWatch: Sendable {
   /// What is asked of this watch, each thing once. Costs three loads when there is nothing.
   func take() -> Event? {
     let end = SignalNotes.endSignal
-    let stop = SignalNotes.stop == .asked
+    let stop = SignalNotes.stop
     let stops = Self.stopCount.load(ordering: .acquiring)
-    guard end != 0 || stop || stops != seenStops.load(ordering: .relaxed) else { return nil }
+    guard end != 0 || stop != .none || stops != seenStops.load(ordering: .relaxed) else { return nil }
     return Self.watches.withLock { watches in
+      // Whoever was suspended for it is told like after a stop that took no time.
+      if stop == .takenBack, !watches.isStopping, SignalNotes.move(from: .takenBack, to: .none) { Self.stopped(for: .zero, in: &watches) }
       guard var entry = watches.live[id] else { return nil }
       defer { watches.live[id] = entry }
       if entry.seenStops != watches.stops {
@@ -145,7 +152,7 @@ final class SignalWatch: Sendable {
         watches.endTaken = watches.endTaken ?? .now
         return .end(end)
       }
-      if stop, signals.contains(SIGTSTP), !watches.isStopping, !entry.hasTakenStop {
+      if stop == .asked, signals.contains(SIGTSTP), !watches.isStopping, !entry.hasTakenStop {
         entry.hasTakenStop = true
         watches.stopTaken = watches.stopTaken ?? .now
         return .stop
@@ -187,9 +194,7 @@ final class SignalWatch: Sendable {
   func end() {
     let unheard: [Int32] = Self.watches.withLock { watches in
       for number in signals {
-        guard let count = watches.users[number] else { continue }
-        watches.users[number] = count > 1 ? count - 1 : nil
-        if count == 1 { Self.giveBack(number) }
+        Self.drop(number, from: &watches)
       }
       let entry = watches.live.removeValue(forKey: id)
       guard watches.live.isEmpty else { return [] }
@@ -220,20 +225,29 @@ final class SignalWatch: Sendable {
     if isDue { stop() }
   }
 
-  /// Stops the process; returns when it goes on. At once if nobody could let it go on: the system then ignores the signal.
+  /// Stops the process; returns when it goes on. At once if nobody could let it go on (the system then ignores the signal), or if it was
+  /// told to go on before it had stopped.
   private static func stop() {
     let before = ContinuousClock.now
-    _ = SignalNotes.takeStop()
-    deliverByDefault(SIGTSTP)
-    signal(SIGTSTP, handler)
-    let stops = watches.withLock { watches in
-      watches.isStopping = false
-      watches.stopTaken = nil
-      watches.stops += 1
-      watches.stopped += ContinuousClock.now - before
-      return watches.stops
+    withBlocked(SIGTSTP) {
+      signal(SIGTSTP, SIG_DFL)
+      raise(SIGTSTP)
+      // It waits here. A SIGCONT from now on takes it away, one before was noted: none falls between.
+      if SignalNotes.takeStop() != .asked { signal(SIGTSTP, SIG_IGN) }
     }
-    stopCount.store(stops, ordering: .releasing)
+    signal(SIGTSTP, handler)
+    watches.withLock { watches in
+      watches.isStopping = false
+      stopped(for: ContinuousClock.now - before, in: &watches)
+    }
+  }
+
+  /// Lets every watch see that there was a stop.
+  private static func stopped(for duration: Duration, in watches: inout Watches) {
+    watches.stopTaken = nil
+    watches.stops += 1
+    watches.stopped += duration
+    stopCount.store(watches.stops, ordering: .releasing)
   }
 
   /// What a game that doesn't take its signals still has to be spared: one that it can't be ended or stopped by.
@@ -260,6 +274,13 @@ final class SignalWatch: Sendable {
     if isDue { stop() }
   }
 
+  /// One watch less uses it; without any it gets its default back.
+  private static func drop(_ number: Int32, from watches: inout Watches) {
+    guard let count = watches.users[number] else { return }
+    watches.users[number] = count > 1 ? count - 1 : nil
+    if count == 1 { giveBack(number) }
+  }
+
   private static func giveBack(_ number: Int32) {
     let current = signal(number, SIG_DFL)
     // The program has taken over since.
@@ -271,14 +292,18 @@ final class SignalWatch: Sendable {
     deliver(number)
   }
 
-  /// To this thread, so that it has worked before this returns; threads of a pool block all signals.
-  private static func deliver(_ number: Int32) {
+  /// To this thread, so that it has worked before this returns.
+  private static func deliver(_ number: Int32) { withBlocked(number) { raise(number) } }
+
+  /// What `body` raises for this thread works when it is over, also on threads of a pool, which block all signals.
+  private static func withBlocked(_ number: Int32, _ body: () -> Void) {
     var only = sigset_t()
     var before = sigset_t()
     sigemptyset(&only)
     sigaddset(&only, number)
-    pthread_sigmask(SIG_UNBLOCK, &only, &before)
-    raise(number)
+    pthread_sigmask(SIG_BLOCK, &only, &before)
+    body()
+    pthread_sigmask(SIG_UNBLOCK, &only, nil)
     pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
@@ -286,6 +311,8 @@ final class SignalWatch: Sendable {
     let errorNumber = errno
     if number == SIGTSTP {
       SignalNotes.askStop()
+    } else if number == SIGCONT {
+      SignalNotes.takeBackStop()
     } else if SignalNotes.askEnd(number) {
       SignalWatch.deliverByDefault(number)
     }
