@@ -59,17 +59,45 @@ def stop_and_kill(player, _):
     player.go_on()
 
 
+def stop_and_take_back(player, index):
+    before = player.lines()[-1][0]
+    player.kill(signal.SIGTSTP)
+    time.sleep(index % 5 / 1000)
+    if player.is_stopped():
+        player.event("stopped")
+        player.go_on()
+    else:
+        player.kill(signal.SIGCONT)
+    player.until(lambda: player.lines()[-1][0] > before + 15, "the game goes on after a stop that was taken back")
+    player.key("q")
+
+
+def end_twice(player, index):
+    player.kill(signal.SIGTERM)
+    time.sleep(0.001)
+    try:
+        player.kill([signal.SIGTERM, signal.SIGHUP][index % 2])
+    except ProcessLookupError:
+        pass  # The first was enough.
+
+
+def hang_up(player, _):
+    player.hang_up()
+
+
 # Name, what is done, how it may end, whether the last state has to come back, options.
 STOPS = [
     ("SIGTERM", by_signal(signal.SIGTERM), ["signal 15"], True, []),
     ("SIGINT (Ctrl-C)", by_key("\x03"), ["signal 2"], True, []),
     ("SIGHUP", by_signal(signal.SIGHUP), ["signal 1"], True, []),
+    ("SIGTERM, then SIGTERM or SIGHUP 1 ms later", end_twice, ["signal 15"], True, []),
     ("SIGTSTP (Ctrl-Z), SIGCONT, quit", stop_and_go, ["exit 0"], True, []),
+    ("SIGTSTP, SIGCONT up to 4 ms later, quit", stop_and_take_back, ["exit 0"], True, []),
     ("SIGTSTP (Ctrl-Z), SIGKILL", stop_and_kill, ["signal 9"], True, []),
     ("quit key", by_key("q"), ["exit 0"], True, []),
     ("end of standard input (Ctrl-D)", by_key("\x04"), ["exit 0"], True, []),
-    # The game sees the end of its input, or the shell's signal, whichever comes first.
-    ("terminal hung up", lambda player, _: player.hang_up(), ["signal 1", "exit 0"], True, []),
+    # The game sees the end of its input, or a signal of the shell or the system, whichever comes first.
+    ("terminal hung up, under bash", hang_up, ["signal 1", "exit 0"], True, []),
     ("normal end of main", lambda player, _: None, ["exit 0"], True, ["--steps", "20"]),
     ("quit within the autosave interval", by_key("q"), ["exit 0"], True, ["--every", "3600"]),
     ("SIGQUIT (Ctrl-\\)", by_key("\x1c"), ["signal 3"], False, []),
@@ -100,11 +128,18 @@ def check(expected, came):
     return lost
 
 
+def table(lines):
+    """By the names of the ways, in their order."""
+    head = ["| how it ended | times | came back | lost at most | exit status |", "|---|--:|--:|--:|---|"]
+    return "\n".join(head + [lines[stop[0]] for stop in STOPS if stop[0] in lines])
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--space", required=True, help="the game's executable")
     options.add_argument("--count", type=int, default=100, help="how often each (100)")
     options.add_argument("--seed", type=int, default=2026)
+    options.add_argument("--only", action="append", help="only ways whose name has this in it; may be given several times")
     options.add_argument("--write", action="store_true", help="put the table into docs/TESTING.md")
     options = options.parse_args()
     folder = tempfile.mkdtemp(prefix="space-")
@@ -123,9 +158,10 @@ def main():
             failed += 1
             print(f"{row['name']}: {failure} (seed {options.seed})", file=sys.stderr)
 
-    for name, stop, endings, exact, extra in STOPS + [("", None, ["exit 0"], True, [])]:
+    stops = [stop for stop in STOPS if any(part in stop[0] for part in options.only or [""])]
+    for name, stop, endings, exact, extra in stops + [("", None, ["exit 0"], True, [])]:
         for index in range(options.count if stop else 1):
-            player = Player(options.space, folder, *(extra or ["--every", str(INTERVAL)]))
+            player = Player(options.space, folder, *(extra or ["--every", str(INTERVAL)]), bash=stop is hang_up)
             try:
                 came = player.begun()
                 if expected:
@@ -158,14 +194,13 @@ def main():
             player.close()
     shutil.rmtree(folder)
 
-    table = ["| how it ended | times | came back | lost at most | exit status |", "|---|--:|--:|--:|---|"]
+    lines = {}
     for row in rows[:-1]:
         ends = ", ".join(f"{kind} ({count})" if len(row["ends"]) > 1 else kind for kind, count in sorted(row["ends"].items()))
         back = f"{row['back']}, {'every bit' if row['exact'] else 'one that was saved'}"
         lost = "nothing" if row["exact"] else f"{row['lost']:.2f} s of play"
-        table.append(f"| {row['name']} | {row['runs']} | {back} | {lost} | {ends} |")
-    text = "\n".join(table)
-    print(text)
+        lines[row["name"]] = f"| {row['name']} | {row['runs']} | {back} | {lost} | {ends} |"
+    print(table(lines))
     if failed:
         print(f"{failed} failed", file=sys.stderr)
         return 1
@@ -173,9 +208,11 @@ def main():
         path = os.path.join(os.path.dirname(__file__), "../docs/TESTING.md")
         with open(path) as file:
             before, rest = file.read().split("<!-- stops -->", 1)
-        after = rest.split("<!-- /stops -->", 1)[1]
+        old, after = rest.split("<!-- /stops -->", 1)
+        # Ways that were left out this time stay as they are.
+        lines = {**{line.split("|")[1].strip(): line for line in old.split("\n") if line.startswith("| ")}, **lines}
         with open(path, "w") as file:
-            file.write(f"{before}<!-- stops -->\n\n{text}\n\n<!-- /stops -->{after}")
+            file.write(f"{before}<!-- stops -->\n\n{table(lines)}\n\n<!-- /stops -->{after}")
     return 0
 
 

@@ -5,8 +5,11 @@ import pty
 import re
 import resource
 import select
+import shlex
 import signal
 import struct
+import subprocess
+import sys
 import termios
 import time
 
@@ -103,9 +106,9 @@ class Screen:
 
 class Player:
     """One life of the game. Between it and the terminal stands a process that does what a shell does: without one nobody could let a
-    stopped game go on, so the system wouldn't stop it."""
+    stopped game go on, so the system wouldn't stop it. With `bash` that is a real one, which ends with its terminal as real ones do."""
 
-    def __init__(self, space, folder, *options, columns=80, rows=24):
+    def __init__(self, space, folder, *options, columns=80, rows=24, bash=False):
         self.screen = Screen(columns, rows)
         self.record = os.path.join(folder, "record")
         if os.path.exists(self.record):
@@ -118,6 +121,8 @@ class Player:
             try:
                 os.close(status_in)
                 os.close(control_out)
+                if bash:
+                    be_bash(status_out)
                 be_shell(command, status_out, control_in, columns, rows)
             finally:
                 os._exit(99)
@@ -126,6 +131,9 @@ class Player:
         self.status, self.control = status_in, control_out
         self.settings = termios.tcgetattr(self.master)
         self.events, self.ended, self.unread = [], None, b""
+        if bash:
+            self.resize(columns, rows)
+            self.key(shlex.join([sys.executable, os.path.abspath(__file__), str(status_out), *command]) + "\n")
         self.game = int(self.event("pid"))
 
     # What the game shows and says
@@ -202,6 +210,12 @@ class Player:
     def kill(self, number):
         os.kill(self.game, number)
 
+    def is_stopped(self):
+        if not os.path.isdir("/proc"):
+            return subprocess.run(["ps", "-o", "state=", "-p", str(self.game)], capture_output=True).stdout.startswith(b"T")
+        with open(f"/proc/{self.game}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+
     def go_on(self):
         os.write(self.control, b"c")
 
@@ -237,6 +251,38 @@ class Player:
         os.waitpid(self.shell, 0)
 
 
+# Whoever runs this may ignore some, and Python ignores others.
+SIGNALS = (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP)
+
+
+def be_bash(status):
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    os.set_inheritable(status, True)
+    environment = {**os.environ, "PS1": "", "HISTFILE": "", "TERM": "dumb"}
+    os.execvpe("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], environment)
+
+
+def report(status, command):
+    """Runs the game as a part of the shell's job and says how it ended, which nobody could ask a shell that has ended itself."""
+    game = os.fork()
+    if game == 0:
+        os.close(status)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.execv(command[0], command)
+    # Stays to the end, whatever the terminal does. Not before the fork: a game must not inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.write(status, f"pid {game}\n".encode())
+    _, how = os.waitpid(game, 0)
+    os.write(status, f"{ending(how)}\n".encode())
+
+
+def ending(how):
+    return f"signal {os.WTERMSIG(how)}" if os.WIFSIGNALED(how) else f"exit {os.WEXITSTATUS(how)}"
+
+
 def be_shell(command, status, control, columns, rows):
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -244,8 +290,7 @@ def be_shell(command, status, control, columns, rows):
     if game == 0:
         os.setpgid(0, 0)
         os.tcsetpgrp(0, os.getpid())
-        # Whoever runs this may ignore some, and Python ignores others.
-        for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.close(status)
@@ -264,6 +309,9 @@ def be_shell(command, status, control, columns, rows):
             os.tcsetpgrp(0, game)
             os.kill(game, signal.SIGCONT)
         else:
-            kind = f"signal {os.WTERMSIG(how)}" if os.WIFSIGNALED(how) else f"exit {os.WEXITSTATUS(how)}"
-            os.write(status, f"{kind}\n".encode())
+            os.write(status, f"{ending(how)}\n".encode())
             os._exit(0)
+
+
+if __name__ == "__main__":
+    report(int(sys.argv[1]), sys.argv[2:])

@@ -156,9 +156,11 @@ public final class Autosave<Value: Archivable> {
 
   /// Captures now, without looking at the time.
   @discardableResult
-  public func saveNow() throws -> Pending<Version> {
+  public func saveNow() throws -> Pending<Version> { try save { try game.saves.capture(value(), to: slot, metadata()) } }
+
+  private func save(_ capture: () throws -> Pending<Version>) throws -> Pending<Version> {
     schedule.captured(at: playtime)
-    let pending = try noting { try game.saves.capture(value(), to: slot, metadata()) }
+    let pending = try noting(capture)
     last = pending
     return pending
   }
@@ -184,13 +186,15 @@ public final class Autosave<Value: Archivable> {
   /// The game is about to be stopped, by the system or the player: saves, calls `onSuspend`, and waits until the save is durable.
   ///
   /// Does nothing if the game is suspended already. Throws why the save isn't durable, `StoreError.Code.timedOut` among it; the game is
-  /// suspended nevertheless. Blocks for at most `limit`, the autosave's deadline if it is nil.
+  /// suspended nevertheless. Waits for the disk for at most `limit`, the autosave's deadline if it is nil; reading and encoding the world
+  /// takes the time it takes.
   public func suspend(within limit: Duration? = nil) throws {
     guard !isSuspended else { return }
-    let saved = Result { try saveNow() }
+    let end = end(of: limit)
+    let saved = Result { try saveNow(until: end) }
     suspendedAt = game.core.environment.uptime()
     onSuspend?()
-    try settle(saved, within: limit)
+    try settle(saved, until: end)
   }
 
   /// The game goes on. The time since `suspend()` counts neither for the interval nor in `playtime`.
@@ -204,22 +208,31 @@ public final class Autosave<Value: Archivable> {
 
   /// The game is about to end: saves, calls `onTerminate`, and waits until the save is durable. Then `isEndRequested` is true.
   ///
-  /// Throws why the save isn't durable, `StoreError.Code.timedOut` among it. Blocks for at most `limit`, the autosave's deadline if it is
-  /// nil.
+  /// Throws why the save isn't durable, `StoreError.Code.timedOut` among it. Waits for the disk for at most `limit`, the autosave's
+  /// deadline if it is nil; reading and encoding the world takes the time it takes.
   public func terminate(within limit: Duration? = nil) throws {
-    let saved = Result { try saveNow() }
+    let end = end(of: limit)
+    let saved = Result { try saveNow(until: end) }
     if !isEndRequested {
       isEndRequested = true
       onTerminate?()
     }
-    try settle(saved, within: limit)
+    try settle(saved, until: end)
   }
 
-  private func settle(_ saved: Result<Pending<Version>, any Error>, within limit: Duration?) throws {
+  private func end(of limit: Duration?) -> ContinuousClock.Instant {
+    .now + min(max(limit ?? deadline, .zero), SaveSchedule.longest)
+  }
+
+  private func saveNow(until end: ContinuousClock.Instant) throws -> Pending<Version> {
+    try save { try game.saves.capture(value(), to: slot, metadata(), until: end) }
+  }
+
+  private func settle(_ saved: Result<Pending<Version>, any Error>, until end: ContinuousClock.Instant) throws {
     let pending = try saved.get()
     // One that takes longer goes on, and the next `update()` tells how it ended.
     defer { if pending.isDone { last = nil } }
-    _ = try noting { try pending.wait(within: max(limit ?? deadline, .zero)) }
+    _ = try noting { try pending.wait(within: max(end - .now, .zero)) }
   }
 
   /// Whatever wasn't kept is tried again soon.

@@ -128,18 +128,19 @@ public final class GameData: Sendable {
   public func close(within limit: Duration = .seconds(10)) throws {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()
+    func left() -> Duration { max(limit - (core.environment.uptime() - start), .zero) }
     try cloud.close(within: limit)
-    let chosen = preferences.close()
+    let chosen = try preferences.close(within: left())
     do {
       // Before the store, whose lock guards them.
-      try records.close(within: max(limit - (core.environment.uptime() - start), .zero))
-      try core.store.close(within: max(limit - (core.environment.uptime() - start), .zero))
+      try records.close(within: left())
+      try core.store.close(within: left())
     } catch {
       preferences.reopen()
       throw error
     }
     // Decided by now, but perhaps not told yet: why it failed, if it did, stands in the incidents.
-    _ = try? chosen?.wait(within: limit)
+    _ = try? chosen?.wait(within: left())
     closed.withLock { $0 = true }
     progress.finish()
     preferences.finish()

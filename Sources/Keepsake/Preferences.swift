@@ -144,7 +144,11 @@ public final class Preferences: Sendable {
   /// Throws `StoreError` if that fails, and `timedOut` when the time is over first; what was set stays in memory and is tried again either way.
   public func flush(within limit: Duration = .seconds(10)) throws {
     let deadline = core.environment.uptime() + limit
-    try settle { try $0.wait(within: max(deadline - core.environment.uptime(), .zero)) }
+    func left() -> Duration { max(deadline - core.environment.uptime(), .zero) }
+    guard let pending = try commit(within: left()) else { return }
+    try pending.wait(within: left())
+    // Of a commit that was under way before, and failed.
+    if table.withLock({ $0.hasFailed }), let again = try commit(within: left()) { try again.wait(within: left()) }
   }
 
   /// The same in a task, without a limit in time.
@@ -153,13 +157,6 @@ public final class Preferences: Sendable {
     try await pending.value
     // Of a commit that was under way before, and failed.
     if table.withLock({ $0.hasFailed }), let again = try commit() { try await again.value }
-  }
-
-  private func settle(_ wait: (PendingCommit<Void>) throws -> Void) throws {
-    guard let pending = try commit() else { return }
-    try wait(pending)
-    // Of a commit that was under way before, and failed.
-    if table.withLock({ $0.hasFailed }), let again = try commit() { try wait(again) }
   }
 
   // MARK: Values

@@ -30,6 +30,14 @@ public final class SaveSlots: Sendable {
     Pending(try commit(save(value, to: slot, metadata)))
   }
 
+  /// The same; throws `timedOut` if the disk is so far behind that nothing is taken until the deadline.
+  func capture<Value: Archivable>(
+    _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata, until deadline: ContinuousClock.Instant
+  ) throws -> Pending<Version> {
+    let save = try save(value, to: slot, metadata)
+    return Pending(try commit(save, within: max(deadline - .now, .zero)))
+  }
+
   /// Saves the value and returns when it is durable. Encodes on the caller's actor.
   @discardableResult
   public nonisolated(nonsending) func save<Value: Archivable>(
@@ -56,8 +64,8 @@ public final class SaveSlots: Sendable {
     return GameCore.Save(lineage: core.lineages.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
   }
 
-  func commit(_ save: GameCore.Save) throws -> PendingCommit<Version> {
-    try core.commit(saves: [save]).map { committed in
+  func commit(_ save: GameCore.Save, within limit: Duration? = nil) throws -> PendingCommit<Version> {
+    try core.commit(saves: [save], within: limit).map { committed in
       guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
       return version
     }

@@ -64,8 +64,8 @@ final class CommitQueue: Sendable {
     keeper = ContentKeeper(database: database)
   }
 
-  /// Takes a job, in order. Blocks while too much waits.
-  func submit(_ job: Job) throws {
+  /// Takes a job, in order. Blocks while too much waits; throws `timedOut`, with nothing taken, if that is so until the deadline.
+  func submit(_ job: Job, until deadline: ContinuousClock.Instant? = nil) throws {
     let bytes = job.byteCount
     guard bytes <= Self.maximumWaitingBytes else {
       throw StoreError(.tooLarge, "a save of \(bytes) bytes is larger than \(Self.maximumWaitingBytes) bytes")
@@ -87,7 +87,15 @@ final class CommitQueue: Sendable {
       }
       if starts { queue.async { self.run() } }
       if taken { return }
-      room.wait()
+      guard let deadline else {
+        room.wait()
+        continue
+      }
+      let left = deadline - ContinuousClock.now
+      guard left > .zero else {
+        throw StoreError(.timedOut, "the disk is so far behind that nothing more was taken in time; what was taken before goes on")
+      }
+      _ = room.wait(until: Date(timeIntervalSinceNow: left.interval))
     }
   }
 

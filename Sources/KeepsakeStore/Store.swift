@@ -128,11 +128,12 @@ package final class Store: Sendable {
   /// which the contents are kept already.
   ///
   /// Bytes are hashed and compressed off this thread too. Commits that wait share a transaction and fail apart. Blocks only
-  /// while 64 commits or 256 MiB wait. `reverted` runs if the commit fails after `body` did not, latest commit first;
-  /// `finished` runs in any case, before whoever waits goes on.
+  /// while 64 commits or 256 MiB wait, for `limit` at most if there is one; then it throws `timedOut`, with nothing taken.
+  /// `reverted` runs if the commit fails after `body` did not, latest commit first; `finished` runs in any case, before whoever
+  /// waits goes on.
   package func submit<Value: Sendable>(
     _ contents: [SubmittedContent] = [], reverted: @escaping @Sendable () -> Void = {},
-    finished: @escaping @Sendable ((any Error)?) -> Void = { _ in },
+    finished: @escaping @Sendable ((any Error)?) -> Void = { _ in }, within limit: Duration? = nil,
     _ body: @escaping @Sendable (inout StoreTransaction, [KeptContent]) throws -> Value
   ) throws -> PendingCommit<Value> {
     let pending = PendingCommit<Value>()
@@ -156,7 +157,7 @@ package final class Store: Sendable {
           } else {
             pending.complete(.failure(StoreError(.io, "a commit ended without a result")))
           }
-        }))
+        }), until: limit.map { .now + $0 })
     return pending
   }
 
@@ -183,7 +184,8 @@ package final class Store: Sendable {
 
   /// Waits until everything that was submitted before is durable or has failed.
   package func drain(within limit: Duration? = nil) throws {
-    try submit { _, _ in }.wait(within: limit)
+    let deadline = limit.map { ContinuousClock.now + $0 }
+    try submit(within: limit) { _, _ in }.wait(within: deadline.map { $0 - .now })
   }
 
   /// Finishes what was submitted and closes the store; the folder can be opened again. Closing twice does nothing.

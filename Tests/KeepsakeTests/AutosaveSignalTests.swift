@@ -39,6 +39,30 @@ import Darwin
     #expect(try level() == 42)
   }
 
+  @Test(
+    "a closed terminal and a service manager tell a game twice at once: it saves, and ends by the first signal",
+    arguments: [(SIGHUP, SIGHUP), (SIGTERM, SIGHUP), (SIGTERM, SIGTERM)])
+  func toldTwice(first: Int32, second: Int32) async throws {
+    let path = device.url.path
+    await #expect(processExitsWith: .signal(first)) { [path = path as String, first = first as Int32, second = second as Int32] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) {
+        // While it saves, too.
+        kill(getpid(), second)
+        return World(level: 42)
+      }
+      kill(getpid(), first)
+      // Two that wait together would come in the order of their numbers.
+      usleep(50_000)
+      kill(getpid(), second)
+      while true {
+        try autosave.update()
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 42)
+  }
+
   @Test("a game that is told to end saves every slot that it autosaves, not the first only")
   func signalsWithTwo() async throws {
     let path = device.url.path
@@ -64,6 +88,7 @@ import Darwin
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), atSignals: .saveAndContinue) { World(level: 5) }
       kill(getpid(), SIGTERM)
+      kill(getpid(), SIGHUP)
       while !autosave.isEndRequested {
         try autosave.update()
         usleep(1_000)
@@ -107,14 +132,14 @@ import Darwin
     #expect(try level() == 41)
   }
 
-  @Test("a player who insists ends a game that hangs at once")
+  @Test("a player who insists a second later ends a game that hangs at once")
   func insisting() async throws {
     let path = device.url.path
     await #expect(processExitsWith: .signal(SIGINT)) { [path = path as String] in
       let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
       let autosave = Autosave(game, to: .main, every: .seconds(3_600), within: .seconds(3_600)) { World(level: 1) }
       kill(getpid(), SIGTERM)
-      usleep(10_000)
+      usleep(1_100_000)
       kill(getpid(), SIGINT)
       withExtendedLifetime(autosave) { while true { sleep(1) } }
     }
@@ -212,6 +237,66 @@ import Darwin
       }
     }
     #expect(try level() == 100)
+  }
+
+  /// Kills this process as soon as it is stopped, for nobody would let it go on.
+  private static func killWhenStopped() throws -> Process {
+    setpgid(0, 0)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    let script = "while [ -d /proc/$1 ]; do grep -q '^State:.T' /proc/$1/status && kill -KILL $1; sleep 0.01; done"
+    process.arguments = ["-c", script, "sh", "\(getpid())"]
+    try process.run()
+    return process
+  }
+
+  @Test("a stop that is taken back before the game has stopped leaves it running, and the next one stops it", arguments: [false, true])
+  func stopTakenBack(whileSaving: Bool) async throws {
+    let path = device.url.path
+    let file = device.folder.url.appendingPathComponent("resumed")
+    await #expect(processExitsWith: .signal(SIGTERM)) {
+      [path = path as String, file = file as URL, whileSaving = whileSaving as Bool] in
+      let game = try GameData.open("com.example.space", at: URL(fileURLWithPath: path))
+      var world = World(level: 0)
+      var calls = (suspended: 0, resumed: 0)
+      let autosave = Autosave(game, to: .main, every: .seconds(3_600)) { world }
+      let other = Autosave(game, to: "other", every: .seconds(3_600)) { World(level: 7) }
+      autosave.onSuspend = { calls.suspended += 1 }
+      autosave.onResume = { calls.resumed += 1 }
+      other.onSuspend = {
+        guard whileSaving else { return }
+        kill(getpid(), SIGCONT)
+        // Another thread may be the one that hears it.
+        usleep(200_000)
+      }
+      let killer = try Self.killWhenStopped()
+      kill(getpid(), SIGTSTP)
+      // Heard by now: a signal that still waits would only be taken away.
+      usleep(50_000)
+      if !whileSaving { kill(getpid(), SIGCONT) }
+      for _ in 0..<200 {
+        try autosave.update()
+        try other.update()
+        usleep(1_000)
+      }
+      guard !autosave.isSuspended, !other.isSuspended, calls.suspended == (whileSaving ? 1 : 0), calls.resumed == calls.suspended
+      else { exit(3) }
+      killer.terminate()
+      killer.waitUntilExit()
+      other.onSuspend = nil
+      calls = (0, 0)
+      try Self.conduct(stops: 1, file, thenEnd: "TERM")
+      while true {
+        try autosave.update()
+        try other.update()
+        if calls == (1, 1), !autosave.isSuspended, world.level == 0 {
+          world.level = 42
+          try Data(count: 1).write(to: file)
+        }
+        usleep(1_000)
+      }
+    }
+    #expect(try level() == 42)
   }
 
   @Test("a game that was stopped and never comes back was saved before it stopped")

@@ -99,10 +99,11 @@ final class GameCore: Sendable {
 
   /// Hands everything to the store as one commit: all of it or nothing. Returns before it is durable.
   ///
-  /// Throws for what can be seen to be wrong at once. The versions are in the order of `saves`; a save that changes nothing
-  /// gives the version that is there already.
+  /// Throws for what can be seen to be wrong at once, and `timedOut` if the disk is so far behind that nothing is taken within the limit.
+  /// The versions are in the order of `saves`; a save that changes nothing gives the version that is there already.
   func commit(
-    saves: [Save] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = []
+    saves: [Save] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [],
+    within limit: Duration? = nil
   ) throws -> PendingCommit<Committed> {
     let now = environment.nowMilliseconds()
     for save in saves { try check(save, now: now) }
@@ -116,7 +117,8 @@ final class GameCore: Sendable {
       try store.submit(
         contents,
         reverted: { for step in undo.value.reversed() { step() } },
-        finished: { [weak self] error in self?.finished(saves, error) }
+        finished: { [weak self] error in self?.finished(saves, error) },
+        within: limit
       ) { [lineages] transaction, kept in
         let steps = Mutexed<[@Sendable () -> Void]>([])
         do {

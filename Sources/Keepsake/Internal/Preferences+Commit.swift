@@ -30,16 +30,20 @@ extension Preferences {
   }
 
   /// Hands what was set to the store; nil if there is nothing to wait for.
-  func commit() throws -> PendingCommit<Void>? {
+  func commit(within limit: Duration? = nil) throws -> PendingCommit<Void>? {
     guard table.withLock({ $0.isUnsettled }) else { return nil }
-    return try submit()
+    return try submit(within: limit)
   }
 
-  /// Sets nothing more, and hands over what was set. Gives what to wait for, if there is anything; a failure is told by an incident.
-  func close() -> PendingCommit<Void>? {
+  /// Sets nothing more, and hands over what was set. Gives what to wait for, if there is anything. Throws `timedOut`, not closed, if the
+  /// disk is so far behind that it isn't taken in time; another failure is told by an incident.
+  func close(within limit: Duration) throws -> PendingCommit<Void>? {
     table.withLock { $0.isClosed = true }
     do {
-      return try commit()
+      return try commit(within: limit)
+    } catch let error as StoreError where error.code == .timedOut {
+      reopen()
+      throw error
     } catch {
       core.report(failure(error))
       return nil
@@ -50,10 +54,10 @@ extension Preferences {
   func reopen() { table.withLock { $0.isClosed = false } }
 
   @discardableResult
-  private func submit() throws -> PendingCommit<Void> {
+  private func submit(within limit: Duration? = nil) throws -> PendingCommit<Void> {
     let batch = PreferenceBatch()
     let finished: @Sendable ((any Error)?) -> Void = { self.finish(batch, $0) }
-    return try core.store.submit(finished: finished) { transaction, _ in
+    return try core.store.submit(finished: finished, within: limit) { transaction, _ in
       // Only now: whatever was set while commits before it were written goes along.
       batch.taken = self.table.withLock { $0.take() }
       try self.write(batch, to: &transaction)

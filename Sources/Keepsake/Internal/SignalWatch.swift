@@ -71,11 +71,9 @@ final class SignalWatch: Sendable {
   }
 
   private static let watches = Mutex(Watches())
-  /// All that the handler touches: the signal that shall end the process, whether it shall stop, and a pipe that wakes the guard.
-  private static let notedEnd = Atomic<Int32>(0)
-  private static let notedStop = Atomic(false)
   /// `Watches.stops`, to be looked at without the lock.
   private static let stopCount = Atomic(0)
+  /// A pipe that wakes the guard.
   private static let wakeUp: (read: Int32, write: Int32) = {
     var ends: [Int32] = [-1, -1]
     // Without a pipe there is no guard: signals work as long as the game's loop runs.
@@ -100,10 +98,11 @@ final class SignalWatch: Sendable {
 
   /// Watches those of the signals that the program doesn't handle itself; nil if there are none.
   static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
-    // Made ready here, so that the handler only loads and stores.
-    _ = (notedEnd.load(ordering: .relaxed), notedStop.load(ordering: .relaxed), wakeUp)
+    // Made ready here, before the handler may need it.
+    SignalNotes.prepare()
+    _ = wakeUp
     let watch: SignalWatch? = watches.withLock { watches in
-      let signals = (ending + [SIGTSTP]).filter { number in
+      var signals = (ending + [SIGTSTP, SIGCONT]).filter { number in
         if watches.users[number] == nil {
           let before = signal(number, handler)
           // Nil stands for the default. Whatever else was there stays.
@@ -114,6 +113,11 @@ final class SignalWatch: Sendable {
         }
         watches.users[number, default: 0] += 1
         return true
+      }
+      // Of no use to who isn't told of stops.
+      if signals == [SIGCONT] {
+        drop(SIGCONT, from: &watches)
+        signals = []
       }
       guard !signals.isEmpty else { return nil }
       watches.nextID += 1
@@ -127,11 +131,13 @@ final class SignalWatch: Sendable {
 
   /// What is asked of this watch, each thing once. Costs three loads when there is nothing.
   func take() -> Event? {
-    let end = Self.notedEnd.load(ordering: .acquiring)
-    let stop = Self.notedStop.load(ordering: .acquiring)
+    let end = SignalNotes.endSignal
+    let stop = SignalNotes.stop
     let stops = Self.stopCount.load(ordering: .acquiring)
-    guard end != 0 || stop || stops != seenStops.load(ordering: .relaxed) else { return nil }
+    guard end != 0 || stop != .none || stops != seenStops.load(ordering: .relaxed) else { return nil }
     return Self.watches.withLock { watches in
+      // Whoever was suspended for it is told like after a stop that took no time.
+      if stop == .takenBack, !watches.isStopping, SignalNotes.move(from: .takenBack, to: .none) { Self.stopped(for: .zero, in: &watches) }
       guard var entry = watches.live[id] else { return nil }
       defer { watches.live[id] = entry }
       if entry.seenStops != watches.stops {
@@ -146,7 +152,7 @@ final class SignalWatch: Sendable {
         watches.endTaken = watches.endTaken ?? .now
         return .end(end)
       }
-      if stop, signals.contains(SIGTSTP), !watches.isStopping, !entry.hasTakenStop {
+      if stop == .asked, signals.contains(SIGTSTP), !watches.isStopping, !entry.hasTakenStop {
         entry.hasTakenStop = true
         watches.stopTaken = watches.stopTaken ?? .now
         return .stop
@@ -188,15 +194,13 @@ final class SignalWatch: Sendable {
   func end() {
     let unheard: [Int32] = Self.watches.withLock { watches in
       for number in signals {
-        guard let count = watches.users[number] else { continue }
-        watches.users[number] = count > 1 ? count - 1 : nil
-        if count == 1 { Self.giveBack(number) }
+        Self.drop(number, from: &watches)
       }
       let entry = watches.live.removeValue(forKey: id)
       guard watches.live.isEmpty else { return [] }
       // The next watch begins anew. A signal that came too late for the last one does what it would have done.
-      let number = Self.notedEnd.exchange(0, ordering: .acquiringAndReleasing)
-      let isStopAsked = Self.notedStop.exchange(false, ordering: .acquiringAndReleasing)
+      let number = SignalNotes.takeEnd()
+      let isStopAsked = SignalNotes.takeStop() == .asked
       (watches.endTaken, watches.stopTaken) = (nil, nil)
       return (number != 0 && entry?.hasTakenEnd != true ? [number] : []) + (isStopAsked && !watches.isStopping ? [SIGTSTP] : [])
     }
@@ -214,35 +218,44 @@ final class SignalWatch: Sendable {
 
   private static func stopIfDue() {
     let isDue = watches.withLock { watches in
-      guard notedStop.load(ordering: .acquiring), !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
+      guard SignalNotes.stop == .asked, !watches.isStopping, !watches.live.isEmpty, watches.isStopFinished else { return false }
       watches.isStopping = true
       return true
     }
     if isDue { stop() }
   }
 
-  /// Stops the process; returns when it goes on. At once if nobody could let it go on: the system then ignores the signal.
+  /// Stops the process; returns when it goes on. At once if nobody could let it go on (the system then ignores the signal), or if it was
+  /// told to go on before it had stopped.
   private static func stop() {
     let before = ContinuousClock.now
-    notedStop.store(false, ordering: .releasing)
-    deliverByDefault(SIGTSTP)
-    signal(SIGTSTP, handler)
-    let stops = watches.withLock { watches in
-      watches.isStopping = false
-      watches.stopTaken = nil
-      watches.stops += 1
-      watches.stopped += ContinuousClock.now - before
-      return watches.stops
+    withBlocked(SIGTSTP) {
+      signal(SIGTSTP, SIG_DFL)
+      raise(SIGTSTP)
+      // It waits here. A SIGCONT from now on takes it away, one before was noted: none falls between.
+      if SignalNotes.takeStop() != .asked { signal(SIGTSTP, SIG_IGN) }
     }
-    stopCount.store(stops, ordering: .releasing)
+    signal(SIGTSTP, handler)
+    watches.withLock { watches in
+      watches.isStopping = false
+      stopped(for: ContinuousClock.now - before, in: &watches)
+    }
+  }
+
+  /// Lets every watch see that there was a stop.
+  private static func stopped(for duration: Duration, in watches: inout Watches) {
+    watches.stopTaken = nil
+    watches.stops += 1
+    watches.stopped += duration
+    stopCount.store(watches.stops, ordering: .releasing)
   }
 
   /// What a game that doesn't take its signals still has to be spared: one that it can't be ended or stopped by.
   static func askedAndNotDone() -> (end: Int32?, stop: Int?, limit: Duration) {
     watches.withLock { watches in
-      let end = notedEnd.load(ordering: .acquiring)
+      let end = SignalNotes.endSignal
       let ends = end != 0 && watches.live.values.contains { $0.ends && $0.signals.contains(end) }
-      let stops = notedStop.load(ordering: .acquiring) && !watches.isStopping
+      let stops = SignalNotes.stop == .asked && !watches.isStopping
       let deadline = watches.live.values.map(\.deadline).max() ?? .zero
       return (ends ? end : nil, stops ? watches.stops : nil, deadline + grace)
     }
@@ -254,11 +267,18 @@ final class SignalWatch: Sendable {
   /// Stops the process, whatever the watches have done.
   static func forceStop() {
     let isDue = watches.withLock { watches in
-      guard notedStop.load(ordering: .acquiring), !watches.isStopping else { return false }
+      guard SignalNotes.stop == .asked, !watches.isStopping else { return false }
       watches.isStopping = true
       return true
     }
     if isDue { stop() }
+  }
+
+  /// One watch less uses it; without any it gets its default back.
+  private static func drop(_ number: Int32, from watches: inout Watches) {
+    guard let count = watches.users[number] else { return }
+    watches.users[number] = count > 1 ? count - 1 : nil
+    if count == 1 { giveBack(number) }
   }
 
   private static func giveBack(_ number: Int32) {
@@ -272,25 +292,29 @@ final class SignalWatch: Sendable {
     deliver(number)
   }
 
-  /// To this thread, so that it has worked before this returns; threads of a pool block all signals.
-  private static func deliver(_ number: Int32) {
+  /// To this thread, so that it has worked before this returns.
+  private static func deliver(_ number: Int32) { withBlocked(number) { raise(number) } }
+
+  /// What `body` raises for this thread works when it is over, also on threads of a pool, which block all signals.
+  private static func withBlocked(_ number: Int32, _ body: () -> Void) {
     var only = sigset_t()
     var before = sigset_t()
     sigemptyset(&only)
     sigaddset(&only, number)
-    pthread_sigmask(SIG_UNBLOCK, &only, &before)
-    raise(number)
+    pthread_sigmask(SIG_BLOCK, &only, &before)
+    body()
+    pthread_sigmask(SIG_UNBLOCK, &only, nil)
     pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
   private static let handler: @convention(c) (Int32) -> Void = { number in
     let errorNumber = errno
     if number == SIGTSTP {
-      SignalWatch.notedStop.store(true, ordering: .releasing)
-    } else {
-      let (isFirst, _) = SignalWatch.notedEnd.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
-      // Asked twice, and the game hasn't ended: it hangs, or the player insists.
-      if !isFirst { SignalWatch.deliverByDefault(number) }
+      SignalNotes.askStop()
+    } else if number == SIGCONT {
+      SignalNotes.takeBackStop()
+    } else if SignalNotes.askEnd(number) {
+      SignalWatch.deliverByDefault(number)
     }
     var byte: UInt8 = 0
     // A full pipe wakes the guard as well.
