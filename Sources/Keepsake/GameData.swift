@@ -123,8 +123,8 @@ public final class GameData: Sendable {
 
   /// Stops talking to the cloud, finishes what was captured and set, and closes the files. Closing twice does nothing.
   ///
-  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, and `close` can
-  /// be called again.
+  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, what was set is still in
+  /// memory, and `close` can be called again.
   public func close(within limit: Duration = .seconds(10)) throws {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()

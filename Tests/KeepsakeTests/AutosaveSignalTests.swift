@@ -1,7 +1,8 @@
 import Foundation
-import Keepsake
 import Synchronization
 import Testing
+
+@testable import Keepsake
 
 #if canImport(Glibc)
 import Glibc
@@ -250,6 +251,12 @@ import Darwin
     return process
   }
 
+  /// Returns when it was heard, which another thread may do: one that still waits would be dropped at the next.
+  private static func send(_ number: Int32, heardAs stop: SignalNotes.Stop) {
+    kill(getpid(), number)
+    for _ in 0..<5_000 where SignalNotes.stop != stop { usleep(1_000) }
+  }
+
   @Test("a stop that is taken back before the game has stopped leaves it running, and the next one stops it", arguments: [false, true])
   func stopTakenBack(whileSaving: Bool) async throws {
     let path = device.url.path
@@ -265,15 +272,11 @@ import Darwin
       autosave.onResume = { calls.resumed += 1 }
       other.onSuspend = {
         guard whileSaving else { return }
-        kill(getpid(), SIGCONT)
-        // Another thread may be the one that hears it.
-        usleep(200_000)
+        Self.send(SIGCONT, heardAs: .takenBack)
       }
       let killer = try Self.killWhenStopped()
-      kill(getpid(), SIGTSTP)
-      // Heard by now: a signal that still waits would only be taken away.
-      usleep(50_000)
-      if !whileSaving { kill(getpid(), SIGCONT) }
+      Self.send(SIGTSTP, heardAs: .asked)
+      if !whileSaving { Self.send(SIGCONT, heardAs: .takenBack) }
       for _ in 0..<200 {
         try autosave.update()
         try other.update()

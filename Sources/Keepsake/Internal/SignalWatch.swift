@@ -229,11 +229,13 @@ final class SignalWatch: Sendable {
   /// told to go on before it had stopped.
   private static func stop() {
     let before = ContinuousClock.now
-    withBlocked(SIGTSTP) {
+    withBlocked([SIGTSTP, SIGCONT]) {
+      // One that another thread is yet to hear: the system drops it when the stop is raised.
+      let isTakenBack = isPending(SIGCONT)
       signal(SIGTSTP, SIG_DFL)
       raise(SIGTSTP)
-      // It waits here. A SIGCONT from now on takes it away, one before was noted: none falls between.
-      if SignalNotes.takeStop() != .asked { signal(SIGTSTP, SIG_IGN) }
+      // The stop waits here. A SIGCONT from now on takes it away, one that was heard before was noted.
+      if SignalNotes.takeStop() != .asked || isTakenBack { signal(SIGTSTP, SIG_IGN) }
     }
     signal(SIGTSTP, handler)
     watches.withLock { watches in
@@ -293,18 +295,25 @@ final class SignalWatch: Sendable {
   }
 
   /// To this thread, so that it has worked before this returns.
-  private static func deliver(_ number: Int32) { withBlocked(number) { raise(number) } }
+  private static func deliver(_ number: Int32) { withBlocked([number]) { raise(number) } }
 
   /// What `body` raises for this thread works when it is over, also on threads of a pool, which block all signals.
-  private static func withBlocked(_ number: Int32, _ body: () -> Void) {
+  private static func withBlocked(_ numbers: [Int32], _ body: () -> Void) {
     var only = sigset_t()
     var before = sigset_t()
     sigemptyset(&only)
-    sigaddset(&only, number)
+    for number in numbers { sigaddset(&only, number) }
     pthread_sigmask(SIG_BLOCK, &only, &before)
     body()
     pthread_sigmask(SIG_UNBLOCK, &only, nil)
     pthread_sigmask(SIG_SETMASK, &before, nil)
+  }
+
+  /// Whether a signal that this thread blocks waits for somebody to hear it.
+  private static func isPending(_ number: Int32) -> Bool {
+    var pending = sigset_t()
+    sigpending(&pending)
+    return sigismember(&pending, number) == 1
   }
 
   private static let handler: @convention(c) (Int32) -> Void = { number in
