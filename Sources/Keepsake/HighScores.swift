@@ -113,10 +113,11 @@ public final class HighScores: Sendable {
 
   private static func checkOrder(of board: Board, in transaction: StoreTransaction) throws {
     let other: ScoreOrder = board.scoreOrder == .ascending ? .descending : .ascending
-    guard try !transaction.hasScores(on: board.name, board.scoreOrder), try transaction.hasScores(on: board.name, other) else { return }
+    guard try !transaction.hasScores(on: board.name, board.scoreOrder) else { return }
+    // An empty one had its order before: the values of its players keep it, on every device.
+    guard try transaction.hasScores(on: board.name, other) || transaction.bestOrder(on: board.name) == other else { return }
     throw GameDataError(
-      .misuse, "the board \"\(board.name)\" has scores in the order \(other.rawValue): an order never changes under a name, take a new name"
-    )
+      .misuse, "the board \"\(board.name)\" has the order \(other.rawValue): an order never changes under a name, take a new name")
   }
 
   /// Shows the scores at once, then commits them with `commit`.
@@ -241,19 +242,20 @@ public final class HighScores: Sendable {
 
   // MARK: Removing
 
-  /// Removes a score from its board. If it is the player's best, the next one that is known here takes its place on every device.
+  /// Removes a score from its board. If it is the player's best, it goes from every device, and the best that any of them still has takes
+  /// its place: one that another device made meanwhile stays, though nobody here has seen it.
   ///
   /// Durable when the call returns: it costs one wait on the disk, and for what was submitted before. Throws
   /// `GameDataError.Code.notCaughtUp` for a player's best while this store is connected and hasn't yet once heard everything from its
   /// cloud; nothing is removed then.
   public func remove(_ score: Score) throws { try removing { try ScoreCommit.remove(score.entry, in: &$0) } }
 
-  /// Removes all scores of a board from this device, and its players' bests from every device. What other devices keep for themselves
-  /// stays there. Costs and throws as `remove(_:)`.
+  /// Removes all scores of a board from this device, and its players' bests from every device. What other devices keep for themselves, or
+  /// made meanwhile, stays there, and isn't shown elsewhere. The board keeps its order. Costs and throws as `remove(_:)`.
   public func removeAll(from board: Board) throws {
     try board.check()
     try removing { try ScoreCommit.removeAll(on: board.name, in: &$0) }
-    // It may be begun anew in another order.
+    // Without scores, the next submit has to look at its order again.
     state.withLock { state in state.submits = state.submits.filter { $0.key.name != board.name } }
   }
 

@@ -37,10 +37,12 @@ public final class Preferences: Sendable {
 
   let core: GameCore
   let table: Mutex<PreferenceTable>
-  /// Where commits are begun, and where what they made of synced values is looked at: never on the game's threads.
+  /// Where commits are begun: never on the game's threads, and none of the game's code runs here.
   let queue = DispatchQueue(label: "keepsake.preferences", qos: .userInitiated)
-  /// Held from when the store is read until that is shown, so that an older state never comes after a newer one.
-  let receiving = Mutex(())
+  /// Where it is looked at what commits made of synced values. Whoever watches them is told here, and may block.
+  let newsQueue = DispatchQueue(label: "keepsake.preferences.news", qos: .userInitiated)
+  /// Counts the readings of the store. Held while it is read, so that a greater number never stands for an older state.
+  private let readings = Mutex<UInt64>(0)
   private let told = Broadcast<[String]>()
   /// Whether anybody ever asked for `changes`.
   private let isHeard = Atomic(false)
@@ -248,17 +250,19 @@ public final class Preferences: Sendable {
     let names = keys.filter { $0.collection == Self.collection }.map(\.key)
     guard !names.isEmpty else { return }
     var shown: [String] = []
-    try receiving.withLock { _ in
+    let (reading, states) = try readings.withLock { last in
+      last += 1
       let states = try core.store.read { transaction in
         try names.map { ($0, try transaction.cell(CellKey(collection: Self.collection, key: $0))) }
       }
-      for (name, state) in states {
-        guard let watchers = table.withLock({ $0.news(name, state) }) else { continue }
-        watchers.willSet()
-        table.withLock { $0.receive(name, state) }
-        watchers.didSet()
-        shown.append(name)
-      }
+      return (last, states)
+    }
+    for (name, state) in states {
+      guard let watchers = table.withLock({ $0.news(name, state, reading: reading) }) else { continue }
+      watchers.willSet()
+      let isShown = table.withLock { $0.receive(name, state, reading: reading) }
+      watchers.didSet()
+      if isShown { shown.append(name) }
     }
     guard !shown.isEmpty else { return }
     shown.sort()

@@ -81,6 +81,7 @@ public final class SaveSlots: Sendable {
   /// they can't be read: the next save then stands beside them and replaces nothing. Neither does it replace a side of a
   /// conflict that the policy passed over and this program couldn't read.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
+    try refuseLocal(slot.name)
     do {
       let resolver = ConflictResolver(slot: slot, reading: try read(slot), context: context)
       let value = try resolver.value()
@@ -146,6 +147,11 @@ public final class SaveSlots: Sendable {
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
     return reading
+  }
+
+  /// Loading decides what the next save replaces: not for the versions of a tracked file.
+  private func refuseLocal(_ slot: String) throws {
+    guard !LocalSlot.contains(slot) else { throw GameDataError(.misuse, "a slot's name has no control characters") }
   }
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.

@@ -27,11 +27,12 @@ public struct TrackedFile: Sendable {
 
   /// Replaces the file as a whole or not at all, durably, and keeps the version.
   ///
-  /// What is in the file now is kept before, if it wasn't. Throws as `capture`, and `StoreError` if the file can't be written: it is then as it was.
+  /// What is in the file now is kept before, durably, if it wasn't: a wait on the disk. Throws as `capture`, and `StoreError` if what is in the
+  /// file can't be kept, or the file can't be written: it is then as it was.
   @discardableResult
   public func write(_ data: Data) throws -> Pending<Version> {
     try refuse(tooLarge: data.count)
-    if try isThere() { try capture() }
+    if try isThere() { try capture().wait() }
     try AtomicFile.write(data, to: url)
     return try keep(data)
   }
@@ -79,7 +80,7 @@ public struct TrackedFile: Sendable {
 
   private func keep(_ bytes: Data) throws -> Pending<Version> {
     try refuse(tooLarge: bytes.count)
-    let save = GameCore.Save(lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata())
+    let save = GameCore.Save(lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), isOfFile: true)
     return Pending(
       try core.commit(saves: [save]).map { committed in
         guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }

@@ -10,6 +10,8 @@ package protocol DeviceStorage {
   /// Sorted by key; of one collection, or of all.
   func cells(in collection: String?) throws -> [CellUpdate]
   mutating func setCell(_ update: CellUpdate) throws
+  /// The best score that is kept here under a key of `scores`, whether or not the cell holds it; nil if none is.
+  func keptBest(for key: CellKey, _ order: ScoreOrder) throws -> BestScore?
 
   // Versions
   func version(_ id: VersionID) throws -> StoredVersion?

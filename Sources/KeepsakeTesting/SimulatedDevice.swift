@@ -39,6 +39,8 @@ package struct SimulatedDevice: DeviceStorage, Sendable {
     theCells.filter { collection == nil || $0.key.collection == collection }
       .map { CellUpdate(key: $0.key, state: $0.value) }.sorted { $0.key < $1.key }
   }
+  /// Keeps no scores but those in cells.
+  package func keptBest(for key: CellKey, _ order: ScoreOrder) -> BestScore? { nil }
   package mutating func setCell(_ update: CellUpdate) {
     if let known = theCells[update.key], !update.state.contains(known) { retreats.append(update.key) }
     theCells[update.key] = update.state

@@ -50,12 +50,32 @@ import Testing
     let cheated = CellState(value: .best(entry(5_000, .descending).best))
     let draft = CellDraft(key, .withdraw(entry(5, .descending).best))
     let change = try #require(try draft.applied(to: cheated, context))
-    #expect(change.state.joined(with: cheated) == change.state && change.state.value == .best(entry(5, .descending).best))
+    let left = BestScore(
+      order: .descending, entry: entry(5, .descending).best.entry,
+      withdrawn: [BestScore.Withdrawal(generation: 0, id: ScoreID(high: 0, low: 1))])
+    #expect(change.state.joined(with: cheated) == change.state && change.state.value == .best(left), "and says which one it was")
     #expect(try draft.applied(to: nil, context) == nil)
     var late = CellDraft.Context(writer: WriterID(1), caughtUp: false, nowMilliseconds: 5)
     #expect(throws: CellError.resetBeforeCatchUp(key)) { _ = try draft.applied(to: cheated, late) }
     late.neverConnected = true
     #expect(try draft.applied(to: cheated, late) != nil)
+  }
+
+  @Test("a value names so many scores that were taken back and no more; those of the last generations stay")
+  func manyWithdrawn() throws {
+    let key = entry(1, .descending).key
+    var state = CellState(value: .best(entry(.int(0), .descending, id: 0).best))
+    for number in 1...UInt64(BestScore.maximumWithdrawn + 10) {
+      let next = entry(.int(Int64(number)), .descending, id: number).best
+      state = try #require(try CellDraft(key, .withdraw(next)).applied(to: state, context)).state
+    }
+    guard case .best(let best) = state.value else { return #expect(Bool(false)) }
+    #expect(best.withdrawn.count == BestScore.maximumWithdrawn && best.withdrawn.map(\.generation).min() == 10)
+    #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: state)) == nil)
+    var crowded = best
+    crowded.withdrawn.insert(BestScore.Withdrawal(generation: 1, id: ScoreID(high: 9, low: 9)))
+    let refusal = ExchangeRules.objection(to: CellUpdate(key: key, state: CellState(value: .best(crowded))))
+    #expect(refusal?.reason == .invalid)
   }
 
   @Test("no two pairs of a board and a player share a key, and a score comes back from its cell as it was")

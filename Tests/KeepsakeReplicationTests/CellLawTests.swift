@@ -35,10 +35,17 @@ import Testing
         values.append(.best(BestScore(order: order, entry: .init(score: score, dateMilliseconds: 0, payload: Data([1])))))
       }
       values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 1, payload: Data()))))
+      let entry = BestScore.Entry(score: .int(1), dateMilliseconds: 0, payload: Data(count: 16))
+      values.append(.best(BestScore(order: order, entry: entry, withdrawn: Self.withdrawn(1...2))))
+      values.append(.best(BestScore(order: order, entry: nil, withdrawn: Self.withdrawn(2...65), isCleared: true)))
       values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 0, payload: Data([1, 0])))))
     }
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
   }()
+
+  private static func withdrawn(_ numbers: ClosedRange<UInt64>) -> Set<BestScore.Withdrawal> {
+    Set(numbers.map { BestScore.Withdrawal(generation: $0 / 2, id: ScoreID(high: 0, low: $0)) })
+  }
 
   @Test("Two devices that hear of each other's values in different order show different values")
   func commutes() {
@@ -108,7 +115,12 @@ import Testing
       let entry = BestScore.Entry(
         score: scalar(using: &random), dateMilliseconds: Int64.random(in: 0...1, using: &random),
         payload: Data([UInt8.random(in: 0...2, using: &random)]))
-      value = .best(BestScore(order: random.once(in: 2) ? .ascending : .descending, entry: random.once(in: 4) ? nil : entry))
+      let first = UInt64.random(in: 1...9, using: &random)
+      value = .best(
+        BestScore(
+          order: random.once(in: 2) ? .ascending : .descending, entry: random.once(in: 4) ? nil : entry,
+          withdrawn: random.once(in: 2) ? [] : withdrawn(first...(first + UInt64.random(in: 0...60, using: &random))),
+          isCleared: random.once(in: 4)))
     case 3: value = .union(Set((0..<Int.random(in: 0...3, using: &random)).map { _ in scalar(using: &random) }))
     default:
       var entries: [WriterID: CounterEntry] = [:]

@@ -35,6 +35,11 @@ import Testing
       try text(CellValue.best(best))
         == #"{"best":{"entry":{"dateMilliseconds":7,"payload":"AQI=","score":{"int":1000}},"order":"descending"}}"#)
     #expect(try text(CellValue.best(BestScore(order: .ascending, entry: nil))) == #"{"best":{"order":"ascending"}}"#)
+    let withdrawn = BestScore(
+      order: .ascending, entry: nil, withdrawn: [BestScore.Withdrawal(generation: 3, id: ScoreID(high: 0, low: 10))], isCleared: true)
+    let json = #"{"best":{"cleared":true,"order":"ascending","withdrawn":[{"generation":3,"id":"0000000000000000000000000000000a"}]}}"#
+    #expect(try text(CellValue.best(withdrawn)) == json)
+    #expect(try JSONDecoder().decode(CellValue.self, from: Data(json.utf8)) == .best(withdrawn))
     let latest = CellValue.latest(Stamp(caughtUp: true, milliseconds: 5, writer: WriterID(1)), .string("x"))
     #expect(
       try text(latest)

@@ -166,9 +166,13 @@ extension Board {
     #expect(gameErrorCode { try game.scores.submit(4, to: turned) } == .misuse)
     #expect(gameErrorCode { _ = try game.scores.top(1, of: turned) } == .misuse)
     #expect(try values(game.scores.top(9, of: .easy)) == [5])
-    // Removed, it may begin anew.
+    // Nor when it is empty: its players' values have an order, too. The call says so, and shows nothing.
     try game.scores.removeAll(from: .easy)
-    #expect(gameErrorCode { try game.scores.submit(4, to: turned).wait() } == .misuse, "its players' values have an order, too")
+    #expect(gameErrorCode { try game.scores.submit(4, to: turned) } == .misuse)
+    #expect(gameErrorCode { _ = try game.scores.top(1, of: turned) } == .misuse)
+    #expect(gameErrorCode { try game.checkpoint { try $0.submit(4, to: turned, player: "Eve") } } == .misuse)
+    try game.scores.submit(6, to: .easy).wait()
+    #expect(try values(game.scores.top(9, of: .easy)) == [6])
   }
 
   @Test("a board keeps the best that it was told to, and each player's best; one that keeps all does")
@@ -282,6 +286,21 @@ extension Board {
     try game.scores.submit(5_000, to: .easy, player: "player 1").wait()
     #expect(try game.scores.top(1, of: .easy)[0].player == "player 1")
     #expect(try game.scores.top(.max, of: .easy, onePerPlayer: true).count == HighScores.maximumPlayers)
+    // Whoever is removed makes room, for one.
+    try game.scores.remove(try #require(try game.scores.best(of: "player 7", on: .easy)))
+    try game.scores.submit(1, to: .easy, player: "one more").wait()
+    #expect(gameErrorCode { try game.scores.submit(1, to: .easy, player: "player 7").wait() } == .tooLarge)
+    try game.scores.removeAll(from: .easy)
+    for number in 1..<HighScores.maximumPlayers { try game.scores.submit(number, to: .easy, player: "other \(number)") }
+    try game.core.store.drain()
+    #expect(try game.scores.players(on: .easy).count == HighScores.maximumPlayers - 1)
+    // Nor is there a way around it by submitting together.
+    let together = try game.checkpoint { checkpoint in
+      for player in ["player 7", "player 8"] { try checkpoint.submit(1, to: .easy, player: player) }
+    }
+    #expect(gameErrorCode { try together.wait() } == .tooLarge)
+    try game.scores.submit(1, to: .easy, player: "player 7").wait()
+    #expect(try game.scores.players(on: .easy).count == HighScores.maximumPlayers && game.scores.players(on: .easy).contains("player 7"))
   }
 
   @Test("a score that is damaged while the game runs is left out, and an incident says which board")

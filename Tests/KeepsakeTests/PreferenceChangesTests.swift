@@ -227,6 +227,82 @@ import Testing
     #expect(game.preferences[.hat] == "later")
   }
 
+  @Test("of two states the later one stays, also where the later one comes while it is told of the earlier")
+  func laterWhileTold() throws {
+    let game = try device.open()
+    defer { end(game) }
+    for name in ["hat", "never looked at"] {
+      let key = PreferenceKey(name, default: "none", synced: true)
+      let hasCome = Shared(false)
+      withObservationTracking {
+        // Who looks at the names is told of each that comes.
+        _ = name == "hat" ? [game.preferences[key]] : game.preferences.names
+      } onChange: { [self] in
+        // What comes now is told as well.
+        guard !hasCome.value else { return }
+        hasCome.value = true
+        do {
+          try arrive("later", as: name, in: game, at: 30_000_000_000)
+          #expect(game.preferences[key] == "later")
+        } catch { Issue.record("\(error)") }
+      }
+      try arrive("earlier", as: name, in: game)
+      #expect(game.preferences[key] == "later")
+    }
+    let isRemoved = Shared(false)
+    withObservationTracking {
+      _ = game.preferences.names
+    } onChange: { [self] in
+      guard !isRemoved.value else { return }
+      isRemoved.value = true
+      do { try arrive(nil, as: "removed", in: game, at: 30_000_000_000) } catch { Issue.record("\(error)") }
+    }
+    try arrive("earlier", as: "removed", in: game)
+    #expect(game.preferences[PreferenceKey("removed", default: "none", synced: true)] == "none")
+  }
+
+  @Test("a view that blocks while it is told of another device's value holds up neither commits nor other news")
+  func blockingObserver() async throws {
+    let game = try device.open()
+    defer { end(game) }
+    game.preferences[.hat] = "cap"
+    try await game.preferences.flush()
+    let (told, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    // Far longer than anything here takes; only what hangs comes to it.
+    let patience = DispatchTimeInterval.seconds(30)
+    let wasHeldUp = Shared(false)
+    try await onThread { [self] in
+      let gate = DispatchSemaphore(value: 0)
+      let first = try game.core.store.submit { _, _ in gate.wait() }
+      game.preferences[.hat] = "crown"
+      game.preferences.commitSoon()
+      withObservationTracking {
+        _ = game.preferences[.hat]
+      } onChange: {
+        told.signal()
+        if released.wait(timeout: .now() + patience) == .timedOut { wasHeldUp.value = true }
+      }
+      // Comes behind the commit, and is in the store by the time that one's values are looked at again.
+      let second = try game.core.store.submit { transaction, _ in
+        let stamp = Stamp(caughtUp: true, milliseconds: 30_000_000_000, writer: WriterID(9))
+        try transaction.setCell(
+          CellUpdate(
+            key: CellKey(collection: "preferences", key: "hat"), state: CellState(value: .latest(stamp, .data(Archive.encode("theirs"))))))
+      }
+      gate.signal()
+      try first.wait()
+      try second.wait()
+      #expect(told.wait(timeout: .now() + patience) == .success)
+      try arrive("boots", as: "shoes", in: game)
+      #expect(game.preferences[PreferenceKey("shoes", default: "", synced: true)] == "boots")
+    }
+    game.preferences[.volume] = 0.1
+    try await eventually { try storedPreference("volume", of: game) == Archive.encode(0.1) || wasHeldUp.value }
+    #expect(try !wasHeldUp.value && storedPreference("volume", of: game) == Archive.encode(0.1))
+    released.signal()
+    try await eventually { game.preferences[.hat] == "theirs" }
+  }
+
   @Test("a name that a later release declares the other way gives its default and an incident; nothing is sent or lost")
   func declaredOtherwise() throws {
     var game = try device.open()

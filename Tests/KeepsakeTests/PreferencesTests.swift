@@ -379,6 +379,48 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     try preferences.flush()
   }
 
+  @Test("a name that can't be is refused also after it was looked at, and what else is set comes to the disk", arguments: [false, true])
+  func mistakesAfterLooking(isSynced: Bool) throws {
+    var game = try device.open()
+    for name in ["", "a\nb", String(repeating: "k", count: 257)] {
+      let key = PreferenceKey(name, default: 0, synced: isSynced)
+      #expect(game.preferences[key] == 0 && !game.preferences.contains(key))
+      #expect(gameErrorCode { try game.preferences.set(1, for: key) } == .misuse, "\(name.prefix(20))")
+      game.preferences[key] = 2
+      #expect(game.preferences[key] == 0 && !game.preferences.contains(key))
+    }
+    game.preferences[.volume] = 0.5
+    try flush(game)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.preferences[.volume] == 0.5 && game.preferences.names == ["volume"])
+  }
+
+  @Test("a synced value that no cloud would take fails alone, and what was set with it is kept")
+  func refusedAlone() throws {
+    var game = try device.open()
+    // As other hands put it into the store: no game and no cloud could.
+    let stamp = Stamp(caughtUp: false, milliseconds: 1, writer: WriterID(9))
+    try game.core.store.write {
+      try $0.setCell(
+        CellUpdate(key: CellKey(collection: "preferences", key: "a\nb"), state: CellState(value: .latest(stamp, .data(Archive.encode(7))))))
+    }
+    try game.close()
+    game = try device.open()
+    let strange = PreferenceKey("a\nb", default: 0, synced: true)
+    #expect(game.preferences[strange] == 7)
+    game.preferences[strange] = 8
+    game.preferences[.volume] = 0.5
+    game.preferences[.hat] = "crown"
+    try flush(game)
+    #expect(game.incidents.map(\.kind) == [.failedCommit])
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.preferences[.volume] == 0.5 && game.preferences[.hat] == "crown" && game.preferences[strange] == 7)
+  }
+
   @Test("a value that can't be encoded, or is no number, harms nobody")
   func odd() throws {
     struct Refuses: Codable, Sendable {

@@ -103,6 +103,81 @@ import Testing
       try await there.cloud.sendNow()
       try await eventually { try values(there) == [50] }
       #expect(try values(here) == [], "what the tablet keeps for itself stays there")
+      for game in [there, here, there, here] { try await game.cloud.sendNow() }
+      #expect(try values(here) == [] && values(there) == [50], "and isn't offered again")
+    }
+  }
+
+  @Test(
+    "a better score that another device made offline outlives the removal of a worse one, whoever sends first", arguments: [false, true])
+  func removedUnseen(removerIsFirst: Bool) async throws {
+    try await both { here, there in
+      for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }
+      try await connect(here, there)
+      try await eventually { try values(there) == [900] }
+      cloud.isCut = true
+      try there.scores.submit(950, to: .easy, player: "Ada", context: Run(seed: 950)).wait()
+      try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
+      cloud.isCut = false
+      for game in removerIsFirst ? [here, there] : [there, here] { try await game.cloud.sendNow() }
+      try await eventually { try values(here) == [950, 800] && values(there) == [950, 800] }
+      #expect(try here.scores.top(1, of: .easy)[0].context() == Run(seed: 950))
+    }
+  }
+
+  @Test("when a best is removed, the best that any device still has takes its place", arguments: [nil, 100])
+  func nextOfAll(own: Int?) async throws {
+    try await both { here, there in
+      if let own { try here.scores.submit(own, to: .easy, player: "Ada") }
+      try here.scores.submit(900, to: .easy, player: "Ada")
+      try there.scores.submit(850, to: .easy, player: "Ada")
+      try await connect(here, there)
+      try await eventually { try values(there) == [900, 850] }
+      try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
+      for game in [here, there, here] { try await game.cloud.sendNow() }
+      let (first, second) = ([850, own].compactMap(\.self), [850, own].compactMap(\.self))
+      try await eventually { try values(here) == first && values(there) == second }
+    }
+  }
+
+  @Test("what was removed while a device was away doesn't come back from it, however much it was")
+  func removedTwice() async throws {
+    try await both { here, there in
+      try here.scores.submit(100, to: .easy, player: "Ada")
+      for value in [5_000, 9_000] {
+        try here.scores.submit(value, to: .easy, player: "Ada")
+        try await connect(here, there)
+        try await eventually { try values(there).first == value }
+      }
+      #expect(try values(there) == [9_000, 5_000])
+      cloud.isCut = true
+      for _ in 0..<2 { try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy))) }
+      cloud.isCut = false
+      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      try await eventually { try values(there) == [100] }
+      #expect(try values(here) == [100])
+    }
+  }
+
+  @Test("two devices that each removed what the other one has next agree about what is left")
+  func removedCrosswise() async throws {
+    try await both { here, there in
+      for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }
+      try there.scores.submit(850, to: .easy, player: "Ada")
+      try await connect(here, there)
+      try await eventually { try values(there) == [900, 850] }
+      cloud.isCut = true
+      try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
+      try there.scores.submit(950, to: .easy, player: "Ada").wait()
+      try there.scores.remove(try #require(try there.scores.best(of: "Ada", on: .easy)))
+      #expect(try values(there) == [900, 850])
+      cloud.isCut = false
+      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      try await eventually { try values(here).first == 850 && values(there).first == 850 }
+      // And the next score is the player's best again, on both.
+      try here.scores.submit(870, to: .easy, player: "Ada")
+      try await here.cloud.sendNow()
+      try await eventually { try values(there).first == 870 }
     }
   }
 

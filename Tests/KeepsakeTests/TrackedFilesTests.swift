@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Keepsake
 import KeepsakeReplication
 import KeepsakeStore
@@ -44,6 +45,50 @@ import Testing
     try file.restore(before.id)
     #expect(text == "not captured yet")
     #expect(try game.files.names() == ["level.dat"])
+  }
+
+  @Test("nothing is written into a file whose content can't be kept before")
+  func lostBefore() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try put("one")
+    let file = try game.files.track(url)
+    try file.capture().wait()
+    try put("drawn by hand")
+    // Somebody else writes into the database and doesn't end.
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let other = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    #expect(storeErrorCode { try file.write(Data("generated".utf8)) } != nil)
+    #expect(text == "drawn by hand")
+    try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+    try other.close()
+    try file.write(Data("generated".utf8)).wait()
+    let states = try file.history().map { String(decoding: try file.data(of: $0.id), as: UTF8.self) }
+    #expect(states == ["generated", "drawn by hand", "one"])
+  }
+
+  @Test("a saved game can't be put among a file's versions, nor can reading there change what comes next")
+  func apartFromSaves() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try put("one")
+    let file = try game.files.track(url)
+    let slot = Slot<World>("\u{1}file/level.dat")
+    let real = try file.history()
+    #expect(gameErrorCode { try game.saves.capture(World(), to: slot) } == .misuse)
+    #expect(gameErrorCode { try game.saves.delete(slot) } == .misuse)
+    #expect(gameErrorCode { _ = try game.saves.load(slot) } == .misuse)
+    #expect(gameErrorCode { try game.saves.setMetadata(SaveMetadata(title: "x"), of: slot) } == .misuse)
+    #expect(gameErrorCode { try game.checkpoint { try $0.save(World(), to: slot) } } == .misuse)
+    try game.saves.capture(World(), to: .main).wait()
+    #expect(gameErrorCode { try game.saves.copy(.main, to: slot) } == .misuse)
+    #expect(gameErrorCode { try game.saves.capture(World(), to: Slot("\u{1}else")) } == .misuse)
+    #expect(try file.history() == real)
+    try put("two")
+    try file.capture().wait()
+    #expect(try file.history().count == 2)
   }
 
   @Test("a file that hasn't changed writes nothing")

@@ -22,6 +22,8 @@ final class GameCore: Sendable {
     /// Where it only changes what is said about a version: that one. The game's next save goes on from it only if the game's state came
     /// from that version.
     var redescribes: VersionID?
+    /// Of a tracked file, whose slot no saved game may have.
+    var isOfFile = false
 
     var slot: String { lineage.slot }
   }
@@ -212,7 +214,7 @@ final class GameCore: Sendable {
           "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
       }
     }
-    if let refusal = ExchangeRules.objection(toOwn: record) {
+    if let refusal = save.isOfFile ? ExchangeRules.objection(toOwn: record) : ExchangeRules.objection(to: record) {
       throw GameDataError(
         refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
     }

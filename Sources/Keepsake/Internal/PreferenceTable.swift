@@ -68,6 +68,8 @@ final class PreferenceSlot: @unchecked Sendable {
   /// What the store has: compared with at a commit, so that nothing is written twice. Of no use for synced ones.
   fileprivate var stored: PreferenceContent
   fileprivate(set) var isDirty = false
+  /// The newest reading of the store that was looked at for it.
+  fileprivate var reading: UInt64 = 0
   /// Commits under way that hold a value of it.
   fileprivate(set) var inFlight = 0
   fileprivate(set) var watch: PreferenceWatch?
@@ -159,7 +161,7 @@ struct PreferenceTable: Sendable {
     let found: PreferenceSlot
     if let slot = slot(name, isSynced) {
       found = slot
-    } else if (isSynced ? synced.count : local.count) < present + Self.maximumAbsent {
+    } else if (isSynced ? synced.count : local.count) < present + Self.maximumAbsent, PreferenceLimits.isName(name) {
       found = PreferenceSlot(name, isSynced: isSynced)
       add(found)
     } else {
@@ -217,6 +219,8 @@ struct PreferenceTable: Sendable {
     let slot: PreferenceSlot
     if let known = self.slot(name, isSynced) {
       slot = known
+      // What is kept already may be set and removed whatever its name.
+      if !slot.content.isPresent { try PreferenceLimits.check(name) }
       if !slot.isUsed { _ = use(slot) }
     } else {
       try PreferenceLimits.check(name)
@@ -328,12 +332,12 @@ struct PreferenceTable: Sendable {
     return changes
   }
 
-  /// What was taken is in the store.
-  mutating func committed(_ changes: [(change: Change, stored: PreferenceContent)]) {
+  /// What was taken is in the store, or was refused: of that nothing new is stored.
+  mutating func committed(_ changes: [(change: Change, stored: PreferenceContent?)]) {
     commitsUnderWay -= 1
     for (change, stored) in changes {
       change.slot.inFlight -= 1
-      change.slot.stored = stored
+      if let stored { change.slot.stored = stored }
     }
   }
 
@@ -350,12 +354,14 @@ struct PreferenceTable: Sendable {
   // MARK: Other devices
 
   /// Who has to be told if the cell's state is news here; nil if it isn't, or if what this device has set since comes after it.
-  mutating func news(_ name: String, _ state: CellState?) -> PreferenceWatchers? {
+  ///
+  /// - Parameter reading: The number of the reading that gave the state; a greater one is of a later time.
+  mutating func news(_ name: String, _ state: CellState?, reading: UInt64) -> PreferenceWatchers? {
     let content = Self.content(of: state)
-    guard let slot = synced[name] else {
-      if case .absent = content { return nil }
-      return PreferenceWatchers(value: othersWatch, names: namesWatch)
-    }
+    let slot = placeForNews(name)
+    guard reading > slot.reading else { return nil }
+    // Even if it is no news: an older reading that is still about to be shown must not be shown any more.
+    slot.reading = reading
     guard !slot.isDirty, slot.inFlight == 0, !isShown(content, in: slot) else { return nil }
     return PreferenceWatchers(value: slot.watch, names: content.isPresent != slot.content.isPresent ? namesWatch : nil)
   }
@@ -370,41 +376,19 @@ struct PreferenceTable: Sendable {
     }
   }
 
-  /// Shows the cell's state, unless something was set meanwhile.
-  mutating func receive(_ name: String, _ state: CellState?) {
-    let content = Self.content(of: state)
-    guard let slot = synced[name] else { return add(PreferenceSlot(name, isSynced: true, content: content)) }
-    guard !slot.isDirty, slot.inFlight == 0 else { return }
-    put(content, in: slot)
-  }
-}
-
-/// What preferences may take.
-enum PreferenceLimits {
-  static func check(_ name: String) throws {
-    guard ExchangeRules.isName(name, ExchangeRules.maximumKeyBytes) else {
-      throw GameDataError(
-        .misuse,
-        "a preference's name has 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \"\(name.prefix(80))\" can't be one"
-      )
-    }
+  /// A place of its own for what the store has a cell of. Who looked before it had one is told by the watch of all such names.
+  private mutating func placeForNews(_ name: String) -> PreferenceSlot {
+    if let slot = synced[name] { return slot }
+    let slot = PreferenceSlot(name, isSynced: true)
+    slot.watch = othersWatch
+    add(slot)
+    return slot
   }
 
-  static func check(size: Int, of name: String, isSynced: Bool) throws {
-    let most = isSynced ? Preferences.maximumSyncedBytes : Preferences.maximumValueBytes
-    guard size <= most else {
-      throw GameDataError(
-        .tooLarge,
-        "\"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take \(most): keep more in a saved game")
-    }
-  }
-
-  static func check(count: Int, adds: Bool, bytes: Int) throws {
-    guard !adds || count <= Preferences.maximumKeys else {
-      throw GameDataError(.tooLarge, "there may be \(Preferences.maximumKeys) preferences")
-    }
-    guard bytes <= Preferences.maximumBytes else {
-      throw GameDataError(.tooLarge, "all preferences together may take \(Preferences.maximumBytes) bytes; keep more in saved games")
-    }
+  /// Shows the cell's state, unless something was set meanwhile, or the store was read again; whether it did.
+  mutating func receive(_ name: String, _ state: CellState?, reading: UInt64) -> Bool {
+    guard let slot = synced[name], slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else { return false }
+    put(Self.content(of: state), in: slot)
+    return true
   }
 }

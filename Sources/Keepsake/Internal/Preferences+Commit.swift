@@ -69,15 +69,21 @@ extension Preferences {
     var bytes = 0
     for change in batch.taken ?? [] {
       let name = change.slot.name
-      let archive = try change.content.archive()
-      batch.kept.append((change, archive.map { .bytes($0) } ?? .absent))
+      let archive: Data?
+      do {
+        archive = try change.content.archive()
+      } catch {
+        batch.refuse(change, "it can't be encoded: \(error)")
+        continue
+      }
       if change.slot.isSynced {
         let key = CellKey(collection: Self.collection, key: name)
         let cell = try transaction.cell(key)
-        if let cell, !cell.isLatest {
-          batch.refused.append(name)
+        if let why = objection(to: archive, as: key, over: cell) {
+          batch.refuse(change, why)
           continue
         }
+        batch.keep(change, archive)
         // Nothing was ever there.
         if archive == nil, cell == nil { continue }
         let size = archive?.count ?? 0
@@ -87,7 +93,9 @@ extension Preferences {
         }
         drafts.append(CellDraft(key, .set(.data(archive ?? Data()))))
         bytes += size
-      } else if !isStored(archive, in: change) {
+      } else {
+        batch.keep(change, archive)
+        guard !isStored(archive, in: change) else { continue }
         if let archive {
           try transaction.setPreference(archive, named: name)
         } else {
@@ -97,6 +105,15 @@ extension Preferences {
     }
     try apply(drafts, to: &transaction)
     batch.hasCells = (batch.taken ?? []).contains { $0.slot.isSynced }
+  }
+
+  /// Why a synced value can't be kept; nil if it can. A group with one such value would fail as a whole, and each one after it.
+  private func objection(to archive: Data?, as key: CellKey, over cell: CellState?) -> String? {
+    if let cell, !cell.isLatest { return "another program uses its name by another rule" }
+    // Any stamp does: it takes as much as the one that the commit gives it, and none is refused.
+    let stamp = Stamp(caughtUp: false, milliseconds: 0, writer: core.store.writer)
+    let update = CellUpdate(key: key, state: CellState(value: .latest(stamp, .data(archive ?? Data()))))
+    return ExchangeRules.objection(to: update)?.message
   }
 
   private func apply(_ drafts: [CellDraft], to transaction: inout StoreTransaction) throws {
@@ -123,18 +140,15 @@ extension Preferences {
     }
     guard let error else {
       table.withLock { $0.committed(batch.kept) }
+      for (name, why) in batch.refused {
+        core.report(
+          Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not kept: \(why)", date: core.now))
+      }
       guard batch.hasCells else { return }
       core.noteCommit()
-      for name in batch.refused {
-        core.report(
-          Incident(
-            kind: .failedCommit,
-            message: "the preference \"\(name.prefix(80))\" was not kept: another program uses its name by another rule",
-            date: core.now))
-      }
       // What came from another device meanwhile may be newer. Not on this thread, where nobody may wait for a commit.
       let keys = taken.filter(\.slot.isSynced).map { CellKey(collection: Self.collection, key: $0.slot.name) }
-      queue.async { self.lookAgain(at: keys) }
+      newsQueue.async { self.lookAgain(at: keys) }
       return
     }
     table.withLock { $0.failed(taken) }
@@ -161,10 +175,17 @@ extension Preferences {
 private final class PreferenceBatch: @unchecked Sendable {
   /// Nil before.
   var taken: [PreferenceTable.Change]?
-  var kept: [(change: PreferenceTable.Change, stored: PreferenceContent)] = []
-  /// Names under which another program keeps something.
-  var refused: [String] = []
+  var kept: [(change: PreferenceTable.Change, stored: PreferenceContent?)] = []
+  /// Names whose values can't be kept, and why.
+  var refused: [(name: String, why: String)] = []
   var hasCells = false
+
+  func keep(_ change: PreferenceTable.Change, _ archive: Data?) { kept.append((change, archive.map { .bytes($0) } ?? .absent)) }
+
+  func refuse(_ change: PreferenceTable.Change, _ why: String) {
+    kept.append((change, nil))
+    refused.append((change.slot.name, why))
+  }
 }
 
 extension CellState {

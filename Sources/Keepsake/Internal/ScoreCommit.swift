@@ -19,7 +19,10 @@ enum ScoreCommit {
   static func apply(_ draft: ScoreDraft, in transaction: inout StoreTransaction) throws -> CellDraft? {
     let entry = draft.entry
     let best = try transaction.cell(entry.key)
-    if best == nil, try transaction.bestCount(on: entry.board) >= HighScores.maximumPlayers {
+    // Values whose best was taken back stay, and make nobody a player.
+    if !hasEntry(best), try !transaction.hasScores(of: entry.player, on: entry.board),
+      try transaction.playerCount(on: entry.board, atMost: HighScores.maximumPlayers) >= HighScores.maximumPlayers
+    {
       throw GameDataError(
         .tooLarge,
         "the board \"\(entry.board)\" has \(HighScores.maximumPlayers) players, which is the most: remove some, or take another board")
@@ -31,6 +34,11 @@ enum ScoreCommit {
     // Most scores are no player's best: the outbox needn't be looked at.
     if case .best(let held)? = best?.value, held.order == entry.order, !entry.best.precedes(held) { return nil }
     return CellDraft(entry.key, .best(entry.best))
+  }
+
+  private static func hasEntry(_ state: CellState?) -> Bool {
+    guard case .best(let best)? = state?.value else { return false }
+    return best.entry != nil
   }
 
   /// Removes the score; where it is the player's best, the next that is known here takes its place on every device.
@@ -46,7 +54,7 @@ enum ScoreCommit {
     try transaction.removeScores(on: board)
     return try transaction.cells(in: ScoreEntry.collection).compactMap { cell in
       guard ScoreEntry.names(in: cell.key)?.board == board, case .best(let best) = cell.state.value, best.entry != nil else { return nil }
-      return CellDraft(cell.key, .withdraw(BestScore(order: best.order, entry: nil)))
+      return CellDraft(cell.key, .withdraw(BestScore(order: best.order, entry: nil, isCleared: true)))
     }
   }
 

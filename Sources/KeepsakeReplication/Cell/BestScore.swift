@@ -27,17 +27,71 @@ package struct BestScore: Hashable, Sendable, Codable {
     }
   }
 
+  /// A score that was taken back, so that every device removes this one, and no better one that was never seen by whoever did it.
+  package struct Withdrawal: Hashable, Comparable, Sendable, Codable {
+    /// The cell's generation in which it was the best.
+    package var generation: UInt64
+    package var id: ScoreID
+
+    package init(generation: UInt64, id: ScoreID) {
+      self.generation = generation
+      self.id = id
+    }
+
+    package static func < (left: Self, right: Self) -> Bool {
+      left.generation != right.generation ? left.generation < right.generation : left.id < right.id
+    }
+  }
+
+  /// What was taken back last is remembered, for devices that were away: a player whose best was taken back more often has other troubles.
+  package static let maximumWithdrawn = 64
+
   package var order: ScoreOrder
   /// Nil where the best was withdrawn and no other was known.
   package var entry: Entry?
+  /// In this generation and those before it.
+  package var withdrawn: Set<Withdrawal>
+  /// The whole board was taken back: what devices still have for themselves isn't offered again.
+  package var isCleared: Bool
 
-  package init(order: ScoreOrder, entry: Entry?) {
+  package init(order: ScoreOrder, entry: Entry?, withdrawn: Set<Withdrawal> = [], isCleared: Bool = false) {
     self.order = order
     self.entry = entry
+    self.withdrawn = withdrawn
+    self.isCleared = isCleared
   }
 
-  /// The one of both that comes first.
-  package func joined(with other: BestScore) -> BestScore { other.precedes(self) ? other : self }
+  /// The one of both that comes first, and all that was taken back.
+  package func joined(with other: BestScore) -> BestScore {
+    var joined = other.precedes(self) ? other : self
+    joined.withdrawn = Self.newest(of: withdrawn.union(other.withdrawn))
+    joined.isCleared = isCleared || other.isCleared
+    return joined
+  }
+
+  /// The greatest of a set, which is a join again: whatever is left out stays out.
+  private static func newest(of withdrawn: Set<Withdrawal>) -> Set<Withdrawal> {
+    guard withdrawn.count > maximumWithdrawn else { return withdrawn }
+    return Set(withdrawn.sorted(by: >).prefix(maximumWithdrawn))
+  }
+
+  /// In the place of `held`, which is taken back.
+  func replacing(_ held: BestScore, of generation: UInt64) -> BestScore {
+    var next = self
+    next.withdrawn.formUnion(held.withdrawn)
+    if let id = held.scoreID { next.withdrawn.insert(Withdrawal(generation: generation, id: id)) }
+    next.withdrawn = Self.newest(of: next.withdrawn)
+    return next
+  }
+
+  /// The score's id, as a device writes it; nil without a score, or with one that no device wrote.
+  package var scoreID: ScoreID? { entry.flatMap { ScoreEntry.id(in: $0.payload) } }
+
+  /// Two devices took back each other's next best.
+  package var isTakenBack: Bool {
+    guard !withdrawn.isEmpty, let id = scoreID else { return false }
+    return withdrawn.contains { $0.id == id }
+  }
 
   /// The better score, then the earlier, then the smaller bytes; any score before none, and `descending` before `ascending`.
   package func precedes(_ other: BestScore) -> Bool {
@@ -51,6 +105,7 @@ package struct BestScore: Hashable, Sendable, Codable {
 
   /// Why it can't be kept or sent; nil if it can.
   package var objection: String? {
+    guard withdrawn.count <= Self.maximumWithdrawn else { return "more scores were taken back than a value may name" }
     guard let entry else { return nil }
     switch entry.score {
     case .int: break
@@ -63,5 +118,28 @@ package struct BestScore: Hashable, Sendable, Codable {
   }
 
   /// Roughly the bytes it takes, for limits.
-  package var size: Int { 32 + (entry.map { $0.payload.count + $0.score.size } ?? 0) }
+  package var size: Int { 32 + withdrawn.count * 96 + (entry.map { $0.payload.count + $0.score.size } ?? 0) }
+}
+
+// What was taken back stands there only where something was.
+extension BestScore {
+  private enum CodingKeys: String, CodingKey {
+    case order, entry, withdrawn, cleared
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      order: try container.decode(ScoreOrder.self, forKey: .order), entry: try container.decodeIfPresent(Entry.self, forKey: .entry),
+      withdrawn: Set(try container.decodeIfPresent([Withdrawal].self, forKey: .withdrawn) ?? []),
+      isCleared: try container.decodeIfPresent(Bool.self, forKey: .cleared) ?? false)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(order, forKey: .order)
+    try container.encodeIfPresent(entry, forKey: .entry)
+    if !withdrawn.isEmpty { try container.encode(withdrawn.sorted(), forKey: .withdrawn) }
+    if isCleared { try container.encode(true, forKey: .cleared) }
+  }
 }

@@ -49,9 +49,10 @@ package struct CellDraft: Hashable, Sendable {
     case .reset(let change):
       guard context.caughtUp else { throw .resetBeforeCatchUp(key) }
       return try raised(over: known, change, context)
-    case .withdraw(let best):
+    case .withdraw(var best):
       guard let known else { return nil }
       guard context.caughtUp || context.neverConnected else { throw .resetBeforeCatchUp(key) }
+      if case .best(let held) = known.value { best = best.replacing(held, of: known.generation) }
       return try raised(over: known, .best(best), context)
     default: break
     }

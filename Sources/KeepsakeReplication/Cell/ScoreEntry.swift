@@ -74,15 +74,21 @@ package struct ScoreEntry: Hashable, Sendable {
   /// The score that a cell holds; nil if it holds none, or one that this release can't read.
   package init?(_ update: CellUpdate) {
     guard case .best(let best) = update.state.value, best.objection == nil, let entry = best.entry,
-      let names = Self.names(in: update.key), entry.payload.count >= Self.idBytes, entry.payload.count <= Self.maximumPayloadBytes
+      let names = Self.names(in: update.key), let id = Self.id(in: entry.payload), entry.payload.count <= Self.maximumPayloadBytes
     else { return nil }
-    let words = entry.payload.withUnsafeBytes { raw in
-      (0..<2).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
-    }
     let context = Data(entry.payload.dropFirst(Self.idBytes))
     self.init(
       board: names.board, player: names.player, order: best.order, value: entry.score, dateMilliseconds: entry.dateMilliseconds,
-      id: ScoreID(high: words[0], low: words[1]), context: context.isEmpty ? nil : context)
+      id: id, context: context.isEmpty ? nil : context)
+  }
+
+  /// What a payload begins with; nil if it is too short.
+  static func id(in payload: Data) -> ScoreID? {
+    guard payload.count >= idBytes else { return nil }
+    let words = payload.withUnsafeBytes { raw in
+      (0..<2).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self)) }
+    }
+    return ScoreID(high: words[0], low: words[1])
   }
 
   private static let idBytes = 16

@@ -182,6 +182,7 @@ extension DeviceEngine {
     var acknowledged: [VersionID] = []
     var stragglers: [VersionRecord] = []
     var covered: Set<VersionID> = []
+    var offers: [CellUpdate] = []
     for change in staged {
       switch change.item {
       case .cell(let update):
@@ -190,6 +191,10 @@ extension DeviceEngine {
         guard joined != local else { continue }
         try storage.setCell(CellUpdate(key: update.key, state: joined))
         cells.insert(update.key)
+        if let offer = try offer(of: update.key, over: joined, since: local, in: storage) {
+          try storage.setCell(offer)
+          offers.append(offer)
+        }
       case .version(var record):
         let local = try storage.version(record.id)
         if let known = local?.record {
@@ -211,9 +216,34 @@ extension DeviceEngine {
     for record in stragglers where !covered.contains(record.id) {
       try sayCovered(record, in: &storage)
     }
+    try send(offers, in: &storage)
     if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
     if !cells.isEmpty { effects.append(.news(.cells(cells.sorted()))) }
     if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+  }
+
+  /// The best of this device where another one took a player's best back.
+  private func offer(
+    of key: CellKey, over state: CellState, since local: CellState?, in storage: some DeviceStorage
+  ) throws -> CellUpdate? {
+    guard key.collection == ScoreEntry.collection, case .best(let held) = state.value else { return nil }
+    let isLater = local.map { $0.generation < state.generation } ?? false
+    guard isLater || held.isTakenBack else { return nil }
+    return state.offering(try storage.keptBest(for: key, held.order), isLater: isLater).map { CellUpdate(key: key, state: $0) }
+  }
+
+  private func send(_ offers: [CellUpdate], in storage: inout some DeviceStorage) throws {
+    var group = OutboxGroup()
+    var bytes = 0
+    for offer in offers {
+      if !group.cells.isEmpty, group.cells.count >= DeviceCommit.maximumGroupCells || bytes + offer.size > DeviceCommit.maximumGroupBytes {
+        try storage.appendToOutbox(group)
+        (group, bytes) = (OutboxGroup(), 0)
+      }
+      group.cells.append(offer)
+      bytes += offer.size
+    }
+    if !group.cells.isEmpty { try storage.appendToOutbox(group) }
   }
 
   /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says

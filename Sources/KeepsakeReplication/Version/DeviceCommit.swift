@@ -178,7 +178,7 @@ package enum DeviceCommit {
   package static func connected(in storage: inout some DeviceStorage) throws {
     var lowered: [CellKey: CellState] = [:]
     for var cell in try storage.cells(in: nil) where cell.state.generation > 0 {
-      cell.state.generation = 0
+      cell.state = cell.state.begunAnew
       try storage.setCell(cell)
       lowered[cell.key] = cell.state
     }
@@ -195,7 +195,7 @@ package enum DeviceCommit {
   package static func moved(in storage: inout some DeviceStorage) throws {
     func humbled(_ update: CellUpdate) -> CellUpdate {
       var update = update
-      update.state.generation = 0
+      update.state = update.state.begunAnew
       if case .latest(var stamp, let value) = update.state.value {
         stamp.caughtUp = false
         update.state.value = .latest(stamp, value)

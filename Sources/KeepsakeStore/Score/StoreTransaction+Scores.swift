@@ -56,14 +56,23 @@ extension StoreTransaction {
       """, [board, from, below, count, limit])
   }
 
-  /// A best, wherever it comes from, stands on its board; one that was taken back no longer does.
+  /// A best, wherever it comes from, stands on its board; those that were taken back no longer do.
   func showBest(_ update: CellUpdate) throws {
-    if let before = try cell(update.key), before.generation < update.state.generation,
-      let old = ScoreEntry(CellUpdate(key: update.key, state: before))
-    {
-      try removeScore(old)
+    guard case .best(let best) = update.state.value else { return }
+    if !best.withdrawn.isEmpty, let names = ScoreEntry.names(in: update.key) {
+      var known: Set<BestScore.Withdrawal> = []
+      if case .best(let before)? = try cell(update.key)?.value { known = before.withdrawn }
+      for withdrawal in best.withdrawn.subtracting(known) {
+        try run(
+          "DELETE FROM score WHERE board = ? AND player = ? AND id = ?", [names.board, names.player, withdrawal.id.bytes])
+      }
     }
-    if let entry = ScoreEntry(update) { try putScore(entry) }
+    if !best.isTakenBack, let entry = ScoreEntry(update) { try putScore(entry) }
+  }
+
+  package func keptBest(for key: CellKey, _ order: ScoreOrder) throws -> BestScore? {
+    guard let names = ScoreEntry.names(in: key) else { return nil }
+    return try scores(1, of: names.player, on: names.board, order).entries.first?.best
   }
 
   // MARK: Reading
@@ -140,12 +149,43 @@ extension StoreTransaction {
     return try Int.fetchOne(statement, arguments: [board, from, below]) != nil
   }
 
-  /// How many players of the board have a best here.
-  package func bestCount(on board: String) throws -> Int {
+  package func hasScores(of player: String, on board: String) throws -> Bool {
+    let statement = try statement("SELECT 1 FROM score WHERE board = ? AND player = ? LIMIT 1")
+    return try Int.fetchOne(statement, arguments: [board, player]) != nil
+  }
+
+  /// How many players have a score on the board, of either order; counts to `limit`. Costs a look-up for each.
+  package func playerCount(on board: String, atMost limit: Int) throws -> Int {
+    let statement = try statement(
+      """
+      WITH RECURSIVE name (player) AS (
+        SELECT MIN(player) FROM score WHERE board = ?1
+        UNION ALL
+        SELECT (SELECT MIN(player) FROM score WHERE board = ?1 AND player > name.player) FROM name WHERE player IS NOT NULL
+        LIMIT ?2)
+      SELECT COUNT(player) FROM name
+      """)
+    return try Int.fetchOne(statement, arguments: [board, limit]) ?? 0
+  }
+
+  /// The order of the board's bests, also of those that were taken back; nil if there was never one. Looks at the first that can be read.
+  package func bestOrder(on board: String) throws -> ScoreOrder? {
     let prefix = ScoreEntry.keyPrefix(of: board)
     // From the prefix to what would come after its last stroke.
-    let statement = try statement("SELECT COUNT(*) FROM cell WHERE collection = ? AND key >= ? AND key < ?")
-    return try Int.fetchOne(statement, arguments: [ScoreEntry.collection, prefix, String(prefix.dropLast()) + "0"]) ?? 0
+    let statement = try statement("SELECT key, body FROM cell WHERE collection = ? AND key >= ? AND key < ? ORDER BY key")
+    let rows = try Row.fetchCursor(
+      statement, arguments: [ScoreEntry.collection, prefix, String(prefix.dropLast()) + "0"])
+    while let row = try rows.next() {
+      let key = CellKey(collection: ScoreEntry.collection, key: try row.checked("key"))
+      do {
+        let state = try codec.decode(CellState.self, from: try row.checked("body"), place: RowPlace.cell(key))
+        if case .best(let best) = state.value { return best.order }
+      } catch let error as StoreError where error.code == .damaged || error.code == .tampered {
+        // The next one says the same.
+        continue
+      }
+    }
+    return nil
   }
 
   /// All boards that have scores. Costs a pass over the index of players.

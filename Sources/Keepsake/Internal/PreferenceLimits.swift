@@ -1,0 +1,33 @@
+import KeepsakeReplication
+
+/// What preferences may take.
+enum PreferenceLimits {
+  static func isName(_ name: String) -> Bool { ExchangeRules.isName(name, ExchangeRules.maximumKeyBytes) }
+
+  static func check(_ name: String) throws {
+    guard isName(name) else {
+      throw GameDataError(
+        .misuse,
+        "a preference's name has 1 to \(ExchangeRules.maximumKeyBytes) bytes and no control characters; \"\(name.prefix(80))\" can't be one"
+      )
+    }
+  }
+
+  static func check(size: Int, of name: String, isSynced: Bool) throws {
+    let most = isSynced ? Preferences.maximumSyncedBytes : Preferences.maximumValueBytes
+    guard size <= most else {
+      throw GameDataError(
+        .tooLarge,
+        "\"\(name.prefix(80))\" takes \(size) bytes; a \(isSynced ? "synced " : "")preference may take \(most): keep more in a saved game")
+    }
+  }
+
+  static func check(count: Int, adds: Bool, bytes: Int) throws {
+    guard !adds || count <= Preferences.maximumKeys else {
+      throw GameDataError(.tooLarge, "there may be \(Preferences.maximumKeys) preferences")
+    }
+    guard bytes <= Preferences.maximumBytes else {
+      throw GameDataError(.tooLarge, "all preferences together may take \(Preferences.maximumBytes) bytes; keep more in saved games")
+    }
+  }
+}
