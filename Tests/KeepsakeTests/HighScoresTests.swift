@@ -276,7 +276,11 @@ extension Board {
   }
 
   @Test("a board has a limit of players, and says so")
-  func tooManyPlayers() throws {
+  func tooManyPlayers() async throws {
+    try await onThread { [device] in try Self.fillBoard(device) }
+  }
+
+  private static func fillBoard(_ device: Device) throws {
     let game = try device.open()
     defer { end(game) }
     for number in 1...HighScores.maximumPlayers { try game.scores.submit(number, to: .easy, player: "player \(number)") }
