@@ -16,6 +16,17 @@ import Testing
     tablet = try Device(clock: clock)
   }
 
+  /// Phone and tablet, of one player, that have heard from their cloud.
+  private func bothConnected() async throws -> (here: GameData, there: GameData) {
+    let here = try phone.open()
+    let there = try tablet.open()
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    return (here, there)
+  }
+
   @Test("a game left on the phone goes on where it was on the tablet (R18)")
   func handsOver() async throws {
     let here = try phone.open()
@@ -47,15 +58,10 @@ import Testing
 
   @Test("both devices played offline: nothing is lost, nothing goes back, and both end up the same (R21, R24)")
   func bothOffline() async throws {
-    let here = try phone.open()
-    let there = try tablet.open()
+    let (here, there) = try await bothConnected()
     defer {
       end(here)
       end(there)
-    }
-    for game in [here, there] {
-      game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
     }
     try await here.saves.save(World(level: 2), to: .main)
     try await here.cloud.sendNow()
@@ -204,15 +210,10 @@ import Testing
 
   @Test("what another device saves doesn't push out what can be restored here")
   func recordsFillHistory() async throws {
-    let here = try phone.open()
-    let there = try tablet.open()
+    let (here, there) = try await bothConnected()
     defer {
       end(here)
       end(there)
-    }
-    for game in [here, there] {
-      game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
     }
     for level in 1...25 {
       clock.advance(by: .seconds(60))
