@@ -183,7 +183,8 @@ public final class Autosave<Value: Archivable> {
 
   // MARK: Lifecycle
 
-  /// The game is about to be stopped, by the system or the player: saves, calls `onSuspend`, and waits until the save is durable.
+  /// The game is about to be stopped, by the system or the player: saves, calls `onSuspend`, and waits until the save is durable, and with it
+  /// what was set in `GameData.preferences`.
   ///
   /// Does nothing if the game is suspended already. Throws why the save isn't durable, `StoreError.Code.timedOut` among it; the game is
   /// suspended nevertheless. Waits for the disk for at most `limit`, the autosave's deadline if it is nil; reading and encoding the world
@@ -225,7 +226,9 @@ public final class Autosave<Value: Archivable> {
   }
 
   private func saveNow(until end: ContinuousClock.Instant) throws -> Pending<Version> {
-    try save { try game.saves.capture(value(), to: slot, metadata(), until: end) }
+    // Commits keep their order: whoever waits for the save has waited for what the player chose, too.
+    game.preferences.commitSoon(within: max(end - .now, .zero))
+    return try save { try game.saves.capture(value(), to: slot, metadata(), until: end) }
   }
 
   private func settle(_ saved: Result<Pending<Version>, any Error>, until end: ContinuousClock.Instant) throws {

@@ -19,11 +19,12 @@ extension Preferences {
     }
   }
 
-  /// Hands what was set to the store without waiting; a failure is told by an incident.
-  func commitSoon() {
+  /// Hands what was set to the store without waiting for the disk, and for room in the queue no longer than `limit`; a failure is told by an
+  /// incident.
+  func commitSoon(within limit: Duration? = nil) {
     guard table.withLock({ $0.hasUncommitted }) else { return }
     do {
-      try submit()
+      try submit(within: limit)
     } catch {
       core.report(failure(error))
     }
