@@ -11,6 +11,8 @@ trap 'rm -rf "$data"' EXIT
 awk '/^```swift/ {on = 1; next} /^```/ {if (on) exit} on' ../../README.md > "$scratch.readme"
 diff -u "$scratch.readme" Sources/NewGame/main.swift || { echo "The README's first example and Tests/NewGame differ." >&2; exit 1; }
 
+# Without this the package manager doesn't notice files that came or went in the package above.
+touch Package.swift
 swift build --scratch-path "$scratch"
 fetched=$(cd "$scratch/checkouts" && ls | sort | tr '\n' ' ')
 expected="GRDB.swift swift-asn1 swift-crypto swift-syntax "
