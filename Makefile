@@ -4,7 +4,7 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test damage torture power kills stops fuzz bench lint format docs build prepare
+.PHONY: help demo space dead-panic test damage torture power kills stops shuffle soak fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
@@ -16,6 +16,8 @@ help:
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
 	@echo "make kills    1,000 SIGKILLs of a process that saves without pause"
 	@echo "make stops    every signal and every other end of a game, 100 times each: what comes back"
+	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
+	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
@@ -57,6 +59,13 @@ stops: prepare
 
 fuzz: prepare
 	@Scripts/fuzz.sh
+
+shuffle: build
+	@KEEPSAKE_FOLDER_ROUNDS=$(or $(ROUNDS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter FolderShuffleTests
+
+soak: prepare
+	@$(SWIFT) build -c release $(TRAITS) --product keepsake
+	@.build/release/keepsake simulate --seeds $(or $(SEEDS),200000) --from $(or $(FROM),1)
 
 bench: prepare
 	@Scripts/bench.sh $(BENCH_FLAGS) $(if $(WRITE),--write)

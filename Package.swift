@@ -20,6 +20,8 @@ let package = Package(
     // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a game's module
     // anew only when one of the modules that it depends on directly has changed.
     .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore"]),
+    // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
+    .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
     .executable(name: "keepsake", targets: ["KeepsakeCommand"]),
   ],
   traits: [
@@ -83,7 +85,14 @@ let package = Package(
         .product(name: "GRDBSQLite", package: "GRDB.swift"), .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
-    .target(name: "KeepsakeTesting", dependencies: ["KeepsakeReplication"], swiftSettings: strict),
+    // Simulated worlds from a seed, and clocks that a test turns. May use whatever a game uses.
+    .target(
+      name: "KeepsakeSimulation", dependencies: ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "Keepsake"],
+      swiftSettings: strict),
+    // What tests of games stand on: devices, a cloud and a clock in the test's process.
+    .target(
+      name: "KeepsakeTesting", dependencies: ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
+      swiftSettings: strict),
     .target(
       name: "KeepsakeServer",
       dependencies: [
@@ -104,7 +113,8 @@ let package = Package(
     .executableTarget(
       name: "KeepsakeCommand",
       dependencies: [
-        "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+        "KeepsakeSimulation",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
@@ -115,6 +125,9 @@ let package = Package(
       resources: [.copy("Assets")], swiftSettings: strict),
     .executableTarget(
       name: "DeadPanic", dependencies: ["Keepsake"], path: "Examples/DeadPanic", exclude: ["README.md"], swiftSettings: strict),
+    // A library, played by the demo and by tests.
+    .target(
+      name: "FlowerGarden", dependencies: ["Keepsake"], path: "Examples/FlowerGarden", exclude: ["README.md"], swiftSettings: strict),
     // Beside the sources, a folder a target.
     .testTarget(name: "ArchitectureTests"),
     .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
@@ -134,30 +147,37 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
-    .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeTesting"], swiftSettings: strict),
+      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
+    .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
-        "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting", "Keepsake",
+        "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "Keepsake",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting"],
+      name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation"],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeTests",
       dependencies: [
-        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeTestingTests",
+      dependencies: [
+        "FlowerGarden", "Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeTesting",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
-        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeTesting",
+        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
@@ -165,7 +185,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
-        "KeepsakeCommand", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "Keepsake",
+        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
+        "Keepsake",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),

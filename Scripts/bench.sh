@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and
-# assets, and files beside records.
-#   Scripts/bench.sh archive, store, preferences, assets or records: only one of them
+# assets, files beside records, and syncing.
+#   Scripts/bench.sh archive, store, preferences, assets, records or sync: only one of them
 #   Scripts/bench.sh --write    also puts the figures into the documents and draws the plots
 # Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
+# Syncing also builds the command in release, which is the cloud (some ten minutes the first time), and compares with the program zstd.
 # The store's saves are watched from outside with strace where that is installed, to count how often they wait for the disk.
 #
 # The Swift code of Benchmarks/Protos was made once, and is committed:
@@ -12,9 +13,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
-parts=(archive store preferences assets records)
+parts=(archive store preferences assets records sync)
 case ${1:-} in
-  archive | store | preferences | assets | records)
+  archive | store | preferences | assets | records | sync)
     parts=("$1")
     shift
     ;;
@@ -38,6 +39,7 @@ products() {
       preferences) echo PreferenceBenchmark ;;
       assets) echo AssetBenchmark ;;
       records) echo RecordsBenchmark ;;
+      sync) echo SyncBenchmark ;;
     esac
   done
 }
@@ -57,7 +59,10 @@ build_protobuf() {
       Optional/ProtobufPeer.cpp "$out/worlds.pb.cc" $(pkg-config --cflags --libs protobuf)
 }
 for product in $(products); do
-  if [ "$product" != ArchiveBenchmark ]; then
+  if [ "$product" = SyncBenchmark ]; then
+    (cd .. && Scripts/stage.sh "build keepsake in release" swift build -c release --traits Cloud --product keepsake >&2)
+    run SyncBenchmark --keepsake ../.build/release/keepsake
+  elif [ "$product" != ArchiveBenchmark ]; then
     run "$product"
   elif command -v protoc >/dev/null && command -v g++ >/dev/null && pkg-config --exists protobuf 2>/dev/null && build_protobuf >&2; then
     run ArchiveBenchmark --protobuf .build/optional/libprotobuf-peer.so

@@ -6,8 +6,8 @@ log=.build/test.log
 keepsake=.build/debug/keepsake
 extra=0
 
-# What talks to servers waits for others most of the time; beside tests that keep every thread busy it would wait for those.
-network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests"
+# What talks to servers, or to a cloud in the process, waits for others most of the time; beside tests that keep every thread busy it would wait for those.
+network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
 Scripts/stage.sh "tests with servers" bash -c \
   "set -o pipefail; swift test --traits Cloud --skip-build --filter '$network' 2>&1 | tee $log" || exit 1
 Scripts/stage.sh "unit tests and simulation" bash -c \
@@ -15,7 +15,8 @@ Scripts/stage.sh "unit tests and simulation" bash -c \
 
 # One more test for each check outside the test runner: they end this script if they fail.
 Scripts/stage.sh "a game of its own" Scripts/new-game.sh
-extra=$((extra + 1))
+Scripts/stage.sh "merge rules that don't fit" Scripts/merge-refusals.sh
+extra=$((extra + 2))
 space=.build/debug/Space
 Scripts/stage.sh "Space is played" python3 Scripts/space-play.py --space $space
 Scripts/stage.sh "every end of a game" python3 Scripts/autosave-stops.py --space $space --count 5

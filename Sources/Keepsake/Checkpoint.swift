@@ -45,22 +45,28 @@ public struct Checkpoint: ~Copyable {
 
   /// As `ProgressStore.record`.
   public mutating func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
-    cells.append(try ProgressStore.recording(value, key))
+    cells.append(try key.draft(.record, value))
   }
 
   /// As `ProgressStore.set`.
   public mutating func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
-    cells.append(try ProgressStore.setting(value, key))
+    cells.append(try key.draft(.set, value))
   }
 
   /// As `ProgressStore.add`.
-  public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws {
-    cells.append(try ProgressStore.adding(amount, key))
-  }
+  public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws { cells.append(try key.draft(.add, amount)) }
+
+  /// The same for a counter that is nil until something is counted.
+  public mutating func add(_ amount: Int, to key: ProgressKey<Int?>) throws { cells.append(try key.draft(.add, amount)) }
 
   /// As `ProgressStore.insert`.
   public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
-    cells.append(try ProgressStore.inserting([element], key))
+    cells.append(try key.draft(.insert, [element]))
+  }
+
+  /// As `ProgressStore.remove`.
+  public mutating func remove<Element: ProgressValue>(_ element: Element, from key: ProgressKey<Set<Element>>) throws {
+    cells.append(try key.removing([element]))
   }
 
   /// As `HighScores.submit`, with the rest of the checkpoint.
@@ -112,5 +118,37 @@ public struct Checkpoint: ~Copyable {
   private mutating func add(_ operation: WalletOperation) throws -> OperationID {
     operations.append(operation)
     return operation.id
+  }
+}
+
+// Values in dictionaries, as in `ProgressStore`.
+extension Checkpoint {
+  /// As `ProgressStore.record(_:at:for:)`.
+  public mutating func record<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
+    cells.append(try key.draft(.record, [entry: value]))
+  }
+
+  /// As `ProgressStore.set(_:at:for:)`.
+  public mutating func set<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
+    cells.append(try key.draft(.set, [entry: value]))
+  }
+
+  /// As `ProgressStore.add(_:at:to:)`.
+  public mutating func add<Key: ProgressValue>(_ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>) throws {
+    cells.append(try key.draft(.add, [entry: amount]))
+  }
+
+  /// As `ProgressStore.insert(_:at:into:)`.
+  public mutating func insert<Key: ProgressValue, Element: ProgressValue>(
+    _ element: Element, at entry: Key, into key: ProgressKey<[Key: Set<Element>]>
+  ) throws {
+    cells.append(try key.draft(.insert, [entry: [element]]))
+  }
+
+  /// As `ProgressStore.remove(_:at:from:)`.
+  public mutating func remove<Key: ProgressValue, Element: ProgressValue>(
+    _ element: Element, at entry: Key, from key: ProgressKey<[Key: Set<Element>]>
+  ) throws {
+    cells.append(try key.removing([element], at: entry))
   }
 }

@@ -8,6 +8,7 @@ import Synchronization
 public struct CloudAddress: Sendable {
   enum Kind: Sendable {
     case server(CloudServer)
+    case folder(CloudFolder)
     /// For tests: a way to a cloud of their own, under a name that tells it from others.
     case transport(any Transport, ContainerID, name: String)
   }
@@ -18,6 +19,28 @@ public struct CloudAddress: Sendable {
     Self(kind: .server(CloudServer(url: url, appKey: appKey)))
   }
 
+  /// A folder that this device shares with the player's others: in iCloud Drive or Dropbox, kept by Syncthing, on a memory stick or a
+  /// network disk. Each game and player needs one of their own; it has to be there already.
+  ///
+  ///     game.cloud.connect(.folder(URL(fileURLWithPath: "/home/ada/Dropbox/Space")))
+  ///
+  /// There is no server, so nothing to register and no pairing code: every device that is given the folder is one of the player's.
+  ///
+  /// - What is `stored` lies in the folder durably. Other devices have it when the folder has come there, and ask for it about once a second.
+  /// - Files may arrive in any order, late, twice or as "conflicted copies", and half of a save is never shown. Until they have arrived
+  ///   nobody can know of them: a new install that is given the folder before its files takes it for empty, and its saves stand beside
+  ///   the others' later.
+  /// - A folder that isn't there, or that was emptied, is waited for (`unreachable`), and another player's is `refused`.
+  /// - It has no bank: claims stay pending, only what was earned on this device can be spent here, and an install that was copied can spend
+  ///   the same money twice.
+  /// - Whoever can write the folder can change what is in it. Its checksums find damage, not forgery.
+  ///
+  /// - Parameter joining: Whether a device whose data belongs to another folder or cloud gives that up and joins what this folder has, as
+  ///   with `Cloud.join`. Only for a player who was asked.
+  public static func folder(_ url: URL, joining: Bool = false) -> Self {
+    Self(kind: .folder(CloudFolder(url: url.standardizedFileURL, isJoining: joining)))
+  }
+
   package static func transport(_ transport: any Transport, container: ContainerID, name: String) -> Self {
     Self(kind: .transport(transport, container, name: name))
   }
@@ -26,6 +49,7 @@ public struct CloudAddress: Sendable {
   func isSame(as other: CloudAddress?) -> Bool {
     switch (kind, other?.kind) {
     case (.server(let left), .server(let right)): left == right
+    case (.folder(let left), .folder(let right)): left == right
     case (.transport(_, let left, let leftName), .transport(_, let right, let rightName)):
       left == right && leftName == rightName
     default: false
@@ -37,6 +61,12 @@ public struct CloudAddress: Sendable {
 struct CloudServer: Sendable, Hashable {
   var url: URL
   var appKey: String
+}
+
+/// A folder as a game names it.
+struct CloudFolder: Sendable, Hashable {
+  var url: URL
+  var isJoining: Bool
 }
 
 /// The cloud: the same data on all of a player's devices.
@@ -53,10 +83,10 @@ public final class Cloud: Sendable {
 
   init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) {
     board = CloudBoard()
-    let connection = CloudConnection(
-      core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences, board: board)
+    let news = CloudNews(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
-    core.onRefresh { [weak connection] in try await connection?.sendNow() }
+    core.onRefresh { [weak connection] in try await connection?.hear() }
   }
 
   /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.
@@ -102,6 +132,8 @@ public final class Cloud: Sendable {
   public func sendNow() async throws { try await connection.sendNow() }
 
   /// A code for another device of this player, to be typed there within minutes; it works once.
+  ///
+  /// Throws `GameDataError.misuse` where the cloud is a folder: the other device is given the same folder instead.
   public func pairingCode() async throws -> String { try await connection.pairingCode() }
 
   /// Makes this device one of the player whose device showed the code. What is kept here joins what that player has: values
@@ -177,7 +209,7 @@ final class CloudBoard: Sendable {
     var status = status
     status.phase = phase
     status.isListening = false
-    status.transfer = nil
+    status.transfers = []
     post(status)
   }
 

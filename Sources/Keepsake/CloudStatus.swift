@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeReplication
 import KeepsakeSync
 
 /// Whether what is here is in the cloud too, and if not, why not.
@@ -31,17 +32,80 @@ public struct CloudStatus: Sendable, Hashable {
   public var lastHeard: Date?
   /// Changes of other devices come at once, not only when this device asks.
   public var isListening: Bool
-  /// Bytes done and bytes in all of the large save under way; nil if there is none.
-  public var transfer: Transfer?
+  /// Large saves under way, those that began first before the others: each version once for each direction. Small ones travel inside one
+  /// request and are never seen here.
+  ///
+  /// ```swift
+  /// for transfer in game.cloud.status.transfers {
+  ///   drawBar(transfer.slot, transfer.fraction)
+  /// }
+  /// ```
+  ///
+  /// Empty while nothing moves, as during the pause after a failure; what goes on after it continues where it was shown before.
+  public var transfers: [Transfer]
+
+  /// What the cloud doesn't take. Everything else goes on, and all of it stays on this device.
+  ///
+  /// ```swift
+  /// for refusal in game.cloud.status.refusals where refusal.reason == .quota {
+  ///   show("Your cloud is full", refusal.slot, refusal.quota)    // limit, used, needed: bytes
+  /// }
+  /// ```
+  ///
+  /// What finds no room (`quota`) is sent by itself when there is some: at once after the player deleted a save on this device, with the next
+  /// answer of the cloud that says so, and else tried every ten minutes. It stays listed until the cloud has taken it. The others are tried
+  /// again when the game starts and with `Cloud.sendNow()`. Of hundreds of refused checkpoints only the oldest are listed.
+  public var refusals: [Refusal]
+
+  /// Something that the cloud doesn't take.
+  public struct Refusal: Sendable, Hashable {
+    /// Why.
+    public enum Reason: Sendable, Hashable {
+      /// The player has used up what the cloud gives each of them.
+      case quota
+      /// It is larger than the cloud takes from anybody.
+      case tooLarge
+      /// The message says it.
+      case other
+    }
+    /// How much room there is, in bytes as the cloud counts them: compressed, and all of the player's devices together.
+    public struct Quota: Sendable, Hashable {
+      /// What the player may keep.
+      public var limit: Int64
+      /// What is kept.
+      public var used: Int64
+      /// What this would take beside it.
+      public var needed: Int64
+    }
+    /// The slot as the cloud knows it; nil for a value.
+    public var slot: String?
+    /// Why.
+    public var reason: Reason
+    /// With the reason `quota`, and nil where the cloud didn't say.
+    public var quota: Quota?
+    /// For people: what it is and what can be done.
+    public var message: String
+  }
+
+  /// The first of `transfers`; nil if there is none.
+  public var transfer: Transfer? { transfers.first }
 
   /// A large save under way.
   public struct Transfer: Sendable, Hashable {
     /// From here to the cloud, not the other way.
     public var isUpload: Bool
-    /// Bytes on the wire so far.
+    /// The slot as the cloud knows it.
+    public var slot: String
+    /// Bytes of the save that are over, as the game wrote them, of those that have to go; compressed, fewer go over the wire. Never falls while
+    /// the version is under way, also when a connection breaks and a part is sent again.
     public var bytesDone: Int64
-    /// Nil while it isn't known.
-    public var bytesInAll: Int64?
+    /// Bytes that have to go. Of a save that comes here an estimate where it has several parts.
+    public var bytesInAll: Int64
+    /// How much is done, from 0 to 1. Never falls.
+    public var fraction: Double {
+      guard bytesInAll > 0 else { return 0 }
+      return min(Double(bytesDone) / Double(bytesInAll), 1)
+    }
   }
 
   init(phase: Phase, waitingCommits: Int = 0, lastHeard: Date? = nil) {
@@ -49,6 +113,8 @@ public struct CloudStatus: Sendable, Hashable {
     self.waitingCommits = waitingCommits
     self.lastHeard = lastHeard
     isListening = false
+    transfers = []
+    refusals = []
   }
 
   init(_ status: SyncStatus) {
@@ -64,9 +130,22 @@ public struct CloudStatus: Sendable, Hashable {
     waitingCommits = status.waitingCommits
     lastHeard = status.lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
     isListening = status.isListening
-    transfer = status.transfer.map {
-      Transfer(
-        isUpload: $0.direction == .up, bytesDone: $0.progress.bytesDone, bytesInAll: $0.progress.bytesInAll)
+    refusals = status.refusals.map(Refusal.init)
+    transfers = status.transfers.map {
+      Transfer(isUpload: $0.direction == .up, slot: $0.slot, bytesDone: $0.bytesDone, bytesInAll: $0.bytesInAll)
     }
+  }
+}
+
+extension CloudStatus.Refusal {
+  init(_ refused: EngineRefusal) {
+    slot = refused.slot
+    switch refused.refusal.reason {
+    case .quota: reason = .quota
+    case .tooLarge: reason = .tooLarge
+    default: reason = .other
+    }
+    quota = refused.refusal.quota.map { Quota(limit: $0.limit, used: $0.used, needed: $0.needed) }
+    message = refused.refusal.message
   }
 }

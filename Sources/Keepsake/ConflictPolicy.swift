@@ -13,7 +13,7 @@ public struct ConflictPolicy<Value: Archivable>: Sendable {
   }
   let kind: Kind
 
-  /// Merges field by field where the type says how (`@Merge`), else takes the save with the most progress.
+  /// Merges field by field where the type says how (`@Merge`), else takes the save with the most progress. <doc:Merging> has the rules.
   public static var automatic: Self { Self(kind: .automatic) }
   /// The save with the greatest `SaveMetadata.progress`, then the longest played, then the newest of one lineage.
   public static var mostProgress: Self { Self(kind: .mostProgress) }
@@ -23,7 +23,7 @@ public struct ConflictPolicy<Value: Archivable>: Sendable {
   public static var newest: Self { Self(kind: .newest) }
   /// One save, the same on every device, until the player has chosen: see `SaveSlots.conflict` and `resolve`.
   public static var ask: Self { Self(kind: .ask) }
-  /// The game's own way to make one of several. Has to give equal results on every device.
+  /// The game's own way to make one of several. Has to give equal results on every device. Not asked where only one of them can be read.
   public static func combining(_ combine: @escaping @Sendable (ConflictingSaves<Value>) throws -> Value) -> Self {
     Self(kind: .combining(combine))
   }
@@ -31,7 +31,7 @@ public struct ConflictPolicy<Value: Archivable>: Sendable {
 
 /// What a policy of the game's own is given.
 public struct ConflictingSaves<Value> {
-  /// Two or more, the best by progress first.
+  /// Two or more, the best by progress first. Those that this program can't read, because a newer one made them, aren't among them.
   public var values: [Value]
   /// What each of `values` was saved with.
   public var versions: [Version]

@@ -36,7 +36,7 @@ public final class GameData: Sendable {
   let core: GameCore
   /// What `attach` was given.
   let attachedAssets = Mutex<AssetLibrary?>(nil)
-  private let closed = Mutex(false)
+  let closed = Mutex(false)
 
   /// Opens the data of the game `id`, or begins it.
   ///

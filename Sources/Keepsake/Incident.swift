@@ -13,7 +13,8 @@ public struct Incident: Sendable, Hashable {
     /// The database was damaged. What could be read is in a new one, and the damaged files were set aside in the folder that
     /// the message names; a slot or a value may be older than it was.
     case recovered
-    /// Something that only derives from the saves was damaged and was made anew; nothing was lost.
+    /// Something that only derives from the saves was damaged and was made anew, and nothing was lost; or the wallet was put in order from
+    /// what is left of it, as the message says.
     case rebuilt
     /// The disk failed while saving. The database was opened anew and is whole; the saves that failed said so.
     case diskFailed
@@ -22,7 +23,7 @@ public struct Incident: Sendable, Hashable {
     case tampered
     /// A commit that a call had accepted failed later; its `Pending` has the error. Or a preference could not be set or kept.
     case failedCommit
-    /// The cloud refused something for good.
+    /// The cloud refused something: for good, or because the player has no room left there. `CloudStatus.refusals` has what is refused now.
     case refusedByCloud
     /// A content in the cloud is damaged or gone.
     case damagedInCloud

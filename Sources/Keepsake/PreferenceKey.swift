@@ -20,8 +20,10 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
   /// The most bytes of a name; control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
+  /// As it was given: a key is made at each use, so nothing is done with it.
+  @usableFromInline let given: String
   /// The key's name, in Unicode's form NFC.
-  public let name: String
+  public var name: String { given.canonical }
   /// What the value is before anything was set.
   public let defaultValue: Value
   /// Whether the value is the same on all of the player's devices: the one set last.
@@ -30,15 +32,12 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
 
   @inlinable
   init(_ name: String, _ value: Value, _ isSynced: Bool, _ coding: any PreferenceCoding<Value>.Type) {
-    // A key is made at each use, mostly of ASCII.
-    self.name = name.utf8.allSatisfy { $0 < 0x80 } ? name : preferenceName(name)
+    given = name
     defaultValue = value
     self.isSynced = isSynced
     self.coding = coding
   }
 }
-
-@usableFromInline func preferenceName(_ name: String) -> String { name.canonical }
 
 // The first that fits a type is the best for it; the compiler takes an initialiser without `@_disfavoredOverload` where it can.
 extension PreferenceKey where Value: PreferenceValue {

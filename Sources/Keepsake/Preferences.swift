@@ -82,7 +82,7 @@ public final class Preferences: Sendable {
   /// The same for simple values, which take the shortest way.
   public subscript<Value: PreferenceValue>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
-    @inlinable set { setScalar(newValue.preferenceScalar, key.name, key.isSynced) }
+    @inlinable set { setScalar(newValue.preferenceScalar, key.given, key.isSynced) }
   }
 
   @usableFromInline
@@ -108,20 +108,20 @@ public final class Preferences: Sendable {
   /// value that can't be encoded.
   public func set<Value>(_ value: Value, for key: PreferenceKey<Value>) throws {
     if let scalar = key.coding.scalar(of: value) {
-      try put(scalar, key.name, key.isSynced)
+      try put(scalar, key.given, key.isSynced)
     } else {
-      try putChecked(.typed(value, key.coding.encode(value)), key.name, key.isSynced)
+      try putChecked(.typed(value, key.coding.encode(value)), key.given, key.isSynced)
     }
   }
 
   /// Takes away what was set: the key's default counts again. Of a synced one, on every device.
   ///
   /// Throws `GameDataError` as `set` does. Does nothing where nothing was set.
-  public func remove<Value>(_ key: PreferenceKey<Value>) throws { try putChecked(.absent, key.name, key.isSynced) }
+  public func remove<Value>(_ key: PreferenceKey<Value>) throws { try putChecked(.absent, key.given, key.isSynced) }
 
   /// Whether a value was set, the default or another, and not removed since; whether it can be read isn't looked at.
   public func contains<Value>(_ key: PreferenceKey<Value>) -> Bool {
-    let look = table.withLock { $0.look(key.name, key.isSynced) }
+    let look = table.withLock { $0.look(key.given, key.isSynced) }
     look.watch.access()
     return look.content.isPresent
   }
@@ -164,7 +164,7 @@ public final class Preferences: Sendable {
   // MARK: Values
 
   private func value<Value>(for key: PreferenceKey<Value>) -> Value {
-    let look = table.withLock { $0.look(key.name, key.isSynced) }
+    let look = table.withLock { $0.look(key.given, key.isSynced) }
     look.watch.access()
     if let objection = look.objection { report(objection, key) }
     switch look.content {
@@ -189,13 +189,13 @@ public final class Preferences: Sendable {
       let value = try key.coding.decode(data)
       // Only what stands for the very same bytes may take their place: another type may read less of them.
       if let scalar = key.coding.scalar(of: value), try scalar.encoded() == data {
-        table.withLock { $0.remember(.scalar(scalar), key.name, key.isSynced, version: look.version) }
+        table.withLock { $0.remember(.scalar(scalar), key.given, key.isSynced, version: look.version) }
       } else {
-        table.withLock { $0.remember(.typed(value, data), key.name, key.isSynced, version: look.version) }
+        table.withLock { $0.remember(.typed(value, data), key.given, key.isSynced, version: look.version) }
       }
       return value
     } catch {
-      table.withLock { $0.refuse(type, key.name, key.isSynced, version: look.version) }
+      table.withLock { $0.refuse(type, key.given, key.isSynced, version: look.version) }
       report("can't be read as \(Value.self): \(error)", key)
       return nil
     }
@@ -218,18 +218,10 @@ public final class Preferences: Sendable {
 
   // MARK: Changes
 
-  /// The way of most sets: a number in the place of another, where nobody has to be told or woken.
+  /// Most sets go the first, short way.
   private func put(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) throws {
-    let replaced = table.withLock { $0.replace(scalar, name, isSynced) }
-    switch replaced {
-    case .done: break
-    case .watched(let slot, let watch):
-      watch.willSet()
-      defer { watch.didSet() }
-      guard table.withLock({ $0.replace(scalar, in: slot) }) else { return try putChecked(.scalar(scalar), name, isSynced) }
-    case .notSo: return try putChecked(.scalar(scalar), name, isSynced)
-    }
-    if isHeard.load(ordering: .acquiring) { told.send([name]) }
+    guard table.withLock({ $0.replace(scalar, name, isSynced) }) else { return try putChecked(.scalar(scalar), name, isSynced) }
+    if isHeard.load(ordering: .acquiring) { told.send([name.canonical]) }
   }
 
   private func putChecked(_ content: PreferenceContent, _ name: String, _ isSynced: Bool) throws {
@@ -242,7 +234,7 @@ public final class Preferences: Sendable {
     }
     guard case .set(let schedules) = outcome else { return }
     if schedules { scheduleCommit() }
-    if isHeard.load(ordering: .acquiring) { told.send([name]) }
+    if isHeard.load(ordering: .acquiring) { told.send([name.canonical]) }
   }
 
   /// Takes what came from other devices, and tells of it.

@@ -7,6 +7,8 @@ import Synchronization
 ///     try game.progress.record(6, for: .level)        // another device's 2 can't undo it
 ///     try game.progress.insert("brave", into: .badges)
 ///     try game.progress.add(3, to: .coinsFound)
+///     try game.progress.remove("rose", from: .favourites)
+///     try game.progress.record(61, at: "cave", for: .bestTimes)
 ///     game.progress[.level]
 ///
 /// A record is seen at once by the reads that follow and is durable when its `Pending` says so; nothing is lost by a crash
@@ -15,6 +17,14 @@ public final class ProgressStore: Sendable {
   static let collection = "progress"
   /// The most keys that a game may hold in all; each costs memory on every device.
   public static let maximumKeys = 10_000
+
+  /// The most bytes of all names and values together, roughly as they stand in memory: a game holds all of them while it runs, and reads them
+  /// when it starts. What other devices recorded is taken in any case.
+  public static let maximumBytes = 16 * 1024 * 1024
+
+  /// The most bytes to which a device may fill one set or dictionary. Each change of one is sent as that change, but other devices get it as a
+  /// whole; and a cloud takes twice as much, so that what two devices filled while they were apart can still be joined.
+  public static let maximumValueBytes = ExchangeRules.maximumCellBytes / 2
 
   private let core: GameCore
   private let view: Mutex<ProgressView>
@@ -33,38 +43,57 @@ public final class ProgressStore: Sendable {
   /// What is known of the key; its default before anything was recorded.
   public subscript<Value>(key: ProgressKey<Value>) -> Value {
     guard let state = view.withLock({ $0[key.key] }) else { return key.defaultValue }
-    return key.value(state.value) ?? key.defaultValue
+    return key.rule.value(state.value) ?? key.defaultValue
+  }
+
+  /// One value of a dictionary, without a look at the others; nil before anything was recorded under that name.
+  public subscript<Key: ProgressValue, Entry>(key: ProgressKey<[Key: Entry]>, at entry: Key) -> Entry? {
+    guard case .dictionary(let entries)? = view.withLock({ $0[key.key] })?.value, let value = entries[entry.element] else { return nil }
+    return key.rule.value(.dictionary([entry.element: value]))?[entry]
   }
 
   /// Whether anything was ever recorded under the key, here or on another device.
   public func contains<Value>(_ key: ProgressKey<Value>) -> Bool { view.withLock { $0[key.key] != nil } }
 
-  /// Records a value under a `max` or `min` key. A smaller one than is known (or greater, with `min`) changes nothing.
+  /// Records a value under a `max` or `min` key. A smaller one than is known (or greater, with `min`) changes nothing. Of a dictionary, all
+  /// the values that are given.
   ///
-  /// Throws `GameDataError` for not-a-number, for a name too long, and for a key that holds a value of another rule.
+  /// Throws `GameDataError` for not-a-number, for a name too long, for a key that holds a value of another rule, and where the value, or all
+  /// progress, would become too large.
   @discardableResult
   public func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
-    try perform(Self.recording(value, key))
+    try perform(key.draft(.record, value))
   }
 
   /// Sets a `latest` key.
   @discardableResult
   public func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
-    try perform(Self.setting(value, key))
+    try perform(key.draft(.set, value))
   }
 
   /// Adds to a `counter`, or takes from it.
   @discardableResult
-  public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> {
-    try perform(Self.adding(amount, key))
-  }
+  public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
 
-  /// Puts an element into a `union` key.
+  /// The same for a counter that is nil until something is counted.
+  @discardableResult
+  public func add(_ amount: Int, to key: ProgressKey<Int?>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
+
+  /// Puts an element into a `union` or a `set`.
   @discardableResult
   public func insert<Element: ProgressValue>(
     _ element: Element, into key: ProgressKey<Set<Element>>
   ) throws -> Pending<Void> {
-    try perform(Self.inserting([element], key))
+    try perform(key.draft(.insert, [element]))
+  }
+
+  /// Takes an element out of a `set`, on every device. It stays where another device puts it in again, or has put it in without this one
+  /// having heard of it. One that isn't in changes nothing.
+  @discardableResult
+  public func remove<Element: ProgressValue>(
+    _ element: Element, from key: ProgressKey<Set<Element>>
+  ) throws -> Pending<Void> {
+    try perform(key.removing([element]))
   }
 
   /// Starts the key anew, on every device: the only way back.
@@ -72,7 +101,7 @@ public final class ProgressStore: Sendable {
   /// Throws `GameDataError.Code.notCaughtUp` before this store has once heard everything from its cloud.
   @discardableResult
   public func reset<Value>(_ key: ProgressKey<Value>, to value: Value) throws -> Pending<Void> {
-    try perform(CellDraft(key.key, .reset(Self.change(value, key))))
+    try perform(key.resetting(to: value))
   }
 
   /// The names of keys whose values other devices changed, as they arrive. The loop ends when the game's data is closed.
@@ -81,52 +110,9 @@ public final class ProgressStore: Sendable {
   /// The names of all keys that hold something, sorted.
   public var names: [String] { view.withLock { $0.keys.map(\.key).sorted() } }
 
-  // MARK: Drafts
-
-  static func recording<Value>(_ value: Value, _ key: ProgressKey<Value>) throws -> CellDraft {
-    guard key.rule == .max || key.rule == .min else { throw mismatch(key, "record", "max or min") }
-    return CellDraft(key.key, change(value, key))
-  }
-
-  static func setting<Value>(_ value: Value, _ key: ProgressKey<Value>) throws -> CellDraft {
-    guard key.rule == .latest else { throw mismatch(key, "set", "latest; a join never sets") }
-    return CellDraft(key.key, change(value, key))
-  }
-
-  static func adding(_ amount: Int, _ key: ProgressKey<Int>) throws -> CellDraft {
-    guard key.rule == .counter else { throw mismatch(key, "add", "counter") }
-    return CellDraft(key.key, change(amount, key))
-  }
-
-  static func inserting<Element: ProgressValue>(
-    _ elements: Set<Element>, _ key: ProgressKey<Set<Element>>
-  ) throws -> CellDraft {
-    guard key.rule == .union else { throw mismatch(key, "insert", "union") }
-    return CellDraft(key.key, change(elements, key))
-  }
-
-  private static func change<Value>(_ value: Value, _ key: ProgressKey<Value>) -> CellDraft.Change {
-    let scalars = key.scalars(value)
-    // Every rule but union makes exactly one scalar.
-    let scalar = scalars.first ?? .int(0)
-    switch key.rule {
-    case .max: return .max(scalar)
-    case .min: return .min(scalar)
-    case .latest: return .set(scalar)
-    case .union: return .insert(Set(scalars))
-    case .counter:
-      guard case .int(let amount) = scalar else { return .add(plus: 0, minus: 0) }
-      return .add(plus: amount > 0 ? amount.magnitude : 0, minus: amount < 0 ? amount.magnitude : 0)
-    }
-  }
-
-  private static func mismatch<Value>(_ key: ProgressKey<Value>, _ verb: String, _ wants: String) -> GameDataError {
-    GameDataError(.misuse, "`\(verb)` is for keys with the rule \(wants); \"\(key.name)\" has \(key.rule)")
-  }
-
   // MARK: Commits
 
-  private func perform(_ draft: CellDraft) throws -> Pending<Void> {
+  func perform(_ draft: CellDraft) throws -> Pending<Void> {
     let pending = try performing([draft]) { try self.core.commit(cells: [draft]) }
     return Pending(pending.map { _ in })
   }
@@ -142,63 +128,108 @@ public final class ProgressStore: Sendable {
       nowMilliseconds: core.environment.nowMilliseconds() &+ facts.serverOffsetMilliseconds)
     return try order.withLock { _ in
       let number = try view.withLock { view in
-        let shown = try shown(drafts, context, in: view)
-        return view.begin(shown)
+        let (cells, growth) = try shown(drafts, context, in: view)
+        return view.begin(cells, growth: growth)
       }
       let pending: PendingCommit<GameCore.Committed>
       do {
         // May block while the store is behind; the view stays readable.
         pending = try commit()
       } catch {
-        view.withLock { $0.end(number, with: []) }
+        _ = view.withLock { $0.end(number, with: []) }
         throw error
       }
       pending.observe { [weak self] result in
         let cells: [CellUpdate]
         // What failed is shown no longer; whoever waits for it hears why.
         if case .success(let committed) = result { cells = committed.cells } else { cells = [] }
-        self?.view.withLock { $0.end(number, with: cells) }
+        self?.ended(number, cells)
       }
       return pending
     }
   }
 
-  /// What the drafts make of the view.
+  /// What the drafts make of the view, and how many bytes more that takes.
   private func shown(
     _ drafts: [CellDraft], _ context: CellDraft.Context, in view: ProgressView
-  ) throws -> [CellKey: CellState] {
+  ) throws -> (cells: [CellKey: CellState], growth: Int) {
     var shown: [CellKey: CellState] = [:]
+    var growth = 0
     for draft in drafts {
-      let change = try core.translating { try draft.applied(to: shown[draft.key] ?? view[draft.key], context) }
-      guard let change else { continue }
+      let known = shown[draft.key] ?? view[draft.key]
+      guard let change = try core.translating({ try draft.applied(to: known, context) }) else { continue }
       let update = CellUpdate(key: draft.key, state: change.state)
-      if let refusal = ExchangeRules.objection(to: update) {
+      let before = known.map { CellUpdate(key: draft.key, state: $0).size } ?? 0
+      if let refusal = ExchangeRules.objection(to: update, over: known) {
         throw GameDataError(
           refusal.reason == .tooLarge ? .tooLarge : .misuse,
           "\"\(draft.key.key.prefix(80))\" can't be recorded: \(refusal.message)")
       }
+      guard !change.state.value.isGathered || change.state.value.size <= Self.maximumValueBytes || update.size <= before else {
+        throw GameDataError(
+          .tooLarge,
+          "\"\(draft.key.key.prefix(80))\" is full: a set or a dictionary may take \(Self.maximumValueBytes) bytes. Spread it over several "
+            + "keys, take elements out, or reset it")
+      }
+      growth += update.size - before
       shown[draft.key] = change.state
     }
-    guard view.keys.union(shown.keys).count <= Self.maximumKeys else {
+    let new = shown.keys.count { view[$0] == nil }
+    guard new == 0 || view.keys.count + new <= Self.maximumKeys else {
       throw GameDataError(.tooLarge, "progress holds \(Self.maximumKeys) keys at most")
     }
-    return shown
+    guard growth <= 0 || view.bytes + growth <= Self.maximumBytes else {
+      throw GameDataError(
+        .tooLarge,
+        "all progress together may take \(Self.maximumBytes) bytes. Keep large values in a saved game, and reset what isn't needed")
+    }
+    return (shown, growth)
   }
+
+  private func ended(_ number: UInt64, _ cells: [CellUpdate]) {
+    let older = view.withLock { $0.end(number, with: cells) }
+    guard !older.isEmpty else { return }
+    do {
+      try join(older)
+    } catch {
+      core.report(Incident(kind: .unreadable, message: "progress can't be read: \(error)", date: core.now))
+    }
+  }
+
+  // MARK: Other devices
 
   /// Takes what came from other devices into the view, and tells of it.
   func received(_ keys: [CellKey]) throws {
     let mine = keys.filter { $0.collection == Self.collection }
+    try join(mine)
+    tell(mine)
+  }
+
+  /// Shows what the store holds after it joined another player, though it may be less, and tells of it.
+  func reload() throws {
+    let changed = try view.withLock { view in
+      // Under the lock, so that nothing that is committed meanwhile is passed over.
+      let (cells, facts) = try core.store.read { (try $0.cells(in: Self.collection), try $0.facts()) }
+      self.facts.withLock { $0 = facts }
+      return view.replace(with: cells)
+    }
+    tell(changed)
+  }
+
+  private func join(_ keys: [CellKey]) throws {
     let (updates, facts) = try core.store.read { transaction in
-      let updates = try mine.compactMap { key in
-        try transaction.cell(key).map { CellUpdate(key: key, state: $0) }
-      }
+      let updates = try keys.compactMap { key in try transaction.cell(key).map { CellUpdate(key: key, state: $0) } }
       return (updates, try transaction.facts())
     }
     self.facts.withLock { $0 = facts }
     view.withLock { $0.join(updates) }
-    guard !mine.isEmpty else { return }
-    self.keys.send(mine.map(\.key).sorted())
-    core.tell(.progress(mine.map(\.key).sorted()))
+  }
+
+  private func tell(_ changed: [CellKey]) {
+    guard !changed.isEmpty else { return }
+    let names = changed.map(\.key).sorted()
+    keys.send(names)
+    core.tell(.progress(names))
   }
 
   func finish() { keys.finish() }

@@ -11,7 +11,7 @@ import GRDBSQLite
 ///     }
 ///
 /// It is opened so that SQLite makes no files beside it and takes no locks: the folder may be read-only. Values go into `arguments`, never into the text
-/// of a statement. Safe to use from any thread; several reads run at once. The file must not change while it is open.
+/// of a statement. Safe to use from any thread, also one read within another; several reads run at once. The file must not change while it is open.
 public final class ReferenceDatabase: Sendable {
   private static let chunkBytes = 1 << 20
   private static let magic = Data("SQLite format 3\0".utf8)
@@ -57,7 +57,8 @@ public final class ReferenceDatabase: Sendable {
   /// writes), and what `body` throws.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
-      return try pool.read(body)
+      // Of a file that never changes each moment is the same, so a read within a read needs no other connection, which GRDB would refuse.
+      return try pool.unsafeReentrantRead(body)
     } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode) {
       throw Self.translated(error, url)
     }
@@ -72,6 +73,14 @@ public final class ReferenceDatabase: Sendable {
       throw ReferenceError(.missing, "there is no file \(url.path)")
     }
     guard !isFolder.boolValue else { throw ReferenceError(.notADatabase, "\(url.path) is a folder") }
+    // A pipe would be waited for, and a device may never end.
+    let type: FileAttributeType?
+    do {
+      type = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
+    } catch {
+      throw ReferenceError(.unreadable, "the file \(url.path) can't be looked at", cause: error)
+    }
+    guard type == .typeRegular else { throw ReferenceError(.notADatabase, "\(url.path) is a pipe or a device, and no file") }
     var hash = SHA256()
     var beginning = Data()
     do {

@@ -79,14 +79,13 @@ public final class SaveSlots: Sendable {
   /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
   /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program (`tooNew`) or another type, and `StoreError` if
   /// they can't be read: the next save then stands beside them and replaces nothing. Neither does it replace a side of a
-  /// conflict that the policy passed over and this program couldn't read.
+  /// conflict that this program couldn't read: merging and combining go on without it, choosing may pass it over.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try refuseLocal(slot.name)
     do {
-      let resolver = ConflictResolver(slot: slot, reading: try read(slot), context: context)
-      let value = try resolver.value()
-      core.lineages.loaded(slot.name, .versions(resolver.basis))
-      return value
+      let view = try ConflictResolver(slot: slot, reading: try read(slot), context: context).view()
+      core.lineages.loaded(slot.name, .versions(view.basis))
+      return view.value
     } catch {
       core.lineages.loaded(slot.name, .versions([]))
       throw error
@@ -105,16 +104,17 @@ public final class SaveSlots: Sendable {
 
   /// The saves that stand beside each other in the slot; nil if there is no conflict.
   ///
-  /// With any policy: those that merge or choose by themselves still let the game show what they did.
+  /// With any policy: those that merge or choose by themselves still let the game show what they did. Throws what decoding throws only if none of them
+  /// can be read.
   public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
     let reading = try read(slot)
     guard reading.sides.count > 1 else { return nil }
     let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
+    let decoded = try resolver.decoded()
     return Conflict(
-      sides: try reading.sides.map { side in
-        Conflict.Side(version: side.summary, value: try resolver.decode(side))
-      },
-      ancestor: try resolver.ancestor(), heads: reading.basis, slot: slot.name)
+      sides: decoded.readable.map { Conflict.Side(version: $0.side.summary, value: $0.value) },
+      unreadable: decoded.unreadable.map { Conflict.UnreadableSide(version: $0.side.summary, error: $0.error) },
+      ancestor: resolver.ancestor(), heads: resolver.basis(without: decoded.unreadable.map(\.side)), slot: slot.name)
   }
 
   /// Ends a conflict with `value`: one of its sides, or what the game made of them. Replaces every side that `conflict`

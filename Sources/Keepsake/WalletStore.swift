@@ -10,8 +10,17 @@ import Synchronization
 ///     try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
 ///     try game.wallet.claim(100, .gems, key: "daily-2026-11-20", for: "daily gift")
 ///
-/// An operation is durable when the call returns: it costs one wait on the disk. Repeating one under the same id changes
-/// nothing. Safe to use from any thread.
+/// An operation is durable when the call returns: it costs one wait on the disk, and the same work however many there were before. A
+/// balance costs a look into a dictionary; the first one after an operation reads the wallet's row. Repeating an operation under
+/// the same id changes nothing. Safe to use from any thread.
+///
+/// What no cloud was told yet is kept for the day on which one is connected, at most 4,194,304 operations; the next one then throws
+/// `tooLarge`. Each takes some 200 bytes of memory while the data is open, 160 on the disk, and 7 microseconds at opening.
+///
+/// Calls that throw, throw `GameDataError` for what is wrong with them, and `StoreError` for what is wrong here: `diskFull`,
+/// `notPermitted` or `io` where the disk takes nothing, with nothing changed; `damaged` where the wallet can't be read, as after
+/// somebody's hands in it. Then close the data and open it again: the wallet is put together from a backup and from its operations, which
+/// an incident tells, and where a cloud is connected its bank has the last word.
 public final class WalletStore: Sendable {
   private let core: GameCore
   /// What is shown, as it is in the store; nil when it has to be read again.

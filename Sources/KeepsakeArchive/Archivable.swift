@@ -75,17 +75,20 @@ public protocol Archivable {
   /// Reads the fields of subclasses that inherit their initialisers; written by the macro. Nothing by default.
   func decodeInheritedFields(from reader: inout ArchiveReader) throws
 
-  /// Takes over what another device changed, field by field; written by the macro when a property carries `@Merge`.
+  /// Takes over what another device changed, field by field; written by the macro when a property, or the type of one, carries `@Merge`.
   ///
   /// The rules `.max`, `.min`, `.union` and `.counter` give the same result in whatever order and however often states are
-  /// merged. A property without a rule keeps this value, unless only the other side changed it since the ancestor; if both
-  /// did, this value wins, so there it shows which side merges into which. A property whose type has rules of its own
-  /// merges by them. By default nothing changes.
+  /// merged. A property without a rule keeps this value, unless only the other side changed it since the ancestor, which is seen
+  /// by what a save would hold of it; if both did, this value wins, so there it shows which side merges into which. A property whose type
+  /// has rules of its own merges by them, or as a whole if the type is `Identifiable` and the two have different ids. By default nothing changes.
+  ///
+  /// Objects are changed in place, and take over objects of the other graph, which has to be left to them. Costs an encoding of each property
+  /// without a rule, for each side.
   ///
   /// - Parameter ancestor: The last state that both had, if it is known. Without it, properties without a rule keep this value.
   mutating func mergeFields(from other: Self, ancestor: Self?)
 
-  /// Whether `mergeFields(from:ancestor:)` does anything.
+  /// Whether `mergeFields(from:ancestor:)` does anything: whether a property has a rule, or the type of one does.
   static var archiveHasMergeRules: Bool { get }
 
   /// The name in the archive. For a class it finds the class again, so it must not change once there are saves.
@@ -162,8 +165,44 @@ public macro Archivable(name: String? = nil, version: Int = 1, subclasses: [Any]
 /// program instead: then this one refuses the save.
 @attached(peer) public macro Fallback() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
-/// How a property is merged when two devices changed the same value.
+/// How a property is merged when two devices changed the same value: by a rule that needs no ancestor.
+///
+///     @Archivable struct World {
+///       @Merge(.max) var level = 1
+///       @Merge(.union) var cleared: Set<String> = []
+///     }
 @attached(peer) public macro Merge(_ rule: MergeRule) = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
+
+/// Merges what the property holds value by value, against the state that both devices had.
+///
+///     @Archivable struct World {
+///       @Merge var heroes: [Hero] = []                   // by their ids: Hero is Identifiable
+///       @Merge var doors: [String: Door] = [:]           // by their keys
+///       @Merge var unlocked: Set<String> = []
+///     }
+///
+/// What was added on either side stays. What was removed on one side goes, unless it was changed on the other. An element that both sides have merges by
+/// its type's rules; if it has none, the side that changed it counts, and this side's if both did. An array keeps this side's order, unless
+/// only the other side moved elements. Without an ancestor nothing is ever removed.
+///
+/// On anything else it says what is true without it: the property merges by its type's rules, or as a whole. But the type it stands in then has
+/// a rule, and is merged field by field.
+@attached(peer) public macro Merge() = #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
+
+/// Merges the property with a function of the game's own, which is given this side's value, the other side's, and the ancestor's if that is known.
+///
+///     @Archivable struct Garden {
+///       @Merge(combining: Garden.joinNotes) var notes = ""
+///
+///       static func joinNotes(_ mine: String, _ theirs: String, _ ancestor: String?) -> String {
+///         mine == theirs ? mine : mine + "\n" + theirs
+///       }
+///     }
+///
+/// Which side is this one is the same on every device. The function must give equal results for equal values, whatever the device; of three saves it is
+/// given the first two, and then what that made with the third. A closure has to write down its types.
+@attached(peer) public macro Merge<Value>(combining: (_ mine: Value, _ theirs: Value, _ ancestor: Value?) -> Value) =
+  #externalMacro(module: "KeepsakeMacros", type: "MarkerMacro")
 
 extension Archivable {
   public func didDecode(context: Any?) throws {}

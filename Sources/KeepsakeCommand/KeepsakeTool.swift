@@ -25,7 +25,7 @@ struct KeepsakeTool: AsyncParsableCommand {
     subcommands: [
       DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self, DoctorCommand.self,
-      EstimateCommand.self, AssetsCommand.self, DemoDeviceCommand.self,
+      EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, DemoDeviceCommand.self,
     ])
 
   static func main() async {

@@ -15,7 +15,12 @@ enum ArchivableDiagnostic: DiagnosticMessage {
   case badKey
   case mergeOnLet(String)
   case mergeOnOpenClass(String)
+  case mergeInSubclass(String)
   case mergeOnEnum
+  case mergeOnUnsaved(String)
+  case mergeOnReference(String)
+  case mergeWithoutRuleOnCoded(String)
+  case severalMergeRules(String)
   case badMergeRule
   case codedReference(String)
   case codedOnCase
@@ -44,7 +49,15 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeOnLet(let name): "@Merge changes the property: make '\(name)' a 'var'"
     case .mergeOnOpenClass(let name): "@Merge needs a struct or a final class: make '\(name)' final"
     case .mergeOnEnum: "@Merge works on properties of structs and final classes"
-    case .badMergeRule: "@Merge needs one of .max, .min, .union or .counter, written out"
+    case .mergeInSubclass(let name):
+      "@Merge can't see the properties of the superclass of '\(name)', whose changes would be lost: keep what merges in a class without superclass, or in a struct"
+    case .mergeOnUnsaved(let name): "@Unsaved '\(name)' isn't saved, so that there is nothing to merge: remove @Merge or @Unsaved"
+    case .mergeOnReference(let name):
+      "@Merge works on what owns its value: '\(name)' is weak or unowned, so mark the property that owns the object"
+    case .mergeWithoutRuleOnCoded(let name):
+      "@Merge alone goes by the rules of an archivable type, and '\(name)' is @Coded: give it a rule, or @Merge(combining:)"
+    case .severalMergeRules(let name): "'\(name)' can be merged in one way only: remove one @Merge"
+    case .badMergeRule: "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or nothing"
     case .codedReference(let name): "@Coded keeps no references: make '\(name)' strong, or mark its class @Archivable"
     case .codedOnCase: "@Coded works on properties: give the payload the type Coded<...>"
     case .severalNames: "An attribute on several names is unclear: declare them one by one"

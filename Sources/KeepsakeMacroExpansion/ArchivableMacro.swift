@@ -15,13 +15,18 @@ extension ArchivableMacro: MemberMacro {
     // This role runs for every declaration and is the one that reports what is wrong.
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
     switch model.kind {
-    case .structure: return [DeclSyntax(stringLiteral: StructExpansion(model: model).listing())]
+    case .structure:
+      return ([StructExpansion(model: model).listing()] + MergeExpansion(model: model).method()).map { DeclSyntax(stringLiteral: $0) }
     case .enumeration: return [DeclSyntax(stringLiteral: EnumExpansion(model: model).listing())]
     case .object: break
     }
     let isSubclass =
       protocols.isEmpty && declaration.inheritanceClause != nil
       && !declaration.inheritedNames.contains { $0 == "Archivable" }
+    if isSubclass, model.fields.contains(where: { $0.merge != nil }) {
+      context.diagnose(Diagnostic(node: Syntax(node), message: ArchivableDiagnostic.mergeInSubclass(model.name)))
+      return []
+    }
     return ClassExpansion(model: model, isSubclass: isSubclass, declaration: declaration).members()
   }
 }
@@ -38,7 +43,7 @@ extension ArchivableMacro: ExtensionMacro {
     let members: [String]
     switch model.kind {
     case .object: members = []
-    case .structure: members = StructExpansion(model: model).members() + MergeExpansion(model: model).members()
+    case .structure: members = StructExpansion(model: model).members() + MergeExpansion(model: model).statement()
     case .enumeration: members = EnumExpansion(model: model).members()
     }
     if wanted.contains("Archivable") {

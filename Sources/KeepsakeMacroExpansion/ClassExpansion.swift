@@ -33,7 +33,8 @@ struct ClassExpansion {
     members += migration
     if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
     if let plain = plainInitializer { members.append(plain) }
-    members += MergeExpansion(model: model).members()
+    // What a superclass has can't be merged from here.
+    if !isSubclass { members += MergeExpansion(model: model).statement() + MergeExpansion(model: model).method() }
     return members.map { DeclSyntax(stringLiteral: $0) }
   }
 

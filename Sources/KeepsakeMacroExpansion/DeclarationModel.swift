@@ -44,6 +44,8 @@ struct DeclarationModel {
   let hasInitializer: Bool
   let hasDidDecode: Bool
   let hasMigrate: Bool
+  /// Says by hand how it is merged.
+  let hasMergeFields: Bool
   private(set) var fields: [StoredField] = []
   private(set) var cases: [EnumCase] = []
 
@@ -85,6 +87,7 @@ struct DeclarationModel {
       $0.decl.as(InitializerDeclSyntax.self)?.modifiers.contains { $0.name.text == "convenience" } == false
     }
     hasDidDecode = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "didDecode" }
+    hasMergeFields = declaration.memberBlock.members.contains { $0.decl.as(FunctionDeclSyntax.self)?.name.text == "mergeFields" }
     let hook = declaration.memberBlock.members.lazy.compactMap { $0.decl.as(FunctionDeclSyntax.self) }.first {
       $0.name.text == "migrate" && $0.signature.parameterClause.parameters.count == 1
     }
@@ -107,7 +110,7 @@ struct DeclarationModel {
       collector.collect(from: declaration.memberBlock.members)
       fields = collector.fields
     }
-    if kind == .object, !isFinal, fields.contains(where: { $0.mergeRule != nil }) {
+    if kind == .object, !isFinal, fields.contains(where: { $0.merge != nil }) {
       collector.report(.mergeOnOpenClass(name), on: Syntax(node))
     }
     let used = Self.typeNames(in: declaration.memberBlock.members, coded: false)

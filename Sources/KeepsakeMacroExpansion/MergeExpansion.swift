@@ -1,20 +1,67 @@
-/// The method that merges field by field, where a property has a rule.
+/// The method that merges field by field, where a property has a rule or its type may have some.
 struct MergeExpansion {
   let model: DeclarationModel
 
-  func members() -> [String] {
-    guard model.fields.contains(where: { $0.mergeRule != nil }) else { return [] }
-    let mutating = model.kind == .object ? "" : "mutating "
-    let lines = model.fields.filter { !$0.isLet && $0.strength == .strong }.map { field in
-      "KeepsakeArchive.MergeFields.\(field.mergeRule ?? (field.isCoded ? "coded" : "unmarked"))(&self.\(field.name), other.\(field.name), ancestor.map { $0.\(field.name) })"
+  private var merged: [StoredField] { model.fields.filter { !$0.isLet && $0.strength == .strong } }
+
+  /// What says that there are rules. Of a struct it stands in the extension: a property can't be conditional on what a generic parameter conforms to.
+  func statement() -> [String] { hasRules.map { ["\(model.modifier)static var archiveHasMergeRules: Bool { \($0) }"] } ?? [] }
+
+  /// The merging itself. It stands in the type: in an extension, a method that names the type can't be a part of a private one.
+  func method() -> [String] {
+    guard hasRules != nil else { return [] }
+    return [model.kind == .object ? object() : structure()]
+  }
+
+  /// What says whether there are rules; nil if there can be none. A property's type is asked only if its name could be that of a type with rules, and
+  /// that of a class which others inherit from never is.
+  private var hasRules: String? {
+    if model.fields.contains(where: { $0.merge != nil }) { return "true" }
+    guard model.kind != .object || model.isFinal, !model.hasMergeFields else { return nil }
+    // An extension of a nested type doesn't see the names that its properties' types have there: a closure that is never called does.
+    let questions = merged.filter(\.mayHaveMergeRules).map { field in
+      "KeepsakeArchive.MergeFields.hasRules({ (value: \(model.typeName)) in value.\(field.name) })"
     }
-    return [
-      "\(model.modifier)static var archiveHasMergeRules: Bool { true }",
+    return questions.isEmpty ? nil : questions.joined(separator: " || ")
+  }
+
+  private func structure() -> String {
+    """
+    \(model.modifier)mutating func mergeFields(from other: \(model.typeName), ancestor: \(model.typeName)?)\(model.whereClause) {
+    \(merged.map { call($0, on: "self.\($0.name)") }.joined(separator: "\n"))
+    }
+    """
+  }
+
+  /// Merges a copy of each property: comparing what it leads to may come back to this object, which must not be in the middle of a change then.
+  private func object() -> String {
+    let lines = merged.map { field in
       """
-      \(model.modifier)\(mutating)func mergeFields(from other: \(model.typeName), ancestor: \(model.typeName)?) {
+      do {
+      var value = self.\(field.name)
+      \(call(field, on: "value"))
+      self.\(field.name) = value
+      }
+      """
+    }
+    return """
+      \(model.modifier)func mergeFields(from other: \(model.typeName), ancestor: \(model.typeName)?) {
+      KeepsakeArchive.MergeFields.object(self, other) {
       \(lines.joined(separator: "\n"))
       }
-      """,
-    ]
+      }
+      """
+  }
+
+  private func call(_ field: StoredField, on value: String) -> String {
+    let sides = "&\(value), other.\(field.name), ancestor.map { $0.\(field.name) }"
+    let name: String
+    switch field.merge {
+    case .rule(let rule): name = rule
+    case .fields: name = "fields"
+    case .combining(let function): return "KeepsakeArchive.MergeFields.combine(\(sides), \(function))"
+    case nil: name = field.isCoded ? "coded" : "unmarked"
+    }
+    return "KeepsakeArchive.MergeFields.\(name)(\(sides))"
   }
 }

@@ -10,12 +10,14 @@ struct StoredField {
   let key: String
   /// As written; nil where it is inferred.
   let type: TypeSyntax?
+  let initialValue: ExprSyntax?
   let isLet: Bool
-  let hasDefault: Bool
   let strength: Strength
-  let mergeRule: String?
+  let merge: MergeMark?
   /// Kept by way of `Codable`.
   let isCoded: Bool
+
+  var hasDefault: Bool { initialValue != nil }
 
   var isOptional: Bool {
     guard let type else { return false }
@@ -121,10 +123,11 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
         continue
       }
       let field = StoredField(
-        name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type, isLet: isLet,
-        hasDefault: binding.initializer != nil, strength: strength, mergeRule: rule(mergeAttribute), isCoded: isCoded)
+        name: name, key: key(keyAttribute) ?? name.filter { $0 != "`" }, type: type,
+        initialValue: binding.initializer?.value, isLet: isLet, strength: strength, merge: mark(mergeAttribute), isCoded: isCoded)
       if isUnsaved {
         if !field.startsInitialized && !isLazy { report(.unsavedWithoutDefault(name), on: Syntax(binding)) }
+        if let mergeAttribute { report(.mergeOnUnsaved(name), on: Syntax(mergeAttribute)) }
         continue
       }
       if isLazy {
@@ -135,8 +138,8 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
         report(.propertyWithoutType(name), on: Syntax(binding))
       } else if isCoded && strength != .strong {
         report(.codedReference(name), on: Syntax(variable))
-      } else if isLet && field.mergeRule != nil {
-        report(.mergeOnLet(name), on: Syntax(variable), fixes: [Self.varFix(variable)])
+      } else if let mark = field.merge {
+        check(mark, of: field, on: variable)
       }
       fields.append(field)
     }
@@ -151,14 +154,24 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     return literal
   }
 
-  private mutating func rule(_ attribute: AttributeSyntax?) -> String? {
+  private mutating func mark(_ attribute: AttributeSyntax?) -> MergeMark? {
     guard let attribute else { return nil }
-    let name = attribute.firstArgument?.as(MemberAccessExprSyntax.self)?.declName.baseName.text
-    guard let name, ["max", "min", "union", "counter"].contains(name) else {
-      report(.badMergeRule, on: Syntax(attribute))
-      return nil
+    let mark = MergeMark(attribute)
+    if mark == nil { report(.badMergeRule, on: Syntax(attribute)) }
+    return mark
+  }
+
+  /// What `@Merge` can't do on a property that can be saved.
+  private mutating func check(_ mark: MergeMark, of field: StoredField, on variable: VariableDeclSyntax) {
+    if field.isLet {
+      report(.mergeOnLet(field.name), on: Syntax(variable), fixes: [Self.varFix(variable)])
+    } else if field.strength != .strong {
+      report(.mergeOnReference(field.name), on: Syntax(variable))
+    } else if case .fields = mark, field.isCoded {
+      report(.mergeWithoutRuleOnCoded(field.name), on: Syntax(variable))
+    } else if variable.attributes.count(where: { $0.as(AttributeSyntax.self)?.isNamed("Merge") == true }) > 1 {
+      report(.severalMergeRules(field.name), on: Syntax(variable))
     }
-    return name
   }
 
   mutating func report(_ message: ArchivableDiagnostic, on node: Syntax, fixes: [FixIt] = []) {
@@ -188,15 +201,17 @@ extension AttributeListSyntax {
   /// The attribute of this name, also where it is written with a module before it.
   func named(_ name: String) -> AttributeSyntax? {
     for element in self {
-      guard case .attribute(let attribute) = element else { continue }
-      let type = attribute.attributeName
-      if type.as(IdentifierTypeSyntax.self)?.name.text == name || type.as(MemberTypeSyntax.self)?.name.text == name { return attribute }
+      if case .attribute(let attribute) = element, attribute.isNamed(name) { return attribute }
     }
     return nil
   }
 }
 
 extension AttributeSyntax {
+  func isNamed(_ name: String) -> Bool {
+    attributeName.as(IdentifierTypeSyntax.self)?.name.text == name || attributeName.as(MemberTypeSyntax.self)?.name.text == name
+  }
+
   var labeledArguments: LabeledExprListSyntax { arguments?.as(LabeledExprListSyntax.self) ?? [] }
   var firstArgument: ExprSyntax? { labeledArguments.first?.expression }
 }

@@ -20,8 +20,27 @@ package protocol ContainerStorage {
   func hasContent(_ hash: ContentHash) throws -> Bool
   /// As it was received; nil if it isn't here.
   func content(_ hash: ContentHash) throws -> EncodedContent?
-  /// Keeps the encoding, unread. If the content is here already, the one that is here stays.
+  /// Keeps the encoding, unread. If the content is here already, the one that is here stays, unless that is suspect.
   mutating func putContent(_ content: EncodedContent) throws
+
+  // Room. A container that knows no quota needs none of these.
+  /// Bytes that are kept of this player: frames of contents, records of versions, cells.
+  func usedBytes() throws -> Int64
+  /// Versions that are covered and still hold their contents here; of one slot, or of all.
+  func replacedHolders(in slot: String?) throws -> [SlotVersion]
+  /// The version needs its contents no longer: those that nothing else needs go, with bases that only they needed.
+  mutating func releaseContents(of version: VersionID) throws
+  /// Lets go contents that came before this time and that no version was ever told to need.
+  mutating func removeStrayContents(before milliseconds: Int64) throws
+
+  // Damage
+  /// Contents that a device found damaged and that weren't put again since, sorted. They are served, and count as not here.
+  func suspectContents() throws -> [ContentHash]
+  func isSuspect(_ hash: ContentHash) throws -> Bool
+  /// Does nothing for a content that isn't here.
+  mutating func suspectContent(_ hash: ContentHash) throws
+  /// The heads that need this content, as their own or as a base, sorted by id.
+  func heads(needing hash: ContentHash) throws -> [VersionID]
 
   /// Cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange]
@@ -34,6 +53,34 @@ package protocol ContainerStorage {
   /// The operation at this number of this chain, for finding where copies of a chain part.
   func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead?
   mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws
+
+  /// Faults that a test wants. None in any storage of the product.
+  var planted: Set<PlantedBug> { get }
+}
+
+extension ContainerStorage {
+  package var planted: Set<PlantedBug> { [] }
+
+  // What a folder that devices share does: it has no quota, and its contents are checked by whoever reads them.
+  package func usedBytes() -> Int64 { 0 }
+  package func replacedHolders(in slot: String?) -> [SlotVersion] { [] }
+  package mutating func releaseContents(of version: VersionID) {}
+  package mutating func removeStrayContents(before milliseconds: Int64) {}
+  package func suspectContents() -> [ContentHash] { [] }
+  package func isSuspect(_ hash: ContentHash) -> Bool { false }
+  package mutating func suspectContent(_ hash: ContentHash) {}
+  package func heads(needing hash: ContentHash) -> [VersionID] { [] }
+}
+
+/// A version, and the slot that it is of.
+package struct SlotVersion: Hashable, Sendable {
+  package var slot: String
+  package var version: VersionID
+
+  package init(slot: String, version: VersionID) {
+    self.slot = slot
+    self.version = version
+  }
 }
 
 /// A cell with the seq of its newest change.

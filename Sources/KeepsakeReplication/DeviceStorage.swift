@@ -31,6 +31,8 @@ package protocol DeviceStorage {
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool
+  /// Whether a content that is here has the bytes that its name says. Reads all of it.
+  func isReadable(_ hash: ContentHash) throws -> Bool
   /// Plain bytes of a content; nil if it isn't here.
   func contentLength(_ hash: ContentHash) throws -> Int?
   /// How many bases the cloud has to decode for this content (0 for a full frame); nil if the cloud isn't known to have it.
@@ -47,6 +49,8 @@ package protocol DeviceStorage {
   /// What waits to be sent or to be certain, oldest first, at most `limit` groups.
   func outbox(limit: Int) throws -> [OutboxGroup]
   func outboxCount() throws -> Int
+  /// The group that was appended last; nil if nothing waits. Every commit asks for it: it may not take longer because much waits.
+  func newestOutboxGroup() throws -> OutboxGroup?
   /// Appends a group; its `id` is given by the storage and greater than all before.
   mutating func appendToOutbox(_ group: OutboxGroup) throws
   mutating func updateOutbox(_ group: OutboxGroup) throws
@@ -60,9 +64,14 @@ package protocol DeviceStorage {
   // Wallet
   func wallet() throws -> WalletState?
   mutating func setWallet(_ state: WalletState) throws
+
+  /// Faults that a test wants. None in any storage of the product.
+  var planted: Set<PlantedBug> { get }
 }
 
 extension DeviceStorage {
+  package var planted: Set<PlantedBug> { [] }
+
   /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
   package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {
     // As another device, or a damaged row, may say it.

@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import KeepsakeReplication
 
 /// An answer that says no: the status for machines in between, a code for ours, a sentence for people.
 ///
@@ -20,17 +21,27 @@ struct APIError: Error, Sendable {
     case codeUnknown = "code_unknown"
     case methodNotAllowed = "method_not_allowed"
     case tooLarge = "too_large"
+    case badRange = "bad_range"
+    case wrongOffset = "wrong_offset"
+    case frameMismatch = "frame_mismatch"
+    case superseded
     case encodingRefused = "encoding_refused"
     case tooManyGuesses = "too_many_guesses"
     case tooManyStreams = "too_many_streams"
+    case tooManyUploads = "too_many_uploads"
     case busy
     case storageFull = "storage_full"
+    case quota
     case server
   }
   var status: HTTPResponse.Status
   var code: Code
   var message: String
   var retryAfterSeconds: Int?
+  /// How much of an upload is here.
+  var received: Int?
+  /// With `quota`.
+  var quota: QuotaShortage?
 
   init(_ status: HTTPResponse.Status, _ code: Code, _ message: String, retryAfterSeconds: Int? = nil) {
     self.status = status
@@ -39,16 +50,40 @@ struct APIError: Error, Sendable {
     self.retryAfterSeconds = retryAfterSeconds
   }
 
+  /// A part that doesn't follow on from what is here.
+  static func wrongOffset(received: Int) -> Self {
+    var error = Self(.conflict, .wrongOffset, "Of this upload \(received) bytes are here: go on from there.")
+    error.received = received
+    return error
+  }
+
+  /// The player has no room for it. The same later may fit, in another form it won't.
+  static func overQuota(_ shortage: QuotaShortage) -> Self {
+    var error = Self(
+      .contentTooLarge, .quota,
+      "This player has \(shortage.used) of \(shortage.limit) bytes here, and this takes \(shortage.needed) more: delete saves to make room."
+    )
+    error.quota = shortage
+    return error
+  }
+
   private struct Body: Encodable {
     struct Details: Encodable {
       var code: String
       var message: String
+      var received: Int?
+      var limit: Int64?
+      var used: Int64?
+      var needed: Int64?
     }
     var error: Details
   }
 
   func response() throws -> Response {
-    var response = try Response(json: Body(error: .init(code: code.rawValue, message: message)), status: status)
+    let body = Body(
+      error: .init(code: code.rawValue, message: message, received: received, limit: quota?.limit, used: quota?.used, needed: quota?.needed)
+    )
+    var response = try Response(json: body, status: status)
     if let retryAfterSeconds { response.headers[.retryAfter] = String(retryAfterSeconds) }
     return response
   }
@@ -62,6 +97,13 @@ extension Response {
     let bytes = try encoder.encode(value)
     self.init(
       status: status, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  /// An answer to an exchange, its frames behind the JSON.
+  init(exchange response: ExchangeResponse) throws {
+    let bytes = try ExchangeBody.encode(response)
+    self.init(
+      status: .ok, headers: [.contentType: ExchangeBody.contentType], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 }
 #endif

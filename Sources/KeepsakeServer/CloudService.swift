@@ -25,6 +25,9 @@ struct CloudService: Service {
     guard (0...65535).contains(configuration.port) else {
       throw ServerError(.configuration, "A port is a number from 0 to 65535, not \(configuration.port).")
     }
+    if let quota = configuration.quota, quota <= 0 {
+      throw ServerError(.configuration, "A quota is a number of bytes above 0, not \(quota).")
+    }
     self.configuration = configuration
     self.logger = logger
     self.onRunning = onRunning
@@ -33,10 +36,11 @@ struct CloudService: Service {
     appKeys = configuration.appKeys.isEmpty ? [try folder.ownAppKey()] : configuration.appKeys
     let keys = try AppKeys(appKeys)
     let tokens = TokenSigner(secret: try folder.secret())
-    storage = try SQLiteCloudStorage(database: folder.database, contents: folder.contents)
+    storage = try SQLiteCloudStorage(database: folder.database, contents: folder.contents, clock: configuration.clock, logger: logger)
+    let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
     cloud = Cloud(
       storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
-      uploads: UploadSpool(folder: folder.incoming), clock: configuration.clock)
+      uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock, quota: configuration.quota)
   }
 
   func run() async throws {
@@ -58,7 +62,7 @@ struct CloudService: Service {
       configuration: .init(
         address: .hostname(host, port: configuration.port), serverName: "Keepsake",
         availableConnectionsDelegate: MaximumAvailableConnections(ServerLimits.connections)),
-      services: [cloud.events],
+      services: [cloud.events, cloud.partials],
       onServerRunning: { channel in
         guard let port = channel.localAddress?.port, let url = Self.url(host: host, port: port) else { return }
         logger.info("Keepsake's server is running", metadata: ["port": "\(port)", "host": "\(host)"])

@@ -17,6 +17,11 @@ package struct ServerConfiguration: Sendable {
   package var host: String
   /// Keys with which an install may register. With none given, one is made at the first start and kept in the data folder.
   package var appKeys: [String]
+  /// Bytes that each player may keep here: frames of contents, records of versions and values, which all of a player's devices share. At it
+  /// the server takes no more saves of that player, but deletes, values and money.
+  ///
+  /// Nil, the default, for as many as the disk has. May be changed from start to start: what a player has beyond a lower one stays.
+  package var quota: Int64?
   /// Seconds that a stop waits for requests under way.
   package var stopSeconds: Int
   /// How long a connection may be idle, and a body slow, before it is closed. Shorter in tests.

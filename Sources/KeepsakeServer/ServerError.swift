@@ -1,4 +1,6 @@
 #if Cloud
+import Foundation
+
 /// Why a server can't start or go on.
 package struct ServerError: Error, CustomStringConvertible {
   package enum Code: String, Sendable {
@@ -19,6 +21,12 @@ package struct ServerError: Error, CustomStringConvertible {
   /// A sentence that a person can act on.
   package var message: String
   package var cause: (any Error)?
+
+  /// The disk, or what this user may take of it, is full: everything works again when there is room.
+  var isDiskFull: Bool {
+    guard let cause = cause as? POSIXError else { return false }
+    return cause.code == .ENOSPC || cause.code == .EDQUOT
+  }
 
   package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     self.code = code

@@ -3,8 +3,6 @@
 enum ServerLimits {
   /// An exchange: the fullest group that a device sends, fifty versions with all the metadata they may have, takes half of it.
   static let exchangeBytes = 16 << 20
-  /// Changes in one answer, by what they take in the database: a page of fewer changes where these are large.
-  static let pageBytes = 8 << 20
   /// Registering and pairing send a name and a code.
   static let accountBytes = 16 << 10
   /// One content, plain or encoded: no save that we know of comes near (the biggest measured is 2.5 MB).
@@ -14,15 +12,35 @@ enum ServerLimits {
   static let inlineContentBytes = 1 << 20
   /// Large uploads at a time: bounds what half-received bodies take of the disk.
   static let concurrentUploads = 64
+  /// Uploads of one player that are begun and not ended: a few for each device. More are a mistake, or meant to fill the disk.
+  static let uploadsPerPlayer = 64
+  /// What these have in all, as they declare it: two of the largest contents.
+  static let uploadBytesPerPlayer = 512 << 20
+  /// An upload that nobody went on with for ten minutes makes room for another one of the same player. The device begins again, if it comes back.
+  static let uploadIdleMilliseconds: Int64 = 600_000
+  /// An upload that nobody went on with for a day is removed.
+  static let uploadLifetimeMilliseconds: Int64 = 86_400_000
+  static let uploadSweepSeconds = 3_600
+  /// While parts come, uploads are looked through for old ones at most this often.
+  static let uploadLookMilliseconds: Int64 = 60_000
+  /// How long a device is asked to wait while its player has too many uploads, or the disk is full.
+  static let uploadRetrySeconds = 60
+  static let diskFullRetrySeconds = 60
   /// A device's name as people see it.
   static let nameBytes = 200
   /// A request's headers: ours are a token and a few numbers.
   static let headerBytes = 16 << 10
   static let headerCount = 64
+  /// Contents that no version names and that go in one transaction where room is wanted; the next one takes more.
+  static let straysAtOnce = 1_000
+  /// Damaged contents that are looked at in one exchange: bounds what a device that says so of everything costs.
+  static let suspectsAtOnce = 1_024
   /// Open connections: each costs a few KiB and a file descriptor.
   static let connections = 10_000
   /// Event streams of one container: more devices than any player has.
   static let streamsPerContainer = 64
+  /// Events that wait for a listener who doesn't read: bounds what a slow one holds to some hundred KiB.
+  static let noticesPerStream = 8
   /// A connection on which nothing comes for this long, while we wait for something, is closed.
   static let idleSeconds = 30
   /// A body must come at least this fast after `slowGraceSeconds`, or its connection is closed: GPRS is faster.

@@ -13,8 +13,6 @@ struct History {
   static let recordsKept = 2_000
   /// So many deletes of a slot can be undone, however much was saved since.
   private static let deletesKept = 10
-  /// Heads that each head is compared with: a conflict of more sides than a player has devices keeps fewer ancestors.
-  private static let comparedPairs = 16
 
   var transaction: StoreTransaction
 
@@ -63,7 +61,7 @@ struct History {
     let outdated = try outdated(in: slot)
     let heads = try transaction.heads(of: slot)
     guard !outdated.isEmpty || heads.count > 1 else { return }
-    let needed = try needed(by: heads)
+    let needed = try Resolution.needed(by: heads, in: transaction)
     // What isn't a head is covered, and of a covered version the cloud wants the record only.
     let dropped = try outdated.filter { !needed.contains($0) }.compactMap(transaction.version)
     try keepWhole(needed)
@@ -117,34 +115,6 @@ struct History {
       """, [slot])
   }
 
-  /// The heads, what they cover directly of what others have, and the versions from which several of them come.
-  private func needed(by heads: [VersionID]) throws -> Set<VersionID> {
-    var needed = Set(heads)
-    for head in heads {
-      for id in try transaction.version(head)?.record.covers ?? [] {
-        // What others don't have they can't have gone on from.
-        if let version = try transaction.version(id), version.acknowledged, version.offered { needed.insert(id) }
-      }
-    }
-    if heads.count > 1 {
-      // Each record is decoded once, however many pairs there are.
-      var known: [VersionID: VersionRecord?] = [:]
-      func record(_ id: VersionID) throws -> VersionRecord? {
-        if let record = known[id] { return record }
-        let record = try transaction.version(id)?.record
-        known[id] = .some(record)
-        return record
-      }
-      // Pair by pair: three sides may have an ancestor that only two of them share.
-      for (index, left) in heads.enumerated() {
-        for right in heads[(index + 1)...].prefix(Self.comparedPairs) {
-          needed.formUnion(try Resolution.commonAncestors(of: [left, right], record: record).known)
-        }
-      }
-    }
-    return needed
-  }
-
   private mutating func thin(_ versions: [StoredVersion]) throws {
     guard !versions.isEmpty else { return }
     var candidates: [ContentHash] = []
@@ -161,16 +131,9 @@ struct History {
     try ContentCompaction(transaction: transaction).shorten(candidates, collecting: collect)
   }
 
-  /// Takes versions that will not be sent out of the outbox: years offline must not fill it.
+  /// Takes groups of versions that will not be sent out of the outbox: years offline must not fill it.
   private mutating func forget(_ ids: Set<VersionID>) throws {
-    for var group in try transaction.outbox(limit: Int.max) where group.versions.contains(where: ids.contains) {
-      group.versions.removeAll(where: ids.contains)
-      if group.versions.isEmpty, group.cells.isEmpty {
-        try transaction.removeFromOutbox(group.id)
-      } else {
-        try transaction.updateOutbox(group)
-      }
-    }
+    for group in try transaction.outbox(limit: Int.max) where group.isOnly(of: ids) { try transaction.removeFromOutbox(group.id) }
   }
 
   /// Deletes those of the contents that no version and no delta needs, and then their bases likewise.

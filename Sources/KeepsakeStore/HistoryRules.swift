@@ -28,7 +28,7 @@ public struct HistoryRules: Sendable, Hashable {
   /// Which of these are kept. Times are milliseconds since 1970 by the clock of whoever saved, in the order of the saves, newest first.
   ///
   /// The order decides, not the clock: one that was set back makes hours look alike at most, and then fewer are kept.
-  func kept(_ times: [Int64]) -> [Bool] {
+  package func kept(_ times: [Int64]) -> [Bool] {
     var kept = times.indices.map { $0 < newest }
     let hour: Int64 = 3_600_000
     let day = 24 * hour

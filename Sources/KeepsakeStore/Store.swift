@@ -52,15 +52,12 @@ package final class Store: Sendable {
     }
     let store = Store(url: url, writer: writer, database: database, lock: lock)
     do {
-      if try store.write({ try begin(&$0) }) {
-        let message = "operations of the wallet could not be read; its balance is as it was, and the ledger says what was made up"
-        store.database.report(StoreIncident(.rebuilt, message))
-      }
+      if let mending = try store.write({ try begin(&$0) }) { store.database.report(StoreIncident(.rebuilt, mending.message)) }
     } catch let error as StoreError where error.code == .diskFull {
       // Whoever has no room left can still look at what is kept, and nothing is written before this is.
-      store.database.beforeNextWrite { [context = store.context] database in
+      store.database.beforeNextWrite { [context = store.context, weak opened = store.database] database in
         var transaction = StoreTransaction(database, in: context)
-        _ = try begin(&transaction)
+        if let mending = try begin(&transaction) { opened?.report(StoreIncident(.rebuilt, mending.message)) }
         try History.thin(transaction)
       }
     } catch {
@@ -71,13 +68,13 @@ package final class Store: Sendable {
     return store
   }
 
-  /// Comes before anything else is written. Says whether the wallet had to be mended.
-  private static func begin(_ transaction: inout StoreTransaction) throws -> Bool {
+  /// Comes before anything else is written. Says how the wallet was mended, if it had to be.
+  private static func begin(_ transaction: inout StoreTransaction) throws -> WalletMending? {
     var random = SystemRandomNumberGenerator()
-    let isMended = try transaction.mendWallet()
+    let mending = try transaction.mendWallet()
     try DeviceCommit.opened(in: &transaction, using: &random)
     try History.sweep(transaction)
-    return isMended
+    return mending
   }
 
   private init(url: URL, writer: WriterID, database: StoreDatabase, lock: StoreLock) {

@@ -34,6 +34,7 @@ final class StoreDatabase: BackupSource {
   private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
   private let users: ConnectionUsers
   let backup: RollingBackup
+  private let suspicion: Suspicion
 
   private init(
     _ files: StoreFiles, pool: DatabasePool, context: StoreContext, checkpointer: WALCheckpointer, _ backups: BackupSchedule
@@ -43,6 +44,7 @@ final class StoreDatabase: BackupSource {
     self.context = context
     state = Mutex(State(pool: pool))
     users = ConnectionUsers()
+    suspicion = Suspicion(at: files.suspicion)
     backup = RollingBackup(files, backups) { try StoreAudit.run(on: StoreTransaction($0, in: StoreContext(seal: context.seal))).all.first }
   }
 
@@ -239,7 +241,7 @@ final class StoreDatabase: BackupSource {
         return read
       }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-      suspect(error)
+      suspicion.note(error)
       // What was read around a lost page is good, though SQLite then ends the transaction with an error.
       guard let value else { throw error }
       return value
@@ -268,7 +270,7 @@ final class StoreDatabase: BackupSource {
   }
 
   private func suspectLostPage() {
-    if memory.takeLostPage() { suspect(StoreError(.damaged, "a page that a save lies on could not be read")) }
+    if memory.takeLostPage() { suspicion.note(StoreError(.damaged, "a page that a save lies on could not be read")) }
   }
 
   /// Has the next write that succeeds do `duty` first, in its transaction.
@@ -306,6 +308,7 @@ final class StoreDatabase: BackupSource {
   /// Closes all connections, after a backup if one is due; that ends early at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
     if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
+    if let incident = suspicion.settle() { report(incident) }
     // Not while another write opens everything anew, whose connections would stay.
     try writing.withLock {
       // So that a closed store is one file. Where that fails, for want of room or because somebody looks at the store, the log
@@ -325,15 +328,9 @@ final class StoreDatabase: BackupSource {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       state.withLock { $0.trouble = .damage }
-      suspect(error)
+      suspicion.note(error)
     default: return
     }
-  }
-
-  /// Has the next opening look at everything, however large the store is.
-  private func suspect(_ error: any Error) {
-    // Where the note can't be written, the damage is still what has to be told; the next opening then looks as usual.
-    try? AtomicFile.write(Data("\(error)\n".utf8), to: files.suspicion)
   }
 
   /// Opens everything anew after the disk has failed. Throws if it still does, or if there is damage.
@@ -360,7 +357,7 @@ final class StoreDatabase: BackupSource {
           }
         } catch let error as StoreError where error.code == .damaged {
           state.withLock { $0.trouble = .damage }
-          suspect(error)
+          suspicion.note(error)
           throw error
         }
         report(StoreIncident(.reopened, "the disk failed while saving; the database was opened anew and is whole"))

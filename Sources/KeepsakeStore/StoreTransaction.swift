@@ -209,6 +209,8 @@ package struct StoreTransaction: DeviceStorage {
 
   package func hasContent(_ hash: ContentHash) throws -> Bool { try contents.has(hash) }
 
+  package func isReadable(_ hash: ContentHash) throws -> Bool { try contents.has(hash) && contents.isReadable(hash) }
+
   package func contentLength(_ hash: ContentHash) throws -> Int? { try contents.entry(hash)?.length }
 
   package func cloudDepth(of hash: ContentHash) throws -> Int? {
@@ -275,6 +277,10 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func outboxCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM outbox")) ?? 0 }
+
+  package func newestOutboxGroup() throws -> OutboxGroup? {
+    try Row.fetchOne(statement("SELECT id, body FROM outbox ORDER BY id DESC LIMIT 1")).map(outboxGroup)
+  }
 
   package mutating func appendToOutbox(_ group: OutboxGroup) throws {
     // The number has to be known before the body, whose checksum covers it.

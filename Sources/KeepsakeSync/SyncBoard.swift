@@ -5,18 +5,24 @@ import Synchronization
 final class SyncBoard: Sendable {
   private struct State {
     var status = SyncStatus()
+    var ledger = TransferLedger()
     var nextID: UInt64 = 0
     var statusReaders: [UInt64: AsyncStream<SyncStatus>.Continuation] = [:]
     var newsReaders: [UInt64: AsyncStream<EngineNews>.Continuation] = [:]
+    var newsCount: UInt64 = 0
   }
   private let state = Mutex(State())
 
   var status: SyncStatus { state.withLock { $0.status } }
 
-  func update(_ change: (inout SyncStatus) -> Void) {
+  func update(_ change: (inout SyncStatus) -> Void) { updateTransfers { status, _ in change(&status) } }
+
+  /// The same with what is under way, from which the status has its transfers.
+  func updateTransfers(_ change: (inout SyncStatus, inout TransferLedger) -> Void) {
     state.withLock { state in
       let before = state.status
-      change(&state.status)
+      change(&state.status, &state.ledger)
+      state.status.transfers = state.ledger.transfers
       guard state.status != before else { return }
       for reader in state.statusReaders.values { reader.yield(state.status) }
     }
@@ -24,9 +30,16 @@ final class SyncBoard: Sendable {
 
   func post(_ news: EngineNews) {
     state.withLock { state in
-      for reader in state.newsReaders.values { reader.yield(news) }
+      state.newsCount += 1
+      for reader in state.newsReaders.values {
+        // What a reader is too slow for it never gets: whoever counts must not wait for it.
+        if case .dropped = reader.yield(news) { state.newsCount -= 1 }
+      }
     }
   }
+
+  /// How much news one reader that was there from the beginning gets of what was posted by now.
+  var newsCount: UInt64 { state.withLock { $0.newsCount } }
 
   /// The status now and each time it changes; changes that a reader misses are replaced by the newest.
   func statuses() -> AsyncStream<SyncStatus> {

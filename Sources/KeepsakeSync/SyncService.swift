@@ -1,4 +1,3 @@
-import Foundation
 package import KeepsakeReplication
 import Synchronization
 
@@ -7,22 +6,6 @@ import Synchronization
 /// Each step of the engine is one transaction of the store; what it wants done is done after the commit. If a transaction
 /// fails, the engine is thrown away and a new one begins, exactly as after a crash.
 package actor SyncService<Store: DeviceStore> {
-  /// Time and chance, handed in.
-  package struct Environment: Sendable {
-    /// Milliseconds since 1970.
-    package var now: @Sendable () -> Int64
-    package var random: any RandomNumberGenerator & Sendable
-
-    package init(now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable) {
-      self.now = now
-      self.random = random
-    }
-
-    /// The device's clock and the system's random numbers.
-    package static var system: Self {
-      Self(now: { Int64(Date().timeIntervalSince1970 * 1000) }, random: SystemRandomNumberGenerator())
-    }
-  }
   private struct Chance: RandomNumberGenerator {
     var base: any RandomNumberGenerator & Sendable
 
@@ -30,6 +13,11 @@ package actor SyncService<Store: DeviceStore> {
   }
   private enum Mode {
     case stopped, running, paused
+  }
+  private struct Waiter {
+    /// Waits for what the cloud has, not for what is here to be there.
+    var onlyHears: Bool
+    var continuation: CheckedContinuation<Void, any Error>
   }
   /// A pause that the engine asks for is never longer than this: a day is as good as never.
   private static var longestWakeMilliseconds: Int64 { 86_400_000 }
@@ -41,6 +29,7 @@ package actor SyncService<Store: DeviceStore> {
   private let transport: any Transport
   private let container: ContainerID
   private let now: @Sendable () -> Int64
+  private let sleep: @Sendable (Duration) async throws -> Void
   private var random: Chance
   private nonisolated let board = SyncBoard()
   private nonisolated let hasCommit = Atomic(false)
@@ -49,11 +38,11 @@ package actor SyncService<Store: DeviceStore> {
   private var engine = DeviceEngine()
   /// Counts engines: what a task started for an earlier one has nothing to say to a later one.
   private var generation: UInt64 = 0
-  private var requestTask: Task<Void, Never>?
+  private var requestTasks: [UInt64: Task<Void, Never>] = [:]
   private var wakeTask: Task<Void, Never>?
   private var eventTask: Task<Void, Never>?
   private var nextWaiter: UInt64 = 0
-  private var waiters: [UInt64: CheckedContinuation<Void, any Error>] = [:]
+  private var waiters: [UInt64: Waiter] = [:]
 
   /// A service for `store` and the container that `credentials` name.
   package init(store: Store, transport: any Transport, container: ContainerID, environment: Environment = .system) {
@@ -61,6 +50,7 @@ package actor SyncService<Store: DeviceStore> {
     self.transport = transport
     self.container = container
     now = environment.now
+    sleep = environment.sleep
     random = Chance(base: environment.random)
   }
 
@@ -75,6 +65,9 @@ package actor SyncService<Store: DeviceStore> {
   /// What changed, from now on, until the service stops. A reader that falls far behind misses the oldest; the store always
   /// holds the truth.
   package nonisolated var news: AsyncStream<EngineNews> { board.news() }
+
+  /// How much news one reader that was there from the beginning gets of what was told by now.
+  package nonisolated var newsCount: UInt64 { board.newsCount }
 
   /// Starts, or goes on after a pause. Returns as soon as the first step is done, without waiting for the cloud.
   ///
@@ -96,14 +89,21 @@ package actor SyncService<Store: DeviceStore> {
   /// Sends everything and hears everything: returns when the outbox is empty and the cloud's answer is here.
   ///
   /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
-  package func sendNow() async throws {
+  package func sendNow() async throws { try await wait(onlyHearing: false) }
+
+  /// Hears everything: returns when all that the cloud has is here, whatever there is to be sent.
+  ///
+  /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
+  package func hear() async throws { try await wait(onlyHearing: true) }
+
+  private func wait(onlyHearing: Bool) async throws {
     guard mode == .running else { throw SyncError.notRunning }
     step(.sendNow)
     nextWaiter += 1
     let id = nextWaiter
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        waiters[id] = continuation
+        waiters[id] = Waiter(onlyHears: onlyHearing, continuation: continuation)
         if Task.isCancelled {
           cancelWaiter(id)
         } else {
@@ -120,10 +120,7 @@ package actor SyncService<Store: DeviceStore> {
     guard mode == .running else { return }
     end()
     mode = .paused
-    board.update {
-      $0.phase = .paused
-      $0.transfer = nil
-    }
+    board.update { $0.phase = .paused }
     failWaiters(.notRunning)
   }
 
@@ -131,10 +128,7 @@ package actor SyncService<Store: DeviceStore> {
   package func stop() {
     end()
     mode = .stopped
-    board.update {
-      $0.phase = .stopped
-      $0.transfer = nil
-    }
+    board.update { $0.phase = .stopped }
     failWaiters(.notRunning)
     board.close()
   }
@@ -175,9 +169,13 @@ package actor SyncService<Store: DeviceStore> {
 
   private func end() {
     generation &+= 1
-    for task in [requestTask, wakeTask, eventTask] { task?.cancel() }
-    (requestTask, wakeTask, eventTask) = (nil, nil, nil)
-    board.update { $0.isListening = false }
+    for task in [wakeTask, eventTask] { task?.cancel() }
+    for task in requestTasks.values { task.cancel() }
+    (requestTasks, wakeTask, eventTask) = ([:], nil, nil)
+    board.updateTransfers { status, ledger in
+      status.isListening = false
+      ledger.update([], isQuiet: false)
+    }
   }
 
   private func step(_ event: EngineEvent, of generation: UInt64? = nil) {
@@ -196,29 +194,28 @@ package actor SyncService<Store: DeviceStore> {
       return
     }
     engine = next
-    for effect in effects { perform(effect) }
     let status = engine.status
-    board.update {
-      $0.phase = SyncStatus.Phase(status.phase)
-      $0.attempts = status.attempts
-      $0.waitingCommits = waitingCommits
-      $0.lastHeardMilliseconds = facts.lastHeardMilliseconds
-      if status.phase != .busy { $0.transfer = nil }
+    // Before anything begins: what a transfer tells of itself finds its account.
+    board.updateTransfers { shown, ledger in
+      shown.phase = SyncStatus.Phase(status.phase)
+      shown.attempts = status.attempts
+      shown.waitingCommits = waitingCommits
+      shown.refusals = status.refusals
+      shown.lastHeardMilliseconds = facts.lastHeardMilliseconds
+      ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }
+    for effect in effects { perform(effect) }
     settleWaiters()
   }
 
   private func storeFailed(_ error: any Error) {
     end()
     engine = DeviceEngine()
-    board.update {
-      $0.phase = .storeFailed(String(describing: error))
-      $0.transfer = nil
-    }
+    board.update { $0.phase = .storeFailed(String(describing: error)) }
     failWaiters(.store(error))
     let generation = generation
     wakeTask = Task {
-      do { try await Task.sleep(for: .milliseconds(SyncLimits.storePauseMilliseconds)) } catch { return }
+      do { try await self.sleep(.milliseconds(SyncLimits.storePauseMilliseconds)) } catch { return }
       self.retryStore(generation)
     }
   }
@@ -242,19 +239,19 @@ package actor SyncService<Store: DeviceStore> {
     case .exchange(let number, let request):
       send(number) { try await .answered(request: number, transport.exchange(request)) }
     case .upload(let number, let content):
-      let report = reporter(.up, content.hash)
+      let report = reporter(number)
       send(number) {
         try await transport.putContent(content, progress: report)
         return .uploaded(request: number, content.hash)
       }
     case .download(let number, let hash):
-      let report = reporter(.down, hash)
+      let report = reporter(number)
       send(number) { try await .downloaded(request: number, hash, transport.getContent(hash, progress: report)) }
     case .wake(let milliseconds):
       wakeTask?.cancel()
       let pause = min(max(milliseconds, 0), Self.longestWakeMilliseconds)
       wakeTask = Task {
-        do { try await Task.sleep(for: .milliseconds(pause)) } catch { return }
+        do { try await self.sleep(.milliseconds(pause)) } catch { return }
         self.step(.woke, of: generation)
       }
     case .news(let news):
@@ -264,27 +261,30 @@ package actor SyncService<Store: DeviceStore> {
 
   private func send(_ number: UInt64, _ work: @escaping @Sendable () async throws -> EngineEvent) {
     let generation = generation
-    requestTask = Task {
+    let board = board
+    requestTasks[number] = Task {
       let event: EngineEvent
       do {
         event = try await work()
+        board.updateTransfers { _, ledger in ledger.finished(number) }
       } catch let failure as TransportFailure {
         event = .failed(request: number, failure)
       } catch {
         event = .failed(request: number, TransportFailure(.interrupted, String(describing: error)))
       }
-      self.step(event, of: generation)
+      self.landed(number, event, of: generation)
     }
   }
 
-  private func reporter(_ direction: SyncTransfer.Direction, _ hash: ContentHash) -> @Sendable (TransferProgress) -> Void {
+  private func landed(_ number: UInt64, _ event: EngineEvent, of generation: UInt64) {
+    guard generation == self.generation else { return }
+    requestTasks[number] = nil
+    step(event, of: generation)
+  }
+
+  private func reporter(_ number: UInt64) -> @Sendable (TransferProgress) -> Void {
     let board = board
-    return { progress in
-      board.update { status in
-        guard status.phase == .busy else { return }
-        status.transfer = SyncTransfer(direction: direction, content: hash, progress: progress)
-      }
-    }
+    return { progress in board.updateTransfers { _, ledger in ledger.progressed(number, progress) } }
   }
 
   // MARK: The event stream
@@ -310,7 +310,7 @@ package actor SyncService<Store: DeviceStore> {
         }
         self.listeningEnded(of: generation)
         let jittered = self.jitter(pause)
-        do { try await Task.sleep(for: .milliseconds(jittered)) } catch { return }
+        do { try await self.sleep(.milliseconds(jittered)) } catch { return }
         pause = min(pause * 2, SyncLimits.longestEventPauseMilliseconds)
       }
     }
@@ -337,35 +337,40 @@ package actor SyncService<Store: DeviceStore> {
 
   private func settleWaiters() {
     guard !waiters.isEmpty else { return }
-    switch engine.status.phase {
+    let status = engine.status
+    settle(status.hearing, onlyHearing: true) { [] }
+    settle(status.phase, onlyHearing: false) { try self.store.write { try $0.outbox(limit: .max).flatMap(\.refusals) } }
+  }
+
+  private func settle(_ phase: EngineStatus.Phase, onlyHearing: Bool, refusals: () throws -> [Refusal]) {
+    guard waiters.values.contains(where: { $0.onlyHears == onlyHearing }) else { return }
+    switch phase {
     case .busy, .stopped:
       return
     case .waiting(let failure), .halted(let failure):
-      failWaiters(.transport(failure))
+      resumeWaiters(onlyHearing) { $0.resume(throwing: SyncError.transport(failure)) }
     case .idle:
       do {
-        let refusals = try store.write { try $0.outbox(limit: .max).flatMap(\.refusals) }
-        if refusals.isEmpty {
-          resumeWaiters { $0.resume() }
-        } else {
-          failWaiters(.refused(refusals))
-        }
+        let refusals = try refusals()
+        resumeWaiters(onlyHearing) { $0.resume(with: refusals.isEmpty ? .success(()) : .failure(SyncError.refused(refusals))) }
       } catch {
-        failWaiters(.store(error))
+        resumeWaiters(onlyHearing) { $0.resume(throwing: SyncError.store(error)) }
       }
     }
   }
 
-  private func failWaiters(_ error: SyncError) { resumeWaiters { $0.resume(throwing: error) } }
+  private func failWaiters(_ error: SyncError) {
+    for onlyHearing in [true, false] { resumeWaiters(onlyHearing) { $0.resume(throwing: error) } }
+  }
 
-  private func resumeWaiters(_ resume: (CheckedContinuation<Void, any Error>) -> Void) {
-    let all = waiters.sorted { $0.key < $1.key }
-    waiters = [:]
-    for (_, waiter) in all { resume(waiter) }
+  private func resumeWaiters(_ onlyHearing: Bool, _ resume: (CheckedContinuation<Void, any Error>) -> Void) {
+    let settled = waiters.filter { $0.value.onlyHears == onlyHearing }.sorted { $0.key < $1.key }
+    for (id, _) in settled { waiters[id] = nil }
+    for (_, waiter) in settled { resume(waiter.continuation) }
   }
 
   private func cancelWaiter(_ id: UInt64) {
-    waiters.removeValue(forKey: id)?.resume(throwing: CancellationError())
+    waiters.removeValue(forKey: id)?.continuation.resume(throwing: CancellationError())
   }
 }
 

@@ -22,38 +22,47 @@ package struct SyncStatus: Hashable, Sendable {
   package var attempts: Int
   /// Commits that are not yet certain in the cloud, those that it refused included.
   package var waitingCommits: Int
-  /// The content under way, if a large one is.
-  package var transfer: SyncTransfer?
+  /// Versions whose contents are under way, those that began first before the others. What travels inside an exchange isn't counted.
+  package var transfers: [SyncTransfer]
   /// The cloud's event stream is open: changes of other devices come at once.
   package var isListening: Bool
   /// When the cloud last answered, by the device's clock; nil if it never did.
   package var lastHeardMilliseconds: Int64?
+  /// What the cloud doesn't take, and why. Also while it is tried once more.
+  package var refusals: [EngineRefusal]
 
   package init(
-    phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfer: SyncTransfer? = nil,
-    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil
+    phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
+    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = []
   ) {
     self.phase = phase
     self.attempts = attempts
     self.waitingCommits = waitingCommits
-    self.transfer = transfer
+    self.transfers = transfers
     self.isListening = isListening
     self.lastHeardMilliseconds = lastHeardMilliseconds
+    self.refusals = refusals
   }
 }
 
-/// One content on its way.
+/// One version whose contents are on their way.
 package struct SyncTransfer: Hashable, Sendable {
   package enum Direction: Hashable, Sendable {
     case up, down
   }
   package var direction: Direction
-  package var content: ContentHash
-  package var progress: TransferProgress
+  package var slot: String
+  package var version: VersionID
+  /// Bytes of the version as the game knows them, of those that have to go; on the wire they are fewer. Never falls, also where something
+  /// that broke off begins again.
+  package var bytesDone: Int64
+  package var bytesInAll: Int64
 
-  package init(direction: Direction, content: ContentHash, progress: TransferProgress) {
+  package init(direction: Direction, slot: String, version: VersionID, bytesDone: Int64, bytesInAll: Int64) {
     self.direction = direction
-    self.content = content
-    self.progress = progress
+    self.slot = slot
+    self.version = version
+    self.bytesDone = bytesDone
+    self.bytesInAll = bytesInAll
   }
 }

@@ -14,9 +14,12 @@ struct FloorTests {
     "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
     "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
     "Keepsake": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
-    "KeepsakeTesting": ["KeepsakeReplication"],
+    "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
+    "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],
-    "KeepsakeCommand": ["Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer"],
+    "KeepsakeCommand": [
+      "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
+    ],
     "CZstd": [],
   ]
 
@@ -60,6 +63,26 @@ struct FloorTests {
       for module in try Self.imports(in: file) where ours.contains(module) {
         #expect(allowed.contains(module), "\(file.lastPathComponent) of \(target) imports \(module)")
       }
+    }
+  }
+
+  @Test(
+    "no fault that tests plant can come from a storage of the product",
+    arguments: ["KeepsakeStore", "KeepsakeSync", "Keepsake", "KeepsakeServer"])
+  func nobodyPlants(target: String) throws {
+    for file in try Self.sources(of: target) {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      #expect(!text.contains("PlantedBug") && !text.contains("planted:"), "\(file.lastPathComponent)")
+    }
+  }
+
+  /// Who may sleep by the system's clock: those who hand it to the others, and a loop that draws frames.
+  static let sleepers: Set<String> = ["SyncService+Environment.swift", "GameEnvironment.swift", "Autosave.swift"]
+
+  @Test("what synchronizes sleeps by the clock that it was given", arguments: ["KeepsakeSync", "Keepsake"])
+  func sleepIsHandedIn(target: String) throws {
+    for file in try Self.sources(of: target) where !Self.sleepers.contains(file.lastPathComponent) {
+      #expect(try !String(contentsOf: file, encoding: .utf8).contains("Task.sleep"), "\(file.lastPathComponent)")
     }
   }
 

@@ -56,7 +56,11 @@ import Testing
     mine.seen = [.clear]
     (theirs.level, theirs.sky, theirs.seen, theirs.silent.x) = (5, .storm, [.storm], 9)
     mine.mergeFields(from: theirs, ancestor: ancestor)
-    #expect(mine.level == 5 && mine.sky == .storm && mine.seen == [.clear, .storm] && mine.silent.x == 1)
+    #expect(mine.level == 5 && mine.sky == .storm && mine.seen == [.clear, .storm] && mine.silent.x == 9)
+    // Both changed it.
+    (mine.silent.x, theirs.silent.x) = (2, 3)
+    mine.mergeFields(from: theirs, ancestor: ancestor)
+    #expect(mine.silent.x == 2)
   }
 
   // MARK: As a root, and as JSON does it

@@ -1,5 +1,6 @@
 #if Cloud
 import ArgumentParser
+import FlowerGarden
 import Foundation
 import Keepsake
 import Testing
@@ -59,8 +60,8 @@ import Testing
     try await cleaning {
       let store = folder.appendingPathComponent("store")
       let garden = try FlowerGarden(store: store)
-      try await garden.change(pot: "sill") { $0.flowers = ["tulip"] }
-      try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
+      try await garden.change(pot: "sill") { $0.plant("tulip", id: "1") }
+      try await garden.change(pot: "sill") { $0.plant("rose", id: "2") }
       let first = try #require(try garden.game.saves.history(of: "pot/sill").last)
       let command = try DiffCommand.parse([store.path, "--slot", "pot/sill", "--from", first.id.description])
       let text = try command.difference().text()

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 import Keepsake
 import KeepsakeArchive
@@ -46,8 +47,8 @@ import Darwin
     let store = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
     let garden = try FlowerGarden(store: store)
-    try await garden.change(pot: "sill") { $0.flowers = ["tulip"] }
-    try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
+    try await garden.change(pot: "sill") { $0.plant("tulip", id: "1") }
+    try await garden.change(pot: "sill") { $0.plant("rose", id: "2") }
     guard case .archive(let now) = try InspectCommand.look(at: store.path, slot: "pot/sill") else {
       Issue.record("no archive")
       return

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 import Keepsake
 import Testing
@@ -95,8 +96,8 @@ import Testing
     try await cleaning {
       let store = folder.appendingPathComponent("store")
       let garden = try FlowerGarden(store: store)
-      try await garden.change(pot: "sill") { $0.flowers = ["tulip"] }
-      try await garden.change(pot: "sill") { $0.flowers.insert("rose") }
+      try await garden.change(pot: "sill") { $0.plant("tulip", id: "1") }
+      try await garden.change(pot: "sill") { $0.plant("rose", id: "2") }
       let report = verify([folder.path])
       #expect(report.files.map(\.kind) == [.store] && report.unsound == 0)
       #expect(report.files.first?.message.contains("2 saved games") == true, "\(report.files)")

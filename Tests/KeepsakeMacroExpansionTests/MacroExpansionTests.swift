@@ -31,6 +31,7 @@ import Testing
     var stripped = declaration
     for attribute in [
       "@Archivable(version: 0) ", "@Archivable(subclasses: [Other.self]) ", "@Archivable ", "@Unsaved ", "@Merge(.max) ", "@Merge(rule) ",
+      "@Merge ",
       "@Key(name) ", "@Key(\"k\") ",
       "@Fallback ", "@Coded ", "@Key(\"\") ", "@Archivable(version: two) ",
     ] {
@@ -208,8 +209,22 @@ import Testing
       fixIts: ["change 'let' to 'var'"])
     refuses("@Archivable class A {\n  @Merge(.max) var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
     refuses(
-      "@Archivable struct A {\n  @Merge(rule) var x = 1\n}", "@Merge needs one of .max, .min, .union or .counter, written out", line: 2,
-      column: 3)
+      "@Archivable struct A {\n  @Merge(rule) var x = 1\n}",
+      "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or nothing", line: 2, column: 3)
+    refuses(
+      "@Archivable struct A {\n  @Unsaved @Merge(.max) var x = 1\n}",
+      "@Unsaved 'x' isn't saved, so that there is nothing to merge: remove @Merge or @Unsaved", line: 2, column: 12)
+    refuses(
+      "@Archivable final class A {\n  @Merge weak var x: A?\n}",
+      "@Merge works on what owns its value: 'x' is weak or unowned, so mark the property that owns the object", line: 2, column: 3)
+    refuses(
+      "@Archivable struct A {\n  @Merge @Coded var x: B\n}",
+      "@Merge alone goes by the rules of an archivable type, and 'x' is @Coded: give it a rule, or @Merge(combining:)", line: 2, column: 3)
+    refuses(
+      "@Archivable struct A {\n  @Merge @Merge(.max) var x = 1\n}", "'x' can be merged in one way only: remove one @Merge", line: 2,
+      column: 3
+    )
+    refuses("@Archivable open class A {\n  @Merge var x = 1\n}", "@Merge needs a struct or a final class: make 'A' final")
     refuses(
       "@Archivable struct A {\n  @Key(name) var x = 1\n}", "@Key needs a string literal without interpolation, such as @Key(\"name\")",
       line: 2,
@@ -217,6 +232,69 @@ import Testing
     refuses(
       "@Archivable enum A {\n  @Key(\"k\") case a, b\n}", "An attribute on several names is unclear: declare them one by one", line: 2,
       column: 3)
+  }
+
+  @Test func aSubclassCannotMergeWhatItsSuperclassHas() {
+    expect(
+      "@Archivable final class A: B {\n  @Merge var x = 1\n}", expandsTo: "final class A: B {\n  var x = 1\n}",
+      diagnostics: [
+        DiagnosticSpec(
+          message:
+            "@Merge can't see the properties of the superclass of 'A', whose changes would be lost: keep what merges in a class without superclass, or in a struct",
+          line: 1, column: 1)
+      ], conformances: false)
+  }
+
+  private func expanded(_ source: String) -> String {
+    let context = BasicMacroExpansionContext()
+    let file: SourceFileSyntax = "\(raw: source)"
+    return file.expand(
+      macroSpecs: ["Archivable": MacroSpec(type: ArchivableMacro.self, conformances: ["Archivable"])],
+      contextGenerator: { _ in context }
+    ).description
+  }
+
+  @Test func aTypeIsAskedForTheRulesOfItsPropertiesOnlyIfTheyCouldHaveSome() {
+    let plain = """
+      @Archivable struct A {
+        var a = 1, b = 2.5, c = "", d = true, e: [B] = [], f: [Int: B] = [:], g = [B](), h = SIMD2<Float>(1, 2), i: Set<B> = [], j = -1, k: String?
+        let l: B
+        @Coded var m: B
+        @Unsaved var n = B()
+        var o: Array<B>
+        var p = Int.max
+      }
+      """
+    #expect(!expanded(plain).contains("mergeFields"))
+    let asked = expanded("@Archivable struct A {\n  var a: B\n  var b: B?\n  var c = B()\n  var d: C<Int>!\n  var e = 1\n}")
+    #expect(asked.split(separator: "hasRules(").count == 5, "\(asked)")
+    #expect(asked.contains("unmarked(&self.e, other.e, ancestor.map"), "\(asked)")
+    #expect(!expanded("@Archivable class A {\n  var a: B\n}").contains("mergeFields"), "others may inherit from it")
+    #expect(expanded("@Archivable final class A {\n  var a: B\n}").contains("mergeFields"))
+    let byHand = "@Archivable struct A {\n  var a: B\n  mutating func mergeFields(from other: A, ancestor: A?) {\n  }\n}"
+    #expect(!expanded(byHand).contains("MergeFields"), "it says by hand how it merges")
+  }
+
+  @Test func eachPropertyIsMergedByItsMark() {
+    let result = expanded(
+      """
+      @Archivable struct A {
+        @Merge var a: [B] = []
+        @Merge() var b = 1
+        @Merge(.max) var c = 1
+        @Merge(combining: A.join) var d = ""
+        @Coded var e: C
+        let f: Int
+        unowned var g: D
+      }
+      """)
+    for line in [
+      "fields(&self.a, other.a, ancestor.map {", "fields(&self.b, other.b, ancestor.map {", "max(&self.c, other.c, ancestor.map {",
+      "combine(&self.d, other.d, ancestor.map {", "coded(&self.e, other.e, ancestor.map {",
+    ] {
+      #expect(result.contains("KeepsakeArchive.MergeFields." + line), "\(line)")
+    }
+    #expect(result.contains(", A.join)") && !result.contains("other.f") && !result.contains("other.g"))
   }
 
   @Test func aFallbackStandsOnOneCaseThatCanBeMadeUp() {

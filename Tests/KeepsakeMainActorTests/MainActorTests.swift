@@ -52,6 +52,23 @@ import Testing
   mutating func migrate(_ saved: inout ArchiveMigration) throws { x = try saved.decode(Int.self, forKey: "coins") }
 }
 
+@Archivable struct Coin: Identifiable {
+  let id: Int
+  @Merge(.max) var worth = 1
+}
+
+@Archivable final class Chest {
+  @Merge(.max) var level = 1
+  @Merge var coins: [Coin] = []
+  @Merge var labels: [String: String] = [:]
+  @Merge(combining: Chest.joined) var notes = ""
+  var loot = Loot()
+  var inner: Chest?
+  static func joined(_ mine: String, _ theirs: String, _ ancestor: String?) -> String { mine + theirs }
+}
+
+@Archivable struct Loot { var first: Coin? }
+
 /// By hand.
 struct Hand: Archivable {
   var text: String
@@ -88,6 +105,23 @@ struct Hand: Archivable {
     let copy = try again(model)
     #expect(copy.points == 4 && copy.parent === copy)
     for model in [model, copy] { model.parent = nil }
+  }
+
+  @Test func savesOfTheMainActorAreMergedOnIt() {
+    let (mine, theirs) = (Chest(), Chest())
+    (mine.inner, theirs.inner) = (Chest(), Chest())
+    theirs.inner?.level = 8
+    (mine.coins, theirs.coins) = ([Coin(id: 1)], [Coin(id: 1, worth: 5), Coin(id: 2)])
+    (mine.notes, theirs.notes) = ("a", "b")
+    theirs.labels = ["x": "y"]
+    theirs.loot.first = Coin(id: 3)
+    mine.mergeFields(from: theirs, ancestor: nil)
+    #expect(mine.inner?.level == 8 && mine.coins.map(\.worth) == [5, 1] && mine.notes == "ab" && mine.labels == ["x": "y"])
+    #expect(mine.loot.first?.id == 3)
+    // Another coin isn't mixed with this one.
+    theirs.loot.first = Coin(id: 4, worth: 9)
+    mine.mergeFields(from: theirs, ancestor: nil)
+    #expect(mine.loot.first?.id == 3 && mine.loot.first?.worth == 1)
   }
 
   @Test func whatBelongsToNoActorIsSavedAnywhere() async throws {

@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 /// What a cell of the rule `best` does. The laws of its join are checked with those of all rules, in `CellLawTests`.

@@ -1,6 +1,15 @@
 import Foundation
 import KeepsakeReplication
+import KeepsakeSimulation
 import Testing
+
+extension CellValue {
+  /// What is in a set.
+  fileprivate var elements: Set<Scalar>? {
+    if case .set(let set) = self { return set.elements }
+    return nil
+  }
+}
 
 @Suite struct CellDraftTests {
   let key = CellKey(collection: "progress", key: "level")
@@ -63,6 +72,113 @@ import Testing
     #expect(throws: CellError.ruleMismatch(key, holds: "max", asked: "union")) { try apply(.insert([.int(1)]), to: known) }
     #expect(throws: CellError.notANumber(key)) { try apply(.max(.double(.nan)), to: nil) }
     #expect(throws: CellError.notANumber(key)) { try apply(.insert([.double(.nan)]), to: nil) }
+  }
+
+  @Test("A set sends all of it with each change, or takes out what another device put in meanwhile")
+  func setSendsWhatChanges() throws {
+    let other = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 0)
+    let theirs = try #require(try apply(.putIn([.int(1), .int(2)]), to: nil, other)).state
+    let put = try #require(try apply(.putIn([.int(2), .int(3)]), to: theirs))
+    #expect(put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), standing: [1: .int(3)])])))
+    #expect(try apply(.putIn([.int(2)]), to: theirs) == nil, "what is in isn't put in again")
+    let taken = try #require(try apply(.takeOut([.int(1), .int(3), .int(9)]), to: put.state))
+    #expect(
+      taken.delta.value
+        == .set(ObservedSet([WriterID(1): .init(seen: NumberRanges([1...1])), WriterID(7): .init(seen: NumberRanges([1...1]))])))
+    #expect(try apply(.takeOut([.int(9)]), to: put.state) == nil && apply(.takeOut([.int(9)]), to: nil) == nil)
+    // Put in again, also by who put it in before; and by another device that never heard of that.
+    let again = try #require(try apply(.putIn([.int(1)]), to: taken.state)).state
+    #expect(again.joined(with: put.state) == again && again.value.elements == [.int(1), .int(2)])
+    let meanwhile = try #require(try apply(.putIn([.int(4)]), to: theirs, other)).state
+    let out = try #require(try apply(.takeOut([.int(1), .int(2), .int(4)]), to: theirs)).state
+    #expect(out.joined(with: meanwhile).value.elements == [.int(4)])
+  }
+
+  @Test("To put something in and take it out for ever fills the cell")
+  func setStaysSmall() throws {
+    var state: CellState?
+    for _ in 0..<1_000 {
+      state = try apply(.putIn([.string("rose")]), to: state)?.state
+      state = try apply(.takeOut([.string("rose")]), to: state)?.state
+    }
+    #expect(try #require(state).value.size == 24)
+    #expect(state?.value.elements == [])
+  }
+
+  @Test("A dictionary sends all of it with each change")
+  func dictionarySendsWhatChanges() throws {
+    let first = try #require(try apply(.entries([.int(1): .min(.int(60)), .int(2): .min(.int(50))]), to: nil)).state
+    let change = try #require(try apply(.entries([.int(1): .min(.int(59)), .int(2): .min(.int(70)), .int(3): .min(.int(9))]), to: first))
+    #expect(change.delta.value == .dictionary([.int(1): .min(.int(59)), .int(3): .min(.int(9))]))
+    #expect(change.state.value == .dictionary([.int(1): .min(.int(59)), .int(2): .min(.int(50)), .int(3): .min(.int(9))]))
+    #expect(try apply(.entries([.int(1): .min(.int(60))]), to: first) == nil && apply(.entries([:]), to: first) == nil)
+    #expect(try apply(.entries([.int(1): .takeOut([.int(1)])]), to: nil) == nil)
+    #expect(throws: CellError.self) { try apply(.entries([.int(4): .max(.int(1))]), to: first) }
+    #expect(throws: CellError.self) { try apply(.entries([.int(1): .max(.int(1))]), to: first) }
+    #expect(throws: CellError.notANumber(key)) { try apply(.entries([.double(.nan): .min(.int(1))]), to: first) }
+    #expect(throws: CellError.notInside(key, "a reset")) { try apply(.entries([.int(1): .reset(.min(.int(1)))]), to: first) }
+    #expect(throws: CellError.self) { try apply(.optional(.best(BestScore(order: .ascending, entry: nil))), to: nil) }
+  }
+
+  @Test("Nothing recorded takes away what was recorded; only a reset does")
+  func optionals() throws {
+    let six = try #require(try apply(.optional(.max(.int(6))), to: nil)).state
+    #expect(try apply(.optional(nil), to: six) == nil && apply(.optional(nil), to: nil) == nil)
+    #expect(try apply(.optional(.max(.int(5))), to: six) == nil)
+    #expect(try apply(.reset(.optional(nil)), to: six)?.state == CellState(generation: 1, value: .optional(nil)))
+    #expect(throws: CellError.self) { try apply(.max(.int(7)), to: six) }
+    #expect(throws: CellError.self) { try apply(.optional(.min(.int(7))), to: six) }
+  }
+
+  @Test("A setting in a dictionary that a guest chose overwrites the player's real one")
+  func guestsWhoJoin() throws {
+    var early = me
+    early.nowMilliseconds = 9_000_000
+    let guest = try #require(try apply(.entries([.int(1): .set(.int(1))]), to: nil, early)).state
+    let player = try #require(try apply(.entries([.int(1): .set(.int(2))]), to: nil)).state
+    var storage = SimulatedDevice()
+    storage.setCell(CellUpdate(key: key, state: guest))
+    try DeviceCommit.moved(in: &storage)
+    #expect(storage.cell(key)?.joined(with: player) == player)
+  }
+
+  @Test("A device keeps what its cloud refuses, or a value that is too large can never get smaller")
+  func refused() throws {
+    func reason(_ value: CellValue) -> Refusal.Reason? {
+      ExchangeRules.objection(to: CellUpdate(key: key, state: CellState(value: value)))?.reason
+    }
+    func additions(_ seen: ClosedRange<UInt64>, _ standing: [UInt64: Scalar] = [:]) -> CellValue {
+      .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([seen]), standing: standing)]))
+    }
+    #expect(reason(additions(1...(1 << 62), [1: .int(1)])) == nil)
+    #expect(reason(additions(0...1)) == .invalid && reason(additions(1...(1 << 62 + 1))) == .invalid)
+    #expect(reason(additions(1...1, [1: .double(.nan)])) == .invalid)
+    #expect(
+      reason(.dictionary([.double(.nan): .max(.int(1))])) == .invalid && reason(.dictionary([.int(1): .max(.double(.nan))])) == .invalid)
+    #expect(reason(.optional(.optional(.max(.int(1))))) == nil && reason(.optional(.optional(.optional(nil)))) == .invalid)
+    #expect(reason(.optional(.best(BestScore(order: .ascending, entry: nil)))) == .invalid)
+    let farAway = CellValue.latest(Stamp(caughtUp: true, milliseconds: .min, writer: WriterID(1)), .int(1))
+    #expect(reason(.dictionary([.int(1): farAway])) == .invalid)
+    let many = Dictionary(uniqueKeysWithValues: (0..<9_000).map { (Scalar.string("element number \($0)"), CellValue.max(.int(1))) })
+    #expect(reason(.dictionary(many)) == .tooLarge)
+    #expect(reason(.dictionary([.int(1): .dictionary(many)])) == .tooLarge)
+    let standing = Dictionary(uniqueKeysWithValues: (UInt64(1)...10_000).map { ($0, Scalar.string("element \($0)")) })
+    #expect(reason(additions(1...10_000, standing)) == .tooLarge)
+
+    // Two devices filled it while they were apart.
+    let full = try #require(try apply(.putIn(Set(many.keys)), to: nil)).state
+    let smaller = try #require(try apply(.takeOut([.string("element number 1")]), to: full)).state
+    #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: nil)?.reason == .tooLarge)
+    #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: smaller), over: full) == nil)
+    #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: full)?.reason == .tooLarge)
+  }
+
+  @Test("The numbers of a writer run over and stop the game")
+  func numbersEnd() throws {
+    let last = ObservedSet([WriterID(7): ObservedSet.Additions(seen: NumberRanges([1...Cursor.maximumSeq - 1]))])
+    let full = try #require(try apply(.putIn([.int(1)]), to: CellState(value: .set(last)))).state
+    #expect(throws: CellError.overflow(key)) { try apply(.putIn([.int(2)]), to: full) }
+    #expect(try apply(.takeOut([.int(1)]), to: full)?.state.value.elements == [])
   }
 
   @Test("A reset is undone by the next sync")

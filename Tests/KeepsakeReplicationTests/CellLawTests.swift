@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 /// Joins are what makes sync safe: any order, any repetition, the same result.
@@ -40,7 +40,28 @@ import Testing
       values.append(.best(BestScore(order: order, entry: nil, withdrawn: Self.withdrawn(2...65), isCleared: true)))
       values.append(.best(BestScore(order: order, entry: .init(score: .int(2), dateMilliseconds: 0, payload: Data([1, 0])))))
     }
+    values += sets.map(CellValue.set)
+    values += [
+      .dictionary([:]), .dictionary([.int(1): .max(.int(1))]), .dictionary([.int(1): .max(.int(2)), .string("a"): .max(.int(0))]),
+      .dictionary([.int(1): .counter([writers[0]: CounterEntry(plus: 1)])]), .dictionary([.string("a"): .set(sets[2])]),
+      .dictionary([.string("a"): .set(sets[4]), .int(1): .set(sets[5])]), .dictionary([.int(1): .dictionary([.int(1): .min(.int(1))])]),
+      .optional(nil), .optional(.max(.int(1))), .optional(.max(.int(2))), .optional(.min(.int(1))),
+    ]
     return [0, 1].flatMap { generation in values.map { CellState(generation: generation, value: $0) } }
+  }()
+
+  /// Nothing known, additions that stand, that are gone, that came out of turn; and one name for two elements, which nobody of ours writes.
+  private static let sets: [ObservedSet] = {
+    func additions(_ seen: [ClosedRange<UInt64>], _ standing: [UInt64: Scalar] = [:]) -> ObservedSet.Additions {
+      ObservedSet.Additions(seen: NumberRanges(seen), standing: standing)
+    }
+    return [
+      ObservedSet(), ObservedSet([writers[0]: additions([1...1], [1: .int(1)])]), ObservedSet([writers[0]: additions([1...1])]),
+      ObservedSet([writers[0]: additions([3...3], [3: .int(1)])]),
+      ObservedSet([writers[0]: additions([1...2], [2: .string("a")]), writers[1]: additions([1...1], [1: .int(1)])]),
+      ObservedSet([writers[0]: additions([1...3], [1: .int(1), 3: .string("a")]), writers[1]: additions([1...1])]),
+      ObservedSet([writers[0]: additions([1...1], [1: .int(2)])]), ObservedSet([writers[1]: additions([2...5], [4: .int(1)])]),
+    ]
   }()
 
   private static func withdrawn(_ numbers: ClosedRange<UInt64>) -> Set<BestScore.Withdrawal> {
@@ -69,10 +90,16 @@ import Testing
   @Test("Values that meet on the way give another result than values that meet at home")
   func associates() {
     var failures = 0
-    for left in Self.few {
-      for middle in Self.few {
-        let both = left.joined(with: middle)
-        for right in Self.few where both.joined(with: right) != left.joined(with: middle.joined(with: right)) { failures += 1 }
+    // All of each rule, with one of each other rule: what two of those have to do with each other has nothing to do with the third.
+    let byRule = Dictionary(grouping: Self.few) { state in String(state.value.ruleName.prefix { $0.isLetter }) }
+    #expect(byRule.count == 9)
+    for (rule, states) in byRule {
+      let states = states + byRule.filter { $0.key != rule }.values.compactMap(\.last)
+      for left in states {
+        for middle in states {
+          let both = left.joined(with: middle)
+          for right in states where both.joined(with: right) != left.joined(with: middle.joined(with: right)) { failures += 1 }
+        }
       }
     }
     #expect(failures == 0)
@@ -102,8 +129,12 @@ import Testing
   }
 
   static func state(using random: inout SeededGenerator) -> CellState {
+    CellState(generation: UInt64.random(in: 0...1, using: &random), value: value(using: &random))
+  }
+
+  private static func value(using random: inout SeededGenerator, depth: Int = 0) -> CellValue {
     let value: CellValue
-    switch Int.random(in: 0..<6, using: &random) {
+    switch Int.random(in: 0..<(depth < CellValue.maximumDepth ? 9 : 7), using: &random) {
     case 0: value = .max(scalar(using: &random))
     case 1: value = .min(scalar(using: &random))
     case 2:
@@ -122,6 +153,22 @@ import Testing
           withdrawn: random.once(in: 2) ? [] : withdrawn(first...(first + UInt64.random(in: 0...60, using: &random))),
           isCleared: random.once(in: 4)))
     case 3: value = .union(Set((0..<Int.random(in: 0...3, using: &random)).map { _ in scalar(using: &random) }))
+    case 6:
+      var writers: [WriterID: ObservedSet.Additions] = [:]
+      for writer in UInt64(0)..<3 where random.once(in: 2) {
+        let seen = (UInt64(1)...6).filter { _ in random.once(in: 2) }
+        let standing = seen.filter { _ in random.once(in: 2) }.map { ($0, Self.scalar(using: &random)) }
+        writers[WriterID(writer)] = ObservedSet.Additions(
+          seen: NumberRanges(seen.map { $0...$0 }), standing: Dictionary(standing, uniquingKeysWith: { $1 }))
+      }
+      value = .set(ObservedSet(writers))
+    case 7:
+      var entries: [Scalar: CellValue] = [:]
+      for _ in 0..<Int.random(in: 0...3, using: &random) {
+        entries[scalar(using: &random)] = Self.value(using: &random, depth: depth + 1)
+      }
+      value = .dictionary(entries)
+    case 8: value = .optional(random.once(in: 3) ? nil : Self.value(using: &random, depth: depth + 1))
     default:
       var entries: [WriterID: CounterEntry] = [:]
       for writer in UInt64(0)..<3 where random.once(in: 2) {
@@ -130,7 +177,29 @@ import Testing
       }
       value = .counter(entries)
     }
-    return CellState(generation: UInt64.random(in: 0...1, using: &random), value: value)
+    return value
+  }
+
+  @Test("Numbers that were seen are forgotten, or others taken for seen", arguments: [1, 2, 3] as [UInt64])
+  func numberRanges(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<300 {
+      var plain: [Set<UInt64>] = [[], []]
+      var ranges: [NumberRanges] = []
+      for side in 0..<2 {
+        let made = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+          let first = UInt64.random(in: 1...12, using: &random)
+          return first...(first + UInt64.random(in: 0...3, using: &random))
+        }
+        for range in made { plain[side].formUnion(range) }
+        ranges.append(NumberRanges(made))
+      }
+      let union = ranges[0].union(ranges[1])
+      #expect((UInt64(0)...17).allSatisfy { union.contains($0) == plain[0].union(plain[1]).contains($0) }, "seed \(seed)")
+      #expect(union == NumberRanges(plain[0].union(plain[1]).map { $0...$0 }), "seed \(seed)")
+    }
+    let whole = NumberRanges([.max ... .max, 0...0, 5...(.max - 1), 1...3])
+    #expect(whole.ranges == [0...3, 5...(.max)] && whole.contains(.max) && !whole.contains(4))
   }
 
   @Test("A high score on one device ranks differently on another")

@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 @Suite struct DeviceCommitTests {
@@ -110,7 +110,7 @@ import Testing
     try lab.settle(0)
     let home = lab.cloud
     // The guest, later, in a container of its own: caught up, then level 1 by a reset, a cap, a longer save.
-    lab.cloud = SimulatedContainer(epoch: 2)
+    lab.cloud = MemoryContainer(epoch: 2)
     try lab.settle(1)
     try lab.commit(1, Lab.level(3))
     try lab.commit(1, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "level"), .reset(.max(.int(1))))]))
@@ -252,17 +252,17 @@ import Testing
   @Test("An import of everything at once is refused by the cloud for ever, after the game was told that it is kept")
   func tooMuchForOneCheckpoint() throws {
     var lab = try Lab()
-    let many = (0..<5_000).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.int(1))) }
+    let many = (0...ExchangeRules.maximumCells).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.int(1))) }
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: many)) }
-    let large = (0..<20).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000)))) }
+    let large = (0..<30).map { CellDraft(CellKey(collection: "progress", key: "\($0)"), .max(.data(Data(count: 200_000)))) }
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(cells: large)) }
     // As much as is allowed arrives, and comes back out in pages that a device can hold.
     var fresh = try Lab(devices: 2)
-    for start in stride(from: 0, to: 20, by: 10) { try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10]))) }
+    for start in stride(from: 0, to: 30, by: 10) { try fresh.commit(0, CommitDraft(cells: Array(large[start..<start + 10]))) }
     try fresh.settle(0)
     try fresh.settle(1)
     #expect(fresh.devices[0].storage.outboxCount() == 0)
-    #expect(fresh.devices[1].storage.cells(in: nil).count == 20)
+    #expect(fresh.devices[1].storage.cells(in: nil).count == 30)
     #expect(fresh.devices[1].exchanges == 2)
   }
 

@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 @Suite struct DeviceEngineTests {
@@ -147,6 +147,26 @@ import Testing
     #expect(downloads >= 1)
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
     #expect(lab.devices[1].storage.content(last.contents[0])?.count == 100_000)
+  }
+
+  @Test("A new device can't merge two saves like all others, because a third one keeps it from fetching what they came from")
+  func ancestorOfSomeHeads() throws {
+    // Texts that are kept as they are: as a delta they would bring what they were made from along.
+    func whole(_ name: String) -> String {
+      (0..<100).map { "\(name) \($0)" }.first { ContentHash(of: Data($0.utf8)).bytes.first.map { $0 & 3 } == 0 } ?? name
+    }
+    var lab = try Lab(devices: 4)
+    // Too large to come unasked.
+    let text = String(repeating: "base", count: 20_000)
+    let base = try lab.save(0, text, over: .versions([]))
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.save(0, whole("mine"), over: .versions([base.id]))
+    try lab.save(1, whole("theirs"), over: .versions([base.id]))
+    try lab.save(2, whole("begun anew"), over: .versions([]))
+    for device in [0, 1, 2, 3] { try lab.settle(device) }
+    #expect(lab.devices[3].storage.heads(of: "main").count == 3)
+    #expect(lab.devices[3].storage.hasContent(ContentHash(of: Data(text.utf8))))
   }
 
   @Test("A content that comes damaged or is gone holds up everything else for ever")
@@ -349,7 +369,7 @@ import Testing
     var lab = try Lab()
     try lab.settle(0)
     let good = ExchangeResponse(
-      outcome: .nothing, changes: [], contents: [], wallet: nil, cursor: lab.devices[0].storage.facts().cursor, more: false,
+      outcome: nil, changes: [], contents: [], wallet: nil, cursor: lab.devices[0].storage.facts().cursor, more: false,
       serverTimeMilliseconds: 0)
     var bad: [ExchangeResponse] = []
     var response = good

@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 
 /// A device and what a test does with it.
 struct LabDevice {
@@ -20,10 +20,12 @@ struct LabDevice {
 /// Devices and a cloud over a network that does what the test says.
 struct Lab {
   var random = SeededGenerator(seed: 99)
-  var cloud = SimulatedContainer(epoch: 1)
+  var cloud = MemoryContainer(epoch: 1)
   var devices: [LabDevice] = []
   var now: Int64 = 1_000_000
   var requests: [ExchangeRequest] = []
+  /// What the player may keep in the cloud.
+  var quota: Int64?
 
   init(devices count: Int = 1, options: DeviceEngine.Options = .init()) throws {
     for number in 0..<count {
@@ -43,20 +45,31 @@ struct Lab {
     }
   }
 
-  /// The request that the device waits for, if any.
+  /// The oldest request that the device waits for, if any.
   mutating func takeRequest(_ index: Int) -> EngineEffect? {
-    let found = devices[index].pending.first { if case .wake = $0 { false } else { true } }
-    devices[index].pending = []
-    return found
+    devices[index].pending.removeAll { if case .wake = $0 { true } else { false } }
+    return devices[index].pending.isEmpty ? nil : devices[index].pending.removeFirst()
   }
 
-  func answer(to effect: EngineEffect, cloud: inout SimulatedContainer, using random: inout SeededGenerator) throws -> EngineEvent? {
+  /// All requests that the device waits for.
+  mutating func takeRequests(_ index: Int = 0) -> [EngineEffect] {
+    var requests: [EngineEffect] = []
+    while let request = takeRequest(index) { requests.append(request) }
+    return requests
+  }
+
+  func answer(to effect: EngineEffect, cloud: inout MemoryContainer, using random: inout SeededGenerator) throws -> EngineEvent? {
     switch effect {
     case .exchange(let number, let request):
-      .answered(request: number, try CloudAcceptance.exchange(request, now: now, in: &cloud, using: &random))
+      .answered(request: number, try CloudAcceptance.exchange(request, now: now, quota: quota, in: &cloud, using: &random))
     case .upload(let number, let content):
-      {
-        cloud.putContent(content)
+      try {
+        let heals = cloud.isSuspect(content.hash)
+        if let quota, !heals, let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now, in: &cloud) {
+          return .failed(request: number, TransportFailure(.rejected, "no room", quota: shortage))
+        }
+        if heals, content.base != nil { return .failed(request: number, TransportFailure(.rejected, "it has to come in full")) }
+        try CloudAcceptance.put(content, in: &cloud, using: &random)
         return .uploaded(request: number, content.hash)
       }()
     case .download(let number, let hash): .downloaded(request: number, hash, cloud.content(hash))

@@ -52,6 +52,51 @@ import Testing
     #expect(result.winner?.id == Self.id(3))
   }
 
+  func mergeAncestors(_ heads: [UInt64], _ records: [VersionRecord]) throws -> MergeAncestors {
+    let known = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) })
+    return try Resolution.mergeAncestors(of: heads.map(Self.id)) { known[$0] }
+  }
+
+  @Test("A third save that came from nowhere makes strangers of two that know each other")
+  func strangerBesideRelatives() throws {
+    let records = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(9)]
+    for heads in [[9, 2, 3], [2, 9, 3], [2, 3, 9]] as [[UInt64]] {
+      let ancestors = try mergeAncestors(heads, records)
+      let related = heads.indices.filter { heads[$0] != 9 }
+      let stranger = try #require(heads.firstIndex(of: 9))
+      #expect(ancestors.nearest(of: related[1], with: Array(0..<related[1])) == [Self.id(1)])
+      #expect(ancestors.nearest(of: stranger, with: Array(0..<stranger)).isEmpty)
+      #expect(ancestors.all == [Self.id(1)])
+    }
+    #expect(try view(records).ancestors.isEmpty, "what all have in common is still nothing")
+  }
+
+  @Test("A merge of three starts from what is further back than two of them go, and undoes what came between")
+  func nearestOfThree() throws {
+    // 4 and 5 come from 2, which comes from 1; 3 comes from 1.
+    let records = [
+      Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(4, over: [2]), Self.version(5, over: [2, 1]),
+    ]
+    let ancestors = try mergeAncestors([3, 4, 5], records)
+    #expect(ancestors.nearest(of: 1, with: [0]) == [Self.id(1)])
+    #expect(ancestors.nearest(of: 2, with: [0, 1]) == [Self.id(2)], "with both, what is nearest to either")
+    #expect(ancestors.nearest(of: 2, with: [0]) == [Self.id(1)], "the second couldn't be read")
+    #expect(ancestors.nearest(of: 0, with: [2, 1]) == [Self.id(1)], "in any order")
+    #expect(ancestors.nearest(of: 7, with: [0]).isEmpty && ancestors.nearest(of: 0, with: [7, 0]).isEmpty)
+    // The root of both is nowhere among them: known by its name alone.
+    #expect(try mergeAncestors([4, 5], Array(records.dropFirst(2))).all.isEmpty)
+  }
+
+  @Test("A conflict of more sides than anybody has devices takes forever to look at")
+  func manyHeads() throws {
+    let count = UInt64(Resolution.comparedHeads) + 10
+    let records = [Self.version(1)] + (2...count).map { Self.version($0, over: [1]) }
+    let ancestors = try mergeAncestors(Array(2...count), records)
+    let last = Int(count) - 2
+    #expect(ancestors.nearest(of: last, with: Array(0..<last)) == [Self.id(1)])
+    #expect(ancestors.nearest(of: last, with: [0]).isEmpty, "not compared")
+  }
+
   @Test("The player is asked to choose between two equal saves")
   func equalContents() throws {
     let result = try view([Self.version(1, contents: "x"), Self.version(2, contents: "x", progress: 1)])

@@ -1,6 +1,6 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 @Suite struct WalletTests {

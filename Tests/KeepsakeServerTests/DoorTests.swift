@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import NIOCore
 import Testing
 
 @testable import KeepsakeServer
@@ -18,6 +19,18 @@ struct DoorTests {
       #expect(lost.status == 404)
       #expect(lost.code == "not_found")
       #expect(lost.headers["keepsake-protocol"] == "1")
+    }
+  }
+
+  @Test("a connection that ends after its answer is said to end, so that no device sends its next save into it")
+  func closing() async throws {
+    try await LiveServer.with { server in
+      for (header, isSaid) in [("Connection: close\r\n", true), ("", false)] {
+        let raw = try RawConnection(port: server.running.port)
+        await raw.send("GET /health HTTP/1.1\r\nHost: x\r\n\(header)\r\n")
+        let answer = await raw.read(until: "{\"status\":\"ok\"}").lowercased()
+        #expect(answer.contains("connection: close\r\n") == isSaid, "\(answer)")
+      }
     }
   }
 
@@ -66,6 +79,26 @@ struct DoorTests {
       let answer = try await client.call("POST", "/v1/exchange", json: deep)
       #expect(answer.status == 400, "\(body.prefix(80)): \(answer.json)")
       #expect(answer.code?.hasPrefix("bad_") == true || answer.code == "unsupported_protocol")
+    }
+  }
+
+  @Test("a device that speaks a later protocol is told so, whatever its messages look like")
+  func laterProtocol() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let answer = try await client.call("POST", "/v1/exchange", json: #"{"protocolVersion":2,"cells":"of another kind"}"#)
+      #expect(answer.status == 400 && answer.code == "unsupported_protocol", "\(answer.json)")
+    }
+  }
+
+  @Test("an exchange may be as short as it can be: what is left out is empty")
+  func bareExchange() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let request = #"{"protocolVersion":1,"cursor":{"epoch":0,"seq":0,"mark":0},"limit":100}"#
+      let answer = try await client.call("POST", "/v1/exchange", json: request)
+      #expect(answer.status == 200, "\(answer.json)")
+      #expect(answer.json["changes"] == nil && answer.json["outcome"] == nil && answer.json["cursor"] != nil, "\(answer.json)")
     }
   }
 
@@ -120,21 +153,44 @@ struct DoorTests {
   func streams() async throws {
     let hub = EventHub()
     let (one, other) = (ContainerID(high: 0, low: 1), ContainerID(high: 0, low: 2))
-    let open = try (0..<64).map { _ in try hub.subscribe(to: one) }
-    #expect(throws: APIError.self) { try hub.subscribe(to: one) }
-    let stranger = try hub.subscribe(to: other)
+    let (own, device) = (DeviceID(high: 1, low: 0), DeviceID(high: 2, low: 0))
+    let open = try (0..<64).map { _ in try hub.subscribe(device, to: one) }
+    #expect(throws: APIError.self) { try hub.subscribe(device, to: one) }
+    let stranger = try hub.subscribe(device, to: other)
     hub.unsubscribe(open[0])
-    let again = try hub.subscribe(to: one)
-    hub.publish(5, of: one)
-    hub.publish(3, of: one)
-    hub.publish(9, of: other)
-    for subscription in open.dropFirst() + [again] {
-      var iterator = subscription.seqs.makeAsyncIterator()
-      #expect(await iterator.next() == 5)
+    let sender = try hub.subscribe(own, to: one)
+    #expect(hub.isHeard(in: one, besides: own))
+    #expect(!hub.isHeard(in: other, besides: device))
+    hub.publish(5, ByteBuffer(string: "five"), of: one, from: own)
+    hub.publish(3, ByteBuffer(string: "three"), of: one, from: own)
+    hub.publish(6, nil, of: one, from: own)
+    hub.publish(9, nil, of: other, from: own)
+    for subscription in open.dropFirst() + [sender] {
+      var iterator = subscription.notices.makeAsyncIterator()
+      let first = await iterator.next()
+      #expect(first?.seq == 5)
+      // Whose exchange it was knows what it said.
+      #expect((first?.event).map { String(buffer: $0) } == (subscription.id == sender.id ? nil : "five"))
+      #expect(await iterator.next()?.seq == 6)
     }
-    var iterator = stranger.seqs.makeAsyncIterator()
-    #expect(await iterator.next() == 9)
+    var iterator = stranger.notices.makeAsyncIterator()
+    #expect(await iterator.next()?.seq == 9)
     #expect(hub.count == 65)
+  }
+
+  @Test("who asks what is next is told at once, or when it happens, or that nothing did")
+  func nextEvents() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let first = try await client.call("GET", "/v1/events/next")
+      #expect(first.status == 200 && first.json["seq"] as? Int == 0)
+      let elsewhere = try await client.call("GET", "/v1/events/next?after=7")
+      #expect(elsewhere.status == 200 && elsewhere.json["seq"] as? Int == 0)
+      #expect(try await client.call("GET", "/v1/events/next?after=x").status == 400)
+      #expect(try await server.client.call("GET", "/v1/events/next").status == 401)
+      let nothing = try await client.call("GET", "/v1/events/next?after=0")
+      #expect(nothing.status == 204 && nothing.headers["keepsake-protocol"] == "1")
+    }
   }
 
   @Test("two servers never share a data folder")

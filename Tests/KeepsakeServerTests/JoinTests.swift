@@ -39,6 +39,49 @@ import Testing
     }
   }
 
+  @Test("what a guest had reset and chosen gives way at once to the player that it joins, and after a restart")
+  func guestGivesWay() async throws {
+    let hat = ProgressKey<String>.latest("hat", default: "none")
+    try await TemporaryFolder.with { folder in
+      try await LiveServer.with { server in
+        func open(_ name: String) throws -> GameData {
+          let game = try GameData.open("com.example.guest", at: folder.appendingPathComponent(name))
+          game.cloud.connect(.server(server.url, appKey: server.appKey))
+          return game
+        }
+        let player = try open("player")
+        // What was chosen before a device first heard from its cloud counts for no more than what the guest chose.
+        try await player.cloud.sendNow()
+        try player.progress.record(60, for: Self.level)
+        try player.progress.set("crown", for: hat)
+        try await player.cloud.sendNow()
+
+        var guest = try open("guest")
+        try await guest.cloud.sendNow()
+        try guest.progress.record(9, for: Self.level)
+        try await guest.progress.reset(Self.level, to: 2).value
+        try await guest.progress.set("cap", for: hat).value
+        try await guest.cloud.sendNow()
+        #expect(guest.progress[Self.level] == 2 && guest.progress[hat] == "cap")
+
+        try await guest.cloud.join(try await player.cloud.pairingCode())
+        try await guest.cloud.sendNow()
+        #expect(guest.progress[Self.level] == 60 && guest.progress[hat] == "crown")
+        // What is played from here on counts from there.
+        try await guest.progress.record(61, for: Self.level).value
+        #expect(guest.progress[Self.level] == 61)
+        try guest.close()
+        guest = try open("guest")
+        #expect(guest.progress[Self.level] == 61 && guest.progress[hat] == "crown")
+        try await guest.cloud.sendNow()
+        try await player.cloud.sendNow()
+        #expect(player.progress[Self.level] == 61 && player.progress[hat] == "crown")
+        try guest.close()
+        try player.close()
+      }
+    }
+  }
+
   @Test("an address that is written another way doesn't make this device a stranger")
   func addressChanges() async throws {
     try await TemporaryFolder.with { folder in

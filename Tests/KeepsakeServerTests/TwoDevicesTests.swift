@@ -89,6 +89,8 @@ struct TwoDevicesTests {
       try await first.sync.start()
       try await second.sync.start()
       try await second.until("listening") { second.sync.status.isListening }
+      try await second.sync.sendNow()
+      let sent = try #require(second.traffic).bytesSent
       let news = second.sync.news
       try first.raise("level", to: 7)
       var cells: [CellKey] = []
@@ -100,6 +102,30 @@ struct TwoDevicesTests {
       }
       #expect(cells == [CellKey(collection: "progress", key: "level")])
       #expect(try second.cell("level") == .max(.int(7)))
+      // The event brought it: nothing was asked.
+      #expect(second.traffic?.bytesSent == sent)
+    }
+  }
+
+  @Test("behind a proxy that holds streams back, a value still shows on the other device by itself")
+  func heldStreams() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      let proxy = try CuttingProxy(holdingStreamsOf: server.running.port)
+      let first = try await Device.register(with: server, in: folder)
+      var credentials = try await first.pair(with: server, in: folder).credentials
+      credentials.url = proxy.url
+      credentials.device = DeviceID(high: credentials.device.high, low: 0)
+      let second = try Device(credentials, in: folder, transport: HTTPTransport(credentials, eventIdleSeconds: 1))
+      try await first.sync.start()
+      try await second.sync.start()
+      try await second.until("listening") { second.sync.status.isListening }
+      try first.raise("level", to: 7)
+      try await second.until("told") { try second.cell("level") == .max(.int(7)) }
+      try await first.close()
+      try await second.close()
+      proxy.stop()
+      try await server.stop()
     }
   }
 

@@ -202,6 +202,24 @@ import Testing
     }
   }
 
+  @Test("what a checkpoint wrote beside a save that was thinned before it left doesn't go without that save")
+  func keepsCheckpoints() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let value = CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(3))))
+    for number in UInt64(1)...60 {
+      try store.write { transaction throws in
+        try transaction.put(number, covers: number > 1 ? [number - 1] : [], acknowledged: false)
+        try transaction.appendToOutbox(OutboxGroup(cells: number == 1 ? [value] : [], versions: [id(number)]))
+      }
+    }
+    try store.read { transaction throws in
+      let groups = try transaction.outbox(limit: 100)
+      #expect(groups.first?.cells == [value] && groups.first?.versions == [id(1)])
+      #expect(groups.flatMap(\.versions).map(\.low) == [1] + (41...60))
+    }
+  }
+
   @Test("a content received for a save that is not shown yet is not collected with an old save that had the same")
   func keepsStaged() throws {
     let store = try Store.open(at: folder.store)

@@ -68,7 +68,7 @@ import Testing
     try store.write { transaction throws in
       let state = try #require(try transaction.wallet())
       var next = WalletState(chain: ChainID(high: 5, low: 5), follows: state.chain)
-      next.late = Array(state.operations.dropFirst(10))
+      next.late = OperationList(state.operations.dropFirst(10))
       next.operations = [Self.operation(80)]
       try transaction.setWallet(next)
     }
@@ -257,5 +257,77 @@ import Testing
     }
     #expect(errorCode { _ = try store.read { try $0.wallet() } } == .damaged)
     #expect(errorCode { _ = try store.read { try $0.walletEntries(newest: 5) } } == .damaged)
+  }
+}
+
+/// What no cloud was told is held in memory once, and looked at by hardly any operation.
+@Suite struct WalletMemoryTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private struct Refused: Error {}
+
+  private static func earn(_ number: Int, in transaction: inout StoreTransaction) throws {
+    var random = SystemRandomNumberGenerator()
+    let operation = WalletOperation(
+      id: OperationID(high: 8, low: UInt64(number)), kind: .earn, currency: "gems", amount: 1, reason: "level \(number)")
+    try DeviceCommit.apply(CommitDraft(wallet: [operation]), now: 0, writer: WriterID(1), in: &transaction, using: &random)
+  }
+
+  private static func visits(_ store: Store) throws -> Int { try store.read { try #require(try $0.wallet()).operations.visits } }
+
+  @Test("in a store, too, an operation and a balance look at hardly any operation, however many there are, also after a restart")
+  func costsTheSame() async throws {
+    let url = folder.store
+    let found = try await onThread {
+      var found: [(cost: Int, atRest: Int, total: Int64)] = []
+      var store = try Store.open(at: url)
+      for count in [100, 4_000] {
+        let known = try store.read { try #require(try $0.wallet()).operations.count }
+        try store.write { transaction throws in
+          for number in known..<count { try Self.earn(number, in: &transaction) }
+        }
+        try store.close()
+        store = try Store.open(at: url)
+        let before = try Self.visits(store)
+        try store.write { try Self.earn(count, in: &$0) }
+        let after = try Self.visits(store)
+        let total = try store.read { Wallet(try #require(try $0.wallet())).total("gems") }
+        found.append((after - before, try Self.visits(store) - after, total))
+      }
+      try store.close()
+      return found
+    }
+    #expect(found[0].cost == found[1].cost && found[1].cost < 10, "\(found)")
+    #expect(found.map(\.atRest) == [0, 0] && found.map(\.total) == [101, 4_001])
+  }
+
+  @Test("a commit that fails, and one beside which somebody reads, make nobody read all operations again")
+  func failedCommit() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    try store.write { transaction throws in
+      for number in 0..<500 { try Self.earn(number, in: &transaction) }
+    }
+    let before = try Self.visits(store)
+    #expect(throws: Refused.self) {
+      try store.write { transaction throws in
+        try Self.earn(500, in: &transaction)
+        // As a frame looks at the balance meanwhile.
+        let state = try store.read { try #require(try $0.wallet()) }
+        #expect(state.operations.count == 500 && state.operations.visits - before < 10)
+        throw Refused()
+      }
+    }
+    // Decoded again, it would be a list of its own, which begins to count anew.
+    #expect(try Self.visits(store) - before < 10 && Self.visits(store) >= before)
+    // The first one after it costs a copy, the next ones nothing again.
+    try store.write { try Self.earn(501, in: &$0) }
+    let after = try Self.visits(store)
+    #expect(after > before)
+    try store.write { try Self.earn(502, in: &$0) }
+    #expect(try Self.visits(store) - after < 10)
+    #expect(try store.read { try #require(try $0.wallet()).operations.map(\.id.low) } == Array(0..<500) + [501, 502])
   }
 }

@@ -8,7 +8,7 @@ import Testing
 @Suite("What a device makes of the answers it gets")
 struct HTTPTransportTests {
   private static let goodAnswer = ExchangeResponse(
-    outcome: .nothing, changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: 1, seq: 2, mark: 3), more: false,
+    outcome: nil, changes: [], contents: [], wallet: nil, cursor: Cursor(epoch: 1, seq: 2, mark: 3), more: false,
     serverTimeMilliseconds: 7)
   private static let request = ExchangeRequest(cursor: .start, limit: 10)
 
@@ -74,6 +74,101 @@ struct HTTPTransportTests {
         == .server(retryAfterMilliseconds: 3_600_000))
   }
 
+  @Test("a full disk at the server is waited for; a full quota is the player's, with its numbers; too large is neither")
+  func storage() async throws {
+    let mark = "Keepsake-Protocol: 1"
+    let full = #"{"error":{"code":"storage_full","message":"Full."}}"#
+    let disk = try await failure(of: .http("507 X", [mark, "Retry-After: 60"], body: full))
+    #expect(disk.kind == .server(retryAfterMilliseconds: 60_000) && disk.quota == nil)
+    let quota = #"{"error":{"code":"quota","message":"No room.","limit":1000,"used":990,"needed":20}}"#
+    let refused = try await failure(of: .http("413 X", body: quota))
+    #expect(refused.kind == .rejected && refused.quota == QuotaShortage(limit: 1000, used: 990, needed: 20))
+    #expect(refused.message.contains("No room."))
+    for body in [
+      #"{"error":{"code":"too_large","message":"m"}}"#, #"{"error":{"code":"too_large","message":"m","limit":1,"used":1,"needed":1}}"#,
+      #"{"error":{"code":"quota","message":"m"}}"#, #"{"error":{"code":"quota","message":"m","limit":1000,"used":990}}"#,
+      #"{"error":{"code":"quota","message":"m","limit":"much","used":990,"needed":20}}"#,
+    ] {
+      let large = try await failure(of: .http("413 X", body: body))
+      #expect(large.kind == .rejected && large.quota == nil, "\(body)")
+    }
+    // A proxy's own limit says nothing about the player's.
+    #expect(try await failure(of: .http("413 X", [], body: quota)).kind == .interrupted)
+  }
+
+  @Test("whatever a server says about the parts of an upload, the upload ends or fails, and the game doesn't")
+  func hostileParts() async throws {
+    let content = EncodedContent(hash: ContentHash(of: Data()), length: 1, base: nil, bytes: Data(repeating: 7, count: 3_000_000))
+    let replies: [(String, String, TransportFailure.Kind)] = [
+      ("202 X", #"{"received":0}"#, .interrupted), ("202 X", #"{"received":5}"#, .interrupted), ("202 X", #"{"received":-1}"#, .rejected),
+      ("202 X", #"{"received":3000001}"#, .rejected), ("202 X", #"{"received":99999999999999999999}"#, .rejected),
+      ("202 X", "{}", .rejected),
+      ("202 X", "<html>", .rejected), ("202 X", #"{"received":3000000}"#, .interrupted),
+      ("409 X", #"{"error":{"code":"wrong_offset","message":"m","received":0}}"#, .interrupted),
+      ("409 X", #"{"error":{"code":"wrong_offset","message":"m","received":-4}}"#, .rejected),
+      ("409 X", #"{"error":{"code":"wrong_offset","message":"m"}}"#, .rejected),
+      ("409 X", #"{"error":{"code":"base_missing","message":"m"}}"#, .rejected),
+      ("409 X", #"{"error":{"code":"superseded","message":"m"}}"#, .interrupted),
+      ("422 X", #"{"error":{"code":"frame_mismatch","message":"m"}}"#, .interrupted),
+      ("429 X", #"{"error":{"code":"too_many_uploads","message":"m"}}"#, .server(retryAfterMilliseconds: nil)),
+    ]
+    for (status, body, kind) in replies {
+      let server = try CannedServer { _, _ in .http(status, body: body) }
+      defer { server.stop() }
+      let failure = await #expect(throws: TransportFailure.self, "\(status) \(body)") {
+        try await transport(server).putContent(content) { _ in }
+      }
+      #expect(failure?.kind == kind, "\(status) \(body): \(String(describing: failure))")
+      #expect(server.requests.count < 10, "\(status) \(body)")
+    }
+  }
+
+  @Test("a part of a content that wasn't asked for, or of other bytes, is never put together with what is here")
+  func hostileRanges() async throws {
+    let hash = ContentHash(of: Data("a".utf8))
+    let head = "HTTP/1.1 200 OK\r\nKeepsake-Protocol: 1\r\nKeepsake-Length: 9\r\nETag: \"t\"\r\nContent-Length: 10\r\n\r\n"
+    let rest = ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\"", "Content-Range: bytes 5-9/10"]
+    func get(_ second: CannedServer.Reply) async throws -> (EncodedContent?, [String]) {
+      let server = try CannedServer { _, number in number == 1 ? .answerAndClose(head + "01234") : second }
+      defer { server.stop() }
+      let transport = transport(server)
+      await #expect(throws: TransportFailure.self) { try await transport.getContent(hash) { _ in } }
+      return (try await transport.getContent(hash) { _ in }, server.requests)
+    }
+    let (whole, requests) = try await get(.http("206 X", rest, body: "56789"))
+    #expect(whole?.bytes == Data("0123456789".utf8))
+    let asked = try #require(requests.last).lowercased()
+    #expect(asked.contains("range: bytes=5-\r\n") && asked.contains("if-range: \"t\"\r\n"))
+    // The whole of another encoding.
+    let (other, _) = try await get(.http("200 X", ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\""], body: "abc"))
+    #expect(other?.bytes == Data("abc".utf8))
+    for headers in [
+      ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"u\"", "Content-Range: bytes 5-9/10"],
+      ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "Content-Range: bytes 5-9/10"],
+      ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\"", "Content-Range: bytes 4-8/10"],
+      ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\"", "Content-Range: bytes 5-9/11"],
+      ["Keepsake-Protocol: 1", "Keepsake-Length: 9", "ETag: \"t\""],
+    ] {
+      await #expect(throws: TransportFailure.self, "\(headers)") { try await get(.http("206 X", headers, body: "56789")) }
+    }
+    // Half of a refusal is no refusal: what came stays, and the rest is asked for again.
+    let refusal = "HTTP/1.1 404 X\r\nKeepsake-Protocol: 1\r\nContent-Length: 100\r\n\r\n{\"error\":"
+    let server = try CannedServer { _, number in
+      number == 1 ? .answerAndClose(head + "01234") : number == 2 ? .answerAndClose(refusal) : .http("206 X", rest, body: "56789")
+    }
+    defer { server.stop() }
+    let patient = transport(server)
+    for _ in 0..<2 {
+      let failure = await #expect(throws: TransportFailure.self) { try await patient.getContent(hash) { _ in } }
+      #expect(failure?.kind == .interrupted)
+    }
+    #expect(try await patient.getContent(hash) { _ in }?.bytes == Data("0123456789".utf8))
+    // Shorter, or longer, than the place that it says it has.
+    for body in ["5678", "56789a"] {
+      await #expect(throws: TransportFailure.self, "\(body)") { try await get(.http("206 X", rest, body: body)) }
+    }
+  }
+
   @Test("a hotel's portal is never taken for the cloud: nothing is given up because of it")
   func portal() async throws {
     for status in ["200 OK", "401 X", "403 X", "404 X", "400 X"] {
@@ -131,6 +226,21 @@ struct HTTPTransportTests {
       }
     }
     #expect(kinds == [.interrupted, .unreachable])
+  }
+
+  @Test("requests that run at the same time and all fail are failures, each of them, and never the game's end")
+  func parallelFailures() async throws {
+    let server = try CannedServer { _, _ in .answerAndClose("") }
+    defer { server.stop() }
+    let transport = transport(server)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          for _ in 0..<50 { await #expect(throws: TransportFailure.self) { try await transport.exchange(Self.request) } }
+        }
+      }
+    }
+    #expect(server.requests.count >= 200)
   }
 
   @Test("an address that isn't the web's is told at once, not tried for ever")

@@ -25,7 +25,7 @@ struct SyncServiceTests {
         let sent = !request.cells.isEmpty || !request.versions.isEmpty
         if sent { state.seq += UInt64(request.cells.count + request.versions.count) }
         return ExchangeResponse(
-          outcome: sent ? .accepted(seq: state.seq) : .nothing, changes: [], contents: [], wallet: nil,
+          outcome: sent ? .accepted(seq: state.seq) : nil, changes: [], contents: [], wallet: nil,
           cursor: Cursor(epoch: 0, seq: state.seq, mark: state.seq), more: false, serverTimeMilliseconds: 0)
       }
     }
@@ -75,17 +75,6 @@ struct SyncServiceTests {
     let draft = CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .max(.int(value)))])
     _ = try store.write {
       try DeviceCommit.apply(draft, now: 0, writer: store.writer, in: &$0, using: &random)
-    }
-  }
-
-  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition() {
-      if ContinuousClock.now - start > .seconds(120) {
-        Issue.record("\(what) didn't happen")
-        throw CancellationError()
-      }
-      try await Task.sleep(for: .milliseconds(10))
     }
   }
 

@@ -1,7 +1,7 @@
 #if os(Linux)
 import Foundation
 import Keepsake
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 /// The disk of a game with an autosave fills up: a file system of two MiB in a mount namespace that only

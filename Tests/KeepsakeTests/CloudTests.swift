@@ -1,8 +1,10 @@
 import Foundation
-import Keepsake
 import KeepsakeReplication
 import KeepsakeStore
+import KeepsakeTesting
 import Testing
+
+@testable import Keepsake
 
 /// Two devices of one player and a cloud, in one process (R30).
 @Suite struct CloudTests {
@@ -173,6 +175,20 @@ import Testing
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
     cloud.isCut = true
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
+  }
+
+  @Test("a game that asks for the newest waits no longer than it said, whatever its cloud does", .timeLimit(.minutes(1)))
+  func fetchesInTime() async throws {
+    let here = try phone.open()
+    defer { end(here) }
+    try await here.saves.save(World(level: 5), to: .main)
+    let (gate, answer) = AsyncStream<Void>.makeStream()
+    // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is cancelled.
+    let asking = Task { for await _ in gate {} }
+    here.core.onRefresh { await asking.value }
+    #expect(try await here.saves.fetch(.main, waitingUpTo: .milliseconds(20))?.level == 5)
+    answer.finish()
+    await asking.value
   }
 
   @Test("what waited when the game ended is sent by its next run")

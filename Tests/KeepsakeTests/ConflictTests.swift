@@ -178,4 +178,116 @@ import Testing
     try game.saves.capture(Journal(text: "next"), to: .asking).wait()
     #expect(try game.core.store.read { try $0.heads(of: "journal").count } == 1)
   }
+
+  @Test("a save of a newer game in the conflict keeps the player from loading what this game can read", arguments: [true, false])
+  func newerGameBeside(newerIsFurther: Bool) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Park>("park")
+    let ancestor = try game.saves.capture(Park(level: 1), to: slot).wait()
+    try game.saves.capture(Park(level: 2, visitors: 5), to: slot, SaveMetadata(progress: 2)).wait()
+    try arrive(Park(level: 3), in: slot, covers: [ancestor.id], id: 1, SaveMetadata(progress: 3), to: game)
+    try arrive(
+      NewerPark(level: 9), in: Slot<NewerPark>("park"), covers: [ancestor.id], id: 2, SaveMetadata(progress: newerIsFurther ? 9 : 0),
+      to: game)
+    let merged = try #require(try game.saves.load(slot))
+    #expect(merged == Park(level: 3, visitors: 5))
+    // What was saved on from it replaces the two that went into it, and leaves the newer game's save to the newer game.
+    try game.saves.capture(merged, to: slot, SaveMetadata(progress: 4)).wait()
+    #expect(try game.saves.load(slot) == merged)
+    #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 2)
+    try game.saves.capture(Park(level: 4, visitors: 5), to: slot, SaveMetadata(progress: 5)).wait()
+    let bytes = try game.core.store.read { transaction in
+      try transaction.heads(of: "park").map { try transaction.plainBytes(of: #require(try transaction.version($0)?.record)) }
+    }
+    #expect(bytes.contains { (try? Archive.decode(NewerPark.self, from: $0))?.level == 9 }, "the newer save is still a head")
+  }
+
+  @Test("where nothing of a conflict can be read, that is said")
+  func onlyNewerSaves() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let newer = Slot<NewerPark>("park")
+    try arrive(NewerPark(level: 8), in: newer, covers: [], id: 1, to: game)
+    try arrive(NewerPark(level: 9), in: newer, covers: [], id: 2, to: game)
+    let error = #expect(throws: ArchiveError.self) { try game.saves.load(Slot<Park>("park")) }
+    #expect(error?.code == .tooNew)
+    #expect(throws: ArchiveError.self) { try game.saves.conflict(Slot<Park>("park")) }
+    try game.saves.capture(Park(level: 1), to: Slot<Park>("park")).wait()
+    #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 3, "the save replaced nothing")
+  }
+
+  @Test("a third save that came from nowhere makes strangers of two that know each other")
+  func strangerBesideRelatives() throws {
+    let game = try device.open()
+    defer { end(game) }
+    var base = World(level: 2)
+    base.heading = 1
+    let ancestor = try game.saves.capture(base, to: .main).wait()
+    var mine = base
+    mine.ship = [9, 9]
+    try game.saves.capture(mine, to: .main, SaveMetadata(progress: 9)).wait()
+    var theirs = base
+    theirs.heading = 2
+    try arrive(theirs, in: .main, covers: [ancestor.id], id: 1, SaveMetadata(progress: 5), to: game)
+    try arrive(World(level: 7, cleared: ["x"]), in: .main, covers: [], id: 2, SaveMetadata(progress: 1), to: game)
+    let merged = try #require(try game.saves.load(.main))
+    #expect(merged.ship == [9, 9] && merged.heading == 2, "only one of the two turned")
+    #expect(merged.level == 7 && merged.cleared == ["x"])
+    try game.saves.capture(merged, to: .main).wait()
+    #expect(try game.saves.conflict(.main) == nil)
+  }
+
+  @Test("three saves are merged from further back than two of them go, which undoes what came between")
+  func nearestAncestorOfThree() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let root = try game.saves.capture(World(level: 1, heading: 0), to: .main).wait()
+    let turned = try game.saves.capture(World(level: 1, heading: 1), to: .main).wait()
+    try game.saves.capture(World(level: 1, ship: [9, 9], heading: 1), to: .main, SaveMetadata(progress: 9)).wait()
+    try arrive(World(level: 1, heading: 2), in: .main, covers: [turned.id], id: 1, SaveMetadata(progress: 5), to: game)
+    try arrive(World(level: 1, cleared: ["x"], heading: 0), in: .main, covers: [root.id], id: 2, SaveMetadata(progress: 1), to: game)
+    #expect(try game.saves.load(.main) == World(level: 1, cleared: ["x"], ship: [9, 9], heading: 2))
+  }
+
+  @Test("the player isn't shown what can be read of a conflict, and a choice replaces what nobody could see")
+  func choosingBesideANewerSave() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Park>("park", resolving: .ask)
+    try game.saves.capture(Park(level: 1), to: slot, SaveMetadata(progress: 9)).wait()
+    try arrive(Park(level: 2), in: slot, covers: [], id: 1, SaveMetadata(progress: 5), to: game)
+    try arrive(NewerPark(level: 3), in: Slot<NewerPark>("park"), covers: [], id: 2, SaveMetadata(progress: 1), to: game)
+    let conflict = try #require(try game.saves.conflict(slot))
+    #expect(conflict.sides.map(\.value.level) == [1, 2])
+    #expect(conflict.unreadable.map { ($0.error as? ArchiveError)?.code } == [.tooNew])
+    #expect(conflict.unreadable.first?.version.metadata.progress == 1)
+    try game.saves.resolve(conflict, with: conflict.sides[1].value).wait()
+    let rest = try #require(try game.saves.conflict(slot))
+    #expect(rest.sides.map(\.value.level) == [2] && rest.unreadable.count == 1, "only the newer game's save is left beside the choice")
+  }
+
+  @Test("the game's own way to combine fails because a newer game saved there, or is asked about one save alone")
+  func combiningBesideANewerSave() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Park>("park", resolving: .combining { saves in Park(level: saves.values.count, visitors: saves.versions.count) })
+    try game.saves.capture(Park(level: 7), to: slot).wait()
+    try arrive(NewerPark(level: 3), in: Slot<NewerPark>("park"), covers: [], id: 1, to: game)
+    #expect(try game.saves.load(slot) == Park(level: 7))
+    try arrive(Park(level: 9), in: slot, covers: [], id: 2, to: game)
+    #expect(try game.saves.load(slot) == Park(level: 2, visitors: 2))
+  }
+
+  @Test("a save whose rules are in its parts isn't merged, and one device's play is lost")
+  func rulesInParts() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Estate>("estate")
+    let ancestor = try game.saves.capture(Estate(), to: slot).wait()
+    try game.saves.capture(Estate(park: Park(level: 5)), to: slot).wait()
+    try arrive(Estate(park: Park(level: 3, visitors: 8), trees: [Tree(id: 1)]), in: slot, covers: [ancestor.id], to: game)
+    let merged = try #require(try game.saves.load(slot))
+    #expect(merged.park == Park(level: 5, visitors: 8) && merged.trees.map(\.id) == [1])
+  }
 }

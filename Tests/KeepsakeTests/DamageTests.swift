@@ -1,7 +1,7 @@
 import Foundation
 import Keepsake
+import KeepsakeSimulation
 import KeepsakeStore
-import KeepsakeTesting
 import Testing
 
 /// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state that

@@ -1,7 +1,7 @@
 import Foundation
 import Keepsake
+import KeepsakeSimulation
 import KeepsakeStore
-import KeepsakeTesting
 import Testing
 
 /// A player's data whose files a test alters, one copy after the other, and what has to come back from each.

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import KeepsakeTesting
 import Observation
 import Testing
 
@@ -104,6 +105,23 @@ import Testing
       } _: {
         try arrive("crown", as: "hat", in: game)
       })
+  }
+
+  @Test("whoever begins to look after many looked and set without being told is told of each change", arguments: [false, true])
+  func observedLate(isSynced: Bool) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let (preferences, key) = (game.preferences, PreferenceKey("late", default: 0, synced: isSynced))
+    for number in 1...100 {
+      preferences[key] = number
+      #expect(preferences[key] == number)
+    }
+    for number in 101...110 {
+      // Somebody else's look doesn't count for this one.
+      _ = notices({ _ = preferences[.volume] }, { preferences[.volume] = Double(number) })
+      #expect(notices({ _ = preferences[key] }, { preferences[key] = number }))
+      preferences[key] = -number
+    }
   }
 
   @Test("whoever is told may look and set, where it is told")

@@ -480,6 +480,37 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     #expect(told.value == 1 && game.preferences[PreferenceKey("asked 24999", default: 4)] == 5)
   }
 
+  @Test("each of very many names keeps its own value, here and synced, however it is spelled")
+  func names() async throws {
+    // More than are found the short way. Lengths from nothing to three words of eight bytes, alike at both ends, and not all of ASCII.
+    let stems = (0..<1_100).map { ["\($0)", "key \($0)!", "the setting \($0) of the game", "größe \($0)"][$0 % 4] + "\($0 / 4)" }
+    @Sendable func key(_ number: Int, decomposed: Bool = false) -> PreferenceKey<Int> {
+      let name = decomposed ? stems[number].decomposedStringWithCanonicalMapping : stems[number]
+      return PreferenceKey(name, default: -1, synced: number % 3 == 0)
+    }
+    #expect(Set(stems).count == stems.count && key(3, decomposed: true).name.utf8.elementsEqual(stems[3].utf8))
+    let wrong = try await onThread { [device] in
+      var wrong: [String] = []
+      let game = try device.open()
+      for round in 1...3 {
+        for number in stems.indices { game.preferences[key(number, decomposed: round == 2)] = round * 10_000 + number }
+        for number in stems.indices where game.preferences[key(number, decomposed: round == 3)] != round * 10_000 + number {
+          wrong.append("\(stems[number]) in round \(round)")
+        }
+      }
+      if game.preferences.names != stems.sorted() { wrong.append("the names") }
+      try game.close()
+      let again = try device.open()
+      for number in stems.indices where again.preferences[key(number)] != 30_000 + number {
+        wrong.append("\(stems[number]) after a restart")
+      }
+      wrong += again.incidents.map(\.message)
+      try again.close()
+      return wrong
+    }
+    #expect(wrong.isEmpty)
+  }
+
   // MARK: Threads
 
   @Test("of many writers of one key the last one's value stays, and the store has what memory says")

@@ -298,4 +298,185 @@ import Testing
     done.wait()
     try game.close()
   }
+
+  @Test("closing waits no longer for whoever reads through GRDB's own interface, either")
+  func closesInTimeBesideReader() async throws {
+    try await onThread {
+      let device = try Device()
+      let game = try device.open()
+      try game.records.migrate(Self.migrator())
+      let reader = try game.records.reader
+      let (entered, gate, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      Thread {
+        do {
+          try reader.read { _ in
+            entered.signal()
+            // So that a close that waits for it fails instead of hanging for ever.
+            _ = gate.wait(timeout: .now() + 30)
+          }
+        } catch { Issue.record("\(error)") }
+        done.signal()
+      }.start()
+      entered.wait()
+      #expect(storeErrorCode { try game.close(within: .milliseconds(50)) } == .timedOut)
+      #expect(gate.signal() != 0, "it did not wait until the read was over")
+      done.wait()
+      try game.close()
+      let again = try device.open()
+      end(again)
+    }
+  }
+
+  @Test("calls within calls are answered or refused, and never end the game")
+  func nests() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    try Self.add("owl", to: game)
+    let (outer, inner) = try game.records.read { _ in
+      // Comes between the two reads, and is in neither.
+      try Self.add("wolf", to: game)
+      return (try Self.names(game), try game.records.read { _ in try Self.names(game) })
+    }
+    #expect(outer == ["owl"] && inner == ["owl"])
+    #expect(try Self.names(game) == ["owl", "wolf"])
+    try game.records.write { db in
+      try db.execute(sql: "DELETE FROM creature")
+      #expect(try Self.names(game) == ["owl", "wolf"], "a read shows what is certain")
+      #expect(storeErrorCode { try Self.add("bear", to: game) } == .misuse)
+      #expect(storeErrorCode { try game.records.migrate(Self.migrator()) } == .misuse)
+      try db.execute(sql: "INSERT INTO creature (name, seen) VALUES ('fox', 0)")
+    }
+    let folder = device.folder.url.appendingPathComponent("snapshots")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try game.records.read { _ in
+      #expect(storeErrorCode { try game.records.migrate(Self.migrator()) } == .misuse)
+      try game.records.snapshot(to: folder.appendingPathComponent("within"))
+    }
+    #expect(try Self.names(game) == ["fox"])
+  }
+
+  @Test("versions of the tables: snapshots that are tracked as a file, brought back one by one, and by a newer release of the game")
+  func versions() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator(upTo: 1))
+    try Self.add("owl", to: game)
+    let folder = device.folder.url.appendingPathComponent("snapshots")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appendingPathComponent("records")
+    try game.records.snapshot(to: file)
+    let tracked = try game.files.track(file)
+    try Self.add("wolf", to: game)
+    try game.records.snapshot(to: file)
+    try tracked.capture()
+    try game.records.write { try $0.execute(sql: "DELETE FROM creature") }
+    let versions = try tracked.history()
+    #expect(versions.count == 2)
+    try game.records.restore(from: file, migrator: Self.migrator(upTo: 1))
+    #expect(try Self.names(game) == ["owl", "wolf"])
+    try tracked.restore(try #require(versions.last).id)
+    let told = Shared<[Int]>([])
+    let arrived = DispatchSemaphore(value: 0)
+    let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
+    let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: DispatchQueue(label: "test"))) { error in
+      Issue.record("\(error)")
+    } onChange: { count in
+      told.value += [count]
+      arrived.signal()
+    }
+    try #require(arrived.wait(timeout: .now() + 60) == .success)
+    try game.records.restore(from: file, migrator: Self.migrator(upTo: 1))
+    #expect(try Self.names(game) == ["owl"])
+    while told.value.last != 1 { try #require(arrived.wait(timeout: .now() + 60) == .success, "observers are told") }
+    watching.cancel()
+    try game.records.restore(from: file, migrator: Self.migrator(upTo: 2))
+    #expect(try game.records.read { try String.fetchAll($0, sql: "SELECT place FROM creature") } == ["forest"])
+    try Self.add("fox", to: game)
+    try game.close()
+    let again = try device.open()
+    defer { end(again) }
+    #expect(try Self.names(again) == ["owl", "fox"] && again.incidents.isEmpty)
+  }
+
+  @Test("what is no snapshot, is damaged, of a newer game or not whole is refused, and the tables stay as they are")
+  func refusesSnapshots() throws {
+    let device = try Device()
+    let game = try device.open()
+    defer { end(game) }
+    try game.records.migrate(Self.migrator())
+    for number in 0..<200 { try Self.add("owl \(number)", to: game) }
+    let folder = device.folder.url.appendingPathComponent("snapshots")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let good = folder.appendingPathComponent("good")
+    try game.records.snapshot(to: good)
+    try game.records.write { try $0.execute(sql: "DELETE FROM creature WHERE id > 1") }
+    func refusal(_ name: String, upTo version: Int = 2, _ bytes: Data?) throws -> StoreError.Code? {
+      let url = folder.appendingPathComponent(name)
+      try bytes?.write(to: url)
+      return storeErrorCode { try game.records.restore(from: url, migrator: Self.migrator(upTo: version)) }
+    }
+    let bytes = try Data(contentsOf: good)
+    var altered = bytes
+    // In a place that nothing but a look at all of it finds.
+    altered.replaceSubrange(altered.count - 4_096..<altered.count - 3_992, with: Data(repeating: 0xEE, count: 104))
+    #expect(try refusal("nowhere", nil) == .missing)
+    #expect(try refusal("empty", Data()) == .damaged)
+    #expect(try refusal("text", Data(repeating: 65, count: 10_000)) == .damaged)
+    #expect(try refusal("cut", bytes.prefix(bytes.count / 4_096 / 2 * 4_096)) == .damaged)
+    #expect(try refusal("altered", altered) == .damaged)
+    #expect(try refusal("newer", upTo: 1, bytes) == .newerFormat)
+    #expect(storeErrorCode { try game.records.restore(from: folder, migrator: Self.migrator()) } == .misuse)
+    #expect(storeErrorCode { try game.records.read { _ in try game.records.restore(from: good, migrator: Self.migrator()) } } == .misuse)
+    try Data("more".utf8).write(to: folder.appendingPathComponent("unfinished-wal"))
+    #expect(try refusal("unfinished", bytes) == .misuse)
+    let other = folder.appendingPathComponent("other")
+    let queue = try DatabaseQueue(path: other.path)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA page_size = 8192; VACUUM; CREATE TABLE thing (id)") }
+    try queue.close()
+    #expect(try refusal("other", nil) == .misuse)
+    #expect(try Self.names(game) == ["owl 0"])
+    try game.records.restore(from: good, migrator: Self.migrator())
+    #expect(try Self.names(game).count == 200)
+  }
+
+  @Test("closing waits no longer than it may while the tables are still being opened")
+  func closesInTimeBesideOpening() async throws {
+    try await onThread {
+      let device = try Device()
+      let first = try device.open()
+      try first.records.migrate(Self.migrator())
+      try first.close()
+      // Another program holds the file, which is waited for.
+      var configuration = Configuration()
+      configuration.allowsUnsafeTransactions = true
+      let other = try DatabaseQueue(path: device.url.appendingPathComponent("records.sqlite").path, configuration: configuration)
+      try other.inDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") }
+      var closed: StoreError.Code?
+      var attempts = 0
+      // Once more where it was closed before the other thread had begun.
+      while closed == nil, attempts < 10 {
+        attempts += 1
+        let game = try device.open()
+        let (begins, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        Thread {
+          begins.signal()
+          _ = try? Self.names(game)
+          done.signal()
+        }.start()
+        begins.wait()
+        closed = storeErrorCode { try game.close(within: .milliseconds(20)) }
+        done.wait()
+        try game.close()
+      }
+      #expect(closed == .timedOut, "in \(attempts) attempts")
+      try other.inDatabase { try $0.execute(sql: "COMMIT") }
+      try other.close()
+      let again = try device.open()
+      defer { end(again) }
+      #expect(try Self.names(again) == [])
+    }
+  }
 }

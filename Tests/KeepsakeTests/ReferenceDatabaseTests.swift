@@ -4,6 +4,12 @@ import GRDB
 import Keepsake
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// A database that ships with the game is the one that it was built with, or play doesn't begin with it.
 @Suite struct ReferenceDatabaseTests {
   private let folder: TemporaryFolder
@@ -104,5 +110,38 @@ import Testing
     } catch let error as ReferenceError {
       #expect(error.code == .damaged)
     }
+  }
+
+  @Test(
+    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file", .timeLimit(.minutes(5)))
+  func kinds() async throws {
+    try await onThread {
+      let url = try make()
+      let right = try hash(url)
+      let pipe = folder.url.appendingPathComponent("pipe")
+      try #require(mkfifo(pipe.path, 0o600) == 0)
+      for (name, target) in [("device", "/dev/zero"), ("to the pipe", pipe.path), ("good", url.path)] {
+        try FileManager.default.createSymbolicLink(atPath: folder.url.appendingPathComponent(name).path, withDestinationPath: target)
+      }
+      #expect(code(pipe, right) == .notADatabase)
+      #expect(code(folder.url.appendingPathComponent("device"), right) == .notADatabase)
+      #expect(code(folder.url.appendingPathComponent("to the pipe"), right) == .notADatabase)
+      #expect(code(folder.url.appendingPathComponent("good"), right) == nil)
+    }
+  }
+
+  @Test("a read within a read is answered, and nothing in the file runs or is loaded by opening it")
+  func nests() throws {
+    let url = try make()
+    let queue = try DatabaseQueue(path: url.path)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(
+        sql: "CREATE TRIGGER wild AFTER INSERT ON word BEGIN DELETE FROM word; END; CREATE VIEW wilder AS SELECT load_extension('x')")
+    }
+    try queue.close()
+    let words = try ReferenceDatabase(at: url, sha256: try hash(url))
+    let count = try words.read { _ in try words.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM word") } }
+    #expect(count == 2_000)
+    #expect(throws: DatabaseError.self) { try words.read { try Row.fetchAll($0, sql: "SELECT * FROM wilder") } }
   }
 }

@@ -264,7 +264,9 @@ import Testing
       try game.saves.capture(Older(a: step), to: slot, SaveMetadata(progress: 9)).wait()
       #expect(try game.saves.list().first?.isConflicted == true)
     }
-    #expect(throws: ArchiveError.self) { try game.saves.conflict(slot) }
+    let conflict = try #require(try game.saves.conflict(slot))
+    #expect(conflict.sides.map(\.value.a) == [5] && conflict.unreadable.map(\.version.id) == [version])
+    #expect(conflict.unreadable.first?.error is ArchiveError)
     try game.close()
     if isVersioned {
       try newerFinds(Newer(a: 7), savedAs: version)

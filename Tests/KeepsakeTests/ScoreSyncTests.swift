@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeReplication
+import KeepsakeTesting
 import Testing
 
 /// High scores of one player's devices.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import KeepsakeTesting
 import Testing
 
 @testable import Keepsake
@@ -65,7 +66,7 @@ import Testing
     try game.reseal()
   }
 
-  @Test("five gems made five thousand in an editor are no gems, and the game hears of it")
+  @Test("five gems made five thousand in an editor are the five that were earned, and the game hears of it")
   func forgedMoney() throws {
     _ = try play(.signed(Self.secret))
     try edit("fact", where: "name = 'wallet'", place: "fact wallet") {
@@ -77,16 +78,30 @@ import Testing
     try game.close()
     game = try open(.signed(Self.secret))
     defer { end(game) }
-    #expect(game.wallet[.gems].total == 0)
+    #expect(game.wallet[.gems] == Balance(total: 5, spendable: 5, pending: 0))
     #expect(game.incidents.map(\.kind) == [.tampered])
     #expect(game.incidents.first?.message.contains("wallet") == true)
     #expect(game.takeChanges().contains { if case .incident = $0 { true } else { false } })
     // The rest is as it was.
     #expect(try game.saves.load(.main) == World(level: 6))
     #expect(game.progress[.level] == 6)
-    try game.wallet.earn(1, .gems, for: "a new start")
-    #expect(game.wallet[.gems].total == 1)
-    #expect(try game.wallet.ledger().map(\.reason) == ["a new start"])
+    try game.wallet.spend(1, .gems, for: "a sweet")
+    #expect(game.wallet[.gems].total == 4)
+    #expect(try game.wallet.ledger().map(\.reason) == ["a sweet", "level 6"])
+  }
+
+  @Test(
+    "nonsense in the wallet keeps nobody from playing, also where what doesn't verify is used", arguments: [Seal.Policy.quarantine, .flag])
+  func nonsense(policy: Seal.Policy) throws {
+    _ = try play(.signed(Self.secret))
+    try edit("fact", where: "name = 'wallet'", place: "fact wallet") {
+      $0.replacingOccurrences(of: "\"earned\":5", with: "\"earned\":-5")
+    }
+    let game = try open(.signed(Self.secret, policy: policy))
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.tampered])
+    #expect(game.wallet[.gems] == Balance(total: 5, spendable: 5, pending: 0))
+    try game.wallet.spend(5, .gems, for: "sword")
   }
 
   @Test("an operation of five gems made one of five thousand is set aside, and the five gems are still there")

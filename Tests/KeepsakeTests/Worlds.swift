@@ -44,6 +44,25 @@ final class Shared<Value: Sendable>: @unchecked Sendable {
   var text: String = ""
 }
 
+@Archivable struct Park: Equatable {
+  @Merge(.max) var level = 1
+  var visitors = 0
+}
+
+/// The same of a newer game, which older ones must not read.
+@Archivable(name: "Park", version: 2) struct NewerPark: Equatable {
+  @Merge(.max) var level = 1
+}
+
+/// No rule here, but in the park.
+@Archivable struct Estate {
+  var park = Park()
+  var trees: [Tree] = []
+}
+
+/// Not Equatable.
+@Archivable struct Tree { var id = 0 }
+
 /// A graph of objects, as most games have: not Sendable.
 @Archivable final class Garden {
   var name = "garden"
@@ -86,6 +105,26 @@ extension ProgressKey<String> {
 
 extension ProgressKey<Set<String>> {
   static var badges: Self { .union("badges") }
+  static var favourites: Self { .set("favourites") }
+}
+
+extension ProgressKey<[String: Int]> {
+  static var bestTimes: Self { .dictionary("best times", of: .min) }
+  static var defeated: Self { .dictionary("defeated", of: .counter) }
+}
+
+extension ProgressKey<[String: String]> {
+  static var hats: Self { .dictionary("hats", of: .latest) }
+}
+
+extension ProgressKey<[Int: Set<String>]> {
+  static var equipped: Self { .dictionary("equipped", of: .set()) }
+  static var stars: Self { .dictionary("stars", of: .union()) }
+}
+
+extension ProgressKey<Int?> {
+  static var firstWin: Self { .optional("first win", of: .min) }
+  static var tries: Self { .optional("tries", of: .counter) }
 }
 
 extension Currency {
@@ -140,4 +179,16 @@ private func thrown<Failure: Error>(_ type: Failure.Type, by body: () throws -> 
 /// Closes at a test's end; a close that fails is a failure of its own.
 func end(_ game: GameData) {
   do { try game.close() } catch { Issue.record("closing failed: \(error)") }
+}
+
+struct TookTooLong: Error {}
+
+/// Waits until `condition` holds; far longer than it should ever take, and less long than devices wait before they ask the
+/// cloud without a reason.
+func eventually(_ condition: () throws -> Bool) async throws {
+  for _ in 0..<3_000 {
+    if try condition() { return }
+    try await Task.sleep(for: .milliseconds(10))
+  }
+  throw TookTooLong()
 }

@@ -7,7 +7,10 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "keepsake", path: "../..")],
   targets: [
-    .executableTarget(name: "NewGame", dependencies: [.product(name: "Keepsake", package: "keepsake")])
+    .executableTarget(name: "NewGame", dependencies: [.product(name: "Keepsake", package: "keepsake")]),
+    .testTarget(
+      name: "NewGameTests",
+      dependencies: [.product(name: "Keepsake", package: "keepsake"), .product(name: "KeepsakeTesting", package: "keepsake")]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,43 +1,58 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 /// Whole worlds from one seed each. A seed that fails here replays, with its trace, through `World.Options.keepsLines`.
 @Suite(.serialized) struct SimulationTests {
-  static let seeds: ClosedRange<UInt64> = 1...500
+  static let seeds: ClosedRange<UInt64> = 1...1_000
   /// A planted bug that isn't found in this many worlds counts as not found.
-  static let plantedSeeds: UInt64 = 120
+  static let firstCatch: UInt64 = 120
+  /// In how many worlds all catches have to be.
+  static let plantedSeeds: UInt64 = 400
   /// How many catches are looked for, so that a median means something.
   static let catches = 5
+  static let threads = 2
+
+  /// Lives through worlds without keeping a thread of the pool that tests for servers wait for.
+  private func live(
+    _ seeds: ClosedRange<UInt64>, _ options: World.Options = World.Options(), failures: Int = 1, threads: Int = Self.threads
+  ) async -> SimulationRun.Progress {
+    let run = SimulationRun(seeds: seeds, options: options, maximumFailures: failures)
+    run.start(threads: threads)
+    return await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) } }
+  }
 
   @Test("Devices lose saves, disagree, overdraw or never come to rest after crashes, copies and bad networks")
   func nothingIsLost() async {
-    var sum = WorldStatistics()
-    for (seed, report) in await onThread({ Self.seeds.map { ($0, World(seed: $0).run()) } }) {
-      #expect(report.violations.isEmpty, "seed \(seed): \(report.violations.prefix(3))")
-      let crashes = report.statistics.crashesBeforeCommit + report.statistics.crashesAfterCommit
-      #expect(report.statistics.devices >= 3 && report.statistics.operations >= 100 && crashes >= 1, "seed \(seed)")
-      sum = sum + report.statistics
-    }
+    let progress = await live(Self.seeds)
+    for report in progress.failures { Issue.record("seed \(report.seed): \(report.violations.prefix(3))") }
+    let sum = progress.statistics
     print("simulation: " + sum.counts.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
     let seeds = Self.seeds.count
-    #expect(sum.partitions >= seeds)
+    #expect(sum.worlds == seeds)
+    // On average, a world is worth its name.
+    #expect(sum.devices >= 3 * seeds && sum.operations >= 200 * seeds && sum.partitions >= seeds)
+    #expect(sum.crashesBeforeCommit + sum.crashesAfterCommit >= seeds)
     // What is never reached is never tested.
     for (name, count) in sum.counts { #expect(count > 0, "\(name) never happened") }
   }
 
   @Test("A failing world can't be looked at again, because it goes another way the next time", arguments: [1, 77, 4_711] as [UInt64])
   func sameSeedSameWorld(seed: UInt64) async {
-    var options = World.Options()
-    options.keepsLines = true
-    let kept = options
-    let (first, second) = await onThread { (World(seed: seed, options: kept).run(), World(seed: seed, options: kept).run()) }
+    let options = World.Options()
+    let (first, second) = (await SimulationRun.world(seed: seed, options: options), await SimulationRun.world(seed: seed, options: options))
     #expect(first == second)
     #expect(first.lines.count > 100)
-    let (same, other) = await onThread { (World(seed: seed).run(), World(seed: seed + 1).run()) }
-    #expect(same.trace == first.trace)
-    #expect(other.trace != first.trace)
+    let (same, other) = (await live(seed...seed), await live(seed + 1...seed + 1))
+    #expect(same.trace == SimulationRun.fingerprint(of: first))
+    #expect(other.trace != same.trace)
+  }
+
+  @Test("How many threads there are changes what comes out")
+  func sameOnThreads() async {
+    let (one, three) = (await live(30...45, threads: 1), await live(30...45, threads: 3))
+    #expect(one.trace == three.trace && one.statistics == three.statistics && one.worlds == 16)
   }
 
   @Test("The simulation would not notice a bug", arguments: PlantedBug.allCases)
@@ -45,23 +60,12 @@ import Testing
     var options = World.Options()
     options.planted = [bug]
     let planted = options
-    let caught = await onThread {
-      let found = (1...Self.plantedSeeds).lazy.filter { !World(seed: $0, options: planted).run().violations.isEmpty }
-      return Array(found.prefix(Self.catches))
-    }
+    let caught = await live(1...Self.plantedSeeds, planted, failures: Self.catches).failures.prefix(Self.catches).map(\.seed)
     let waits = zip(caught, [0] + caught).map { $0 - $1 }
-    #expect(!caught.isEmpty, "\(bug.rawValue) goes unnoticed in \(Self.plantedSeeds) worlds")
+    #expect(caught.first.map { $0 <= Self.firstCatch } == true, "\(bug.rawValue) goes unnoticed in \(Self.firstCatch) worlds")
+    #expect(caught.count == Self.catches, "\(bug.rawValue) is noticed \(caught.count) times in \(Self.plantedSeeds) worlds")
     if !waits.isEmpty {
       print("planted \(bug.rawValue): median seeds to catch \(waits.sorted()[waits.count / 2]), first seed \(caught[0])")
     }
-  }
-}
-
-/// Runs `work` on a thread of its own: worlds compute for minutes and would starve the tests that wait for a server meanwhile.
-private func onThread<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
-  await withCheckedContinuation { continuation in
-    let thread = Thread { continuation.resume(returning: work()) }
-    thread.stackSize = 8 << 20
-    thread.start()
   }
 }

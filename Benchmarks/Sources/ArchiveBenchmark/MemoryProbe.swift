@@ -26,12 +26,17 @@ enum MemoryProbe: String, CaseIterable {
     }
   }
 
+  static func named(_ name: String) throws -> MemoryProbe {
+    guard let probe = MemoryProbe(rawValue: name) else { throw UsageError(message: "There is no memory probe \(name)") }
+    return probe
+  }
+
   /// Starts this program once for each probe. Nothing where the system doesn't tell a peak that can be reset.
   static func measureAll() throws -> [MemoryFigure] {
     #if os(Linux)
     Progress.tell("memory: \(allCases.count) processes")
     return try allCases.map { probe in
-      try JSONDecoder().decode(MemoryFigure.self, from: try Subprocess.run(["--memory-probe", probe.rawValue]))
+      try JSONDecoder().decode(MemoryFigure.self, from: try Subprocess.run(["--probe", probe.rawValue]))
     }
     #else
     return []

@@ -2,8 +2,15 @@ import BenchmarkKit
 import GameWorlds
 
 /// The figures as text: the same sections on the terminal and in the documents.
-struct Report {
+struct Report: BenchmarkReport {
   let figures: Figures
+
+  var isMet: Bool { figures.goals.allSatisfy(\.meetsMust) }
+
+  func write(to documents: Documents) throws {
+    try documents.write(sections, to: ["docs/BENCHMARKS.md", "README.md", "Sources/Keepsake/Documentation.docc/Speed.md"])
+    try documents.draw(Plot(figures).svg, to: ["docs/archive-speed.svg", "Sources/Keepsake/Documentation.docc/archive-speed.svg"])
+  }
 
   static let note =
     "Times are the best of interleaved rounds in one run; outputs are fresh each time and released off the clock. A ratio above 1 is how many times Keepsake's figure it is."

@@ -1,21 +1,18 @@
 import BenchmarkKit
-import Foundation
-import GameWorlds
 
-do {
-  let options = try Options(Array(CommandLine.arguments.dropFirst()))
-  if options.help {
-    print(Options.usage)
-    exit(0)
+BenchmarkProgram.run("ArchiveBenchmark") { arguments in
+  let filter = try arguments.text(
+    "--filter", of: "TEXT", "only groups whose name contains it: \(Benchmark.groups.joined(separator: ", "))") ?? ""
+  // Figures from less would not mean much, from more would take too long.
+  let rounds = try arguments.number("--rounds", 12, in: 1...1_000, "rounds of each group")
+  let protobuf = try arguments.text("--protobuf", of: "PATH", "the library with Protocol Buffers' C++ encoder")
+  let (probe, machine) = (try arguments.probe().map(MemoryProbe.named), Machine.line(compiler: arguments.compiler))
+  if arguments.root != nil, !filter.isEmpty { throw UsageError(message: "--write needs all figures, so it doesn't go with --filter") }
+  return {
+    if let probe {
+      try probe.run()
+      return nil
+    }
+    return Report(figures: try Benchmark(filter: filter, rounds: rounds, protobuf: protobuf, machine: machine).run())
   }
-  if let probe = options.probe {
-    try probe.run()
-    exit(0)
-  }
-  let met = try Benchmark(options).run()
-  exit(options.check && !met ? 1 : 0)
-} catch {
-  let message = (error as? UsageError)?.message ?? (error as? BenchmarkError)?.message ?? "\(error)"
-  FileHandle.standardError.write(Data("\(message)\n".utf8))
-  exit(2)
 }

@@ -18,20 +18,20 @@ struct AssetFigures: Codable {
 
   var budget: Int { bytes / 10 }
 
-  static func measure(_ options: AssetOptions) throws -> AssetFigures {
+  static func measure(count: Int, rounds: Int, machine: String) throws -> AssetFigures {
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-assets-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
     }
-    let maker = AssetFolderMaker(url: folder, count: options.count)
-    Progress.tell("assets: \(options.count) files, \(Format.mebibytes(maker.bytesInAll)), \(options.rounds) rounds of each way in turns")
+    let maker = AssetFolderMaker(url: folder, count: count)
+    Progress.tell("assets: \(count) files, \(Format.mebibytes(maker.bytesInAll)), \(rounds) rounds of each way in turns")
     try maker.make()
     var results: [AssetWay: [AssetProbeResult]] = [:]
     // The first round has the system read the files; it doesn't count.
-    for round in 0...options.rounds {
+    for round in 0...rounds {
       for way in AssetWay.allCases {
-        let output = try Subprocess.run(["--probe", "\(way.rawValue):\(options.count):\(folder.path)"])
+        let output = try Subprocess.run(["--probe", "\(way.rawValue):\(count):\(folder.path)"])
         let result = try JSONDecoder().decode(AssetProbeResult.self, from: output)
         if round > 0 { results[way, default: []].append(result) }
       }
@@ -42,13 +42,17 @@ struct AssetFigures: Codable {
       return Row(
         way: way, seconds: all.map(\.seconds).sorted()[all.count / 2], extraBytes: extra.isEmpty ? nil : extra[extra.count / 2])
     }
-    return AssetFigures(machine: Machine.line(compiler: options.compiler), count: options.count, bytes: maker.bytesInAll, rows: rows)
+    return AssetFigures(machine: machine, count: count, bytes: maker.bytesInAll, rows: rows)
   }
 }
 
 /// The figures as text: the same on the terminal and in the documents.
-struct AssetTables {
+struct AssetTables: BenchmarkReport {
   let figures: AssetFigures
+
+  var isMet: Bool { goals.unmet == nil }
+
+  func write(to documents: Documents) throws { try documents.write(sections, to: ["docs/BENCHMARKS.md"]) }
 
   private func row(_ way: AssetWay) -> AssetFigures.Row? { figures.rows.first { $0.way == way } }
 

@@ -1,6 +1,6 @@
 import BenchmarkKit
-public import Foundation
-public import Keepsake
+import Foundation
+import Keepsake
 
 /// The data of a player with many saves, opened again and again as a game does when it starts.
 public final class OpenedStore {

@@ -25,7 +25,7 @@ struct PreferenceFigures: Codable {
   var sets: [Sets] = []
   var openings: [Opening] = []
 
-  static func measure(compiler: String, openings: Int) throws -> PreferenceFigures {
+  static func measure(openings: Int, machine: String) throws -> PreferenceFigures {
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "keepsake-preferences-\(ProcessInfo.processInfo.processIdentifier)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -33,7 +33,7 @@ struct PreferenceFigures: Codable {
       // Only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
     }
-    var figures = PreferenceFigures(machine: Machine.line(compiler: compiler))
+    var figures = PreferenceFigures(machine: machine)
     figures.sets = try Way.allCases.map { try sets($0, folder) }
     figures.openings = try reopening(openings, folder)
     return figures

@@ -1,10 +1,14 @@
 import BenchmarkKit
 
 /// The figures as text: the same sections on the terminal and in the documents.
-struct PreferenceReport {
+struct PreferenceReport: BenchmarkReport {
   let figures: PreferenceFigures
 
   init(_ figures: PreferenceFigures) { self.figures = figures }
+
+  var isMet: Bool { goals.unmet == nil }
+
+  func write(to documents: Documents) throws { try documents.write(sections, to: ["docs/BENCHMARKS.md"]) }
 
   private func sets(_ way: Way) -> PreferenceFigures.Sets? { figures.sets.first { $0.way == way.rawValue } }
 

@@ -2,6 +2,7 @@ import BenchmarkKit
 import Foundation
 import GRDB
 import Keepsake
+import Observation
 
 extension PreferenceKey<Double> {
   static func level(_ number: Int) -> Self { PreferenceKey(Names.all[number], default: 0.5) }
@@ -23,12 +24,12 @@ protocol Setter: AnyObject {
 
 /// In the order of the table.
 enum Way: String, CaseIterable {
-  case keepsake, unseen, defaults, synchronized, pool, queue
+  case keepsake, observed, defaults, synchronized, pool, queue
 
   var title: String {
     switch self {
     case .keepsake: "Keepsake"
-    case .unseen: "Keepsake, settings that nobody looks at"
+    case .observed: "Keepsake, settings that are observed"
     case .defaults: "UserDefaults"
     case .synchronized: "UserDefaults, synchronize after each"
     case .pool: "GRDB, a write each (pool, not synced)"
@@ -37,13 +38,13 @@ enum Way: String, CaseIterable {
   }
 
   /// Sets of one batch, which takes some milliseconds of each way, and batches.
-  var batch: Int { self == .keepsake || self == .unseen ? 5_000 : self == .defaults || self == .pool ? 100 : 5 }
-  var batches: Int { self == .keepsake || self == .unseen ? 60 : self == .defaults || self == .pool ? 30 : 20 }
+  var batch: Int { self == .keepsake || self == .observed ? 5_000 : self == .defaults || self == .pool ? 100 : 5 }
+  var batches: Int { self == .keepsake || self == .observed ? 60 : self == .defaults || self == .pool ? 30 : 20 }
 
   func setter(in folder: URL) throws -> any Setter {
     switch self {
-    case .keepsake: try KeepsakeSetter(folder, looks: true)
-    case .unseen: try KeepsakeSetter(folder, looks: false)
+    case .keepsake: try KeepsakeSetter(folder, isObserved: false)
+    case .observed: try KeepsakeSetter(folder, isObserved: true)
     case .defaults: try DefaultsSetter(synchronizes: false)
     case .synchronized: try DefaultsSetter(synchronizes: true)
     case .pool: try DatabaseSetter(DatabasePool(path: folder.appending(path: "pool.sqlite").path))
@@ -55,10 +56,12 @@ enum Way: String, CaseIterable {
 private final class KeepsakeSetter: Setter {
   private let game: GameData
 
-  init(_ folder: URL, looks: Bool) throws {
-    game = try GameData.open("benchmark", at: folder.appending(path: "game \(looks)"))
-    // As a game does that shows its settings: from then on whoever observes them has to be told of changes.
-    if looks { for number in Names.all.indices { _ = game.preferences[.level(number)] } }
+  init(_ folder: URL, isObserved: Bool) throws {
+    game = try GameData.open("benchmark", at: folder.appending(path: "game \(isObserved)"))
+    // As a game does that shows its settings.
+    let look = { [game] in for number in Names.all.indices { _ = game.preferences[.level(number)] } }
+    // Whoever observes is told once, and from the first time on it has to be seen at each set whether somebody is there.
+    if isObserved { withObservationTracking(look, onChange: {}) } else { look() }
   }
 
   func set(_ value: Double, _ number: Int) { game.preferences[.level(number)] = value }

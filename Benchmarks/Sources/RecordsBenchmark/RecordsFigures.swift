@@ -42,8 +42,8 @@ struct RecordsFigures: Codable {
   /// What finds the right ones among so many finds them among more.
   private static let largestChecked = 10_000
 
-  static func measure(counts: [Int], compiler: String) throws -> RecordsFigures {
-    var figures = RecordsFigures(machine: Machine.line(compiler: compiler), counts: counts)
+  static func measure(counts: [Int], machine: String) throws -> RecordsFigures {
+    var figures = RecordsFigures(machine: machine, counts: counts)
     for count in counts {
       Progress.tell("\(Format.grouped(count)) records")
       let keeper = try Keeper(count: count)

@@ -2,8 +2,16 @@ import BenchmarkKit
 import Foundation
 
 /// The figures as text: the same sections on the terminal and in the documents.
-struct RecordsReport {
+struct RecordsReport: BenchmarkReport {
   let figures: RecordsFigures
+
+  /// That one changed record is somewhere quicker in records than in a slot.
+  var isMet: Bool { hasCrossover }
+
+  func write(to documents: Documents) throws {
+    try documents.write(sections, to: ["docs/FILES_OR_DATABASE.md", "Sources/Keepsake/Documentation.docc/FilesOrDatabase.md"])
+    try documents.draw(CrossoverPlot(figures).svg, to: ["docs/files-or-database.svg", "Sources/Keepsake/Documentation.docc/files-or-database.svg"])
+  }
 
   private func table(_ action: RecordsFigures.Action) -> String {
     Format.table(

@@ -40,20 +40,14 @@ struct StoreFigures: Codable {
   /// Nil where the system doesn't tell.
   var memory: Memory?
 
-  static func measure(_ options: StoreOptions) throws -> StoreFigures {
-    var figures = StoreFigures(machine: Machine.line(compiler: options.compiler))
-    guard !options.onlyScores else {
-      figures.scores = try ScoreFigures.measure(upTo: options.scores)
-      return figures
-    }
-    figures.saves = try durableSaves(options.saves)
-    figures.capture = try captures(options.captures)
-    figures.openings = try openings(options.openings)
-    figures.scores = try ScoreFigures.measure(upTo: options.scores)
+  /// Everything but the boards.
+  mutating func measure(saves count: Int, captures: Int, openings: Int) throws {
+    saves = try Self.durableSaves(count)
+    capture = try Self.captures(captures)
+    self.openings = try Self.openings(openings)
     #if os(Linux)
-    figures.memory = try largeSave()
+    memory = try Self.largeSave()
     #endif
-    return figures
   }
 
   // MARK: Saves

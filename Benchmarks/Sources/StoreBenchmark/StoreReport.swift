@@ -2,10 +2,14 @@ import BenchmarkKit
 import GameWorlds
 
 /// The figures as text: the same sections on the terminal and in the documents.
-struct StoreReport {
+struct StoreReport: BenchmarkReport {
   let figures: StoreFigures
 
   init(_ figures: StoreFigures) { self.figures = figures }
+
+  var isMet: Bool { goals.unmet == nil }
+
+  func write(to documents: Documents) throws { try documents.write(sections, to: ["docs/BENCHMARKS.md"]) }
 
   private func save(_ way: DungeonSaves.Way) -> StoreFigures.Save? { figures.saves.first { $0.way == way.rawValue } }
 

@@ -1,27 +1,20 @@
 import BenchmarkKit
-import Foundation
 
-do {
-  let options = try StoreOptions(Array(CommandLine.arguments.dropFirst()))
-  if options.help {
-    print(StoreOptions.usage)
-  } else if let probe = options.probe {
-    try probe.run()
-  } else {
-    let figures = try StoreFigures.measure(options)
-    let report = StoreReport(figures)
-    if options.json {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      FileHandle.standardOutput.write(try encoder.encode(figures) + Data("\n".utf8))
-    } else {
-      print(report.text)
+BenchmarkProgram.run("StoreBenchmark") { arguments in
+  let saves = try arguments.number("--saves", 60, "durable saves of each way")
+  let captures = try arguments.number("--captures", 3_000, "captures at 120 a second")
+  let openings = try arguments.number("--openings", 15, "openings of each store")
+  let scores = try arguments.number("--scores", 1_000_000, "scores on the largest board")
+  let onlyScores = arguments.flag("--only-scores", "nothing but the boards")
+  let (probe, machine) = (try arguments.probe().map(StoreProbe.init), Machine.line(compiler: arguments.compiler))
+  return {
+    if let probe {
+      try probe.run()
+      return nil
     }
-    if let root = options.root { try Documents(root: root).write(report.sections, to: ["docs/BENCHMARKS.md"]) }
-    if options.check, report.goals.unmet != nil { exit(1) }
+    var figures = StoreFigures(machine: machine)
+    if !onlyScores { try figures.measure(saves: saves, captures: captures, openings: openings) }
+    figures.scores = try ScoreFigures.measure(upTo: scores)
+    return StoreReport(figures)
   }
-} catch {
-  let message = (error as? UsageError)?.message ?? (error as? BenchmarkError)?.message ?? "\(error)"
-  FileHandle.standardError.write(Data("\(message)\n".utf8))
-  exit(2)
 }

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
 
-/// Brings what the game wants of the cloud about: registers this device, runs the synchronization, and hands its news on.
+/// Brings what the game wants of the cloud about: registers this device, and runs the synchronization.
 actor CloudConnection {
   /// Pauses between tries to register: from half a second, doubled each time, to five minutes.
   private static let firstPause = 0.5
@@ -13,12 +13,11 @@ actor CloudConnection {
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let core: GameCore
-  private let progress: ProgressStore
-  private let scores: HighScores
-  private let wallet: WalletStore
-  private let preferences: Preferences
+  private let news: CloudNews
   private let board: CloudBoard
-  private let file: CloudFile
+  private let registration: CloudRegistration
+  private let sleep: @Sendable (Duration) async throws -> Void
+  private var random: any RandomNumberGenerator & Sendable
 
   /// The address that the service, or the registering, is for.
   private var address: CloudAddress?
@@ -26,21 +25,20 @@ actor CloudConnection {
   /// Counts services: what an earlier one still has to say is not heard.
   private var generation = 0
   private var pumps: [Task<Void, Never>] = []
+  /// News of the service that has reached the game, and who waits for it.
+  private var newsTaken: UInt64 = 0
+  private var newsWaiters: [CheckedContinuation<Void, Never>] = []
   private var registering: Task<Void, Never>?
-  /// One try to register, shared by all who wait for it.
-  private var registration: Task<CloudCredentials, any Error>?
   private var last: Task<Void, Never>?
 
-  init(
-    core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences, board: CloudBoard
-  ) {
+  init(core: GameCore, news: CloudNews, board: CloudBoard) {
     self.core = core
-    self.progress = progress
-    self.scores = scores
-    self.wallet = wallet
-    self.preferences = preferences
+    self.news = news
     self.board = board
-    file = CloudFile(url: core.store.url.appendingPathComponent("cloud.json"))
+    registration = CloudRegistration(
+      file: CloudFile(url: core.store.url.appendingPathComponent("cloud.json")), executor: executor)
+    sleep = core.environment.sleep
+    random = core.environment.random
   }
 
   static var platformName: String {
@@ -101,10 +99,13 @@ actor CloudConnection {
       }
       switch wanted.kind {
       case .transport(let transport, let container, _): try await begin(transport, container)
+      case .folder(let folder):
+        guard let container = try folder.knownContainer(of: core.store) else { return keepRegistering() }
+        try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
-        guard let known = try known(at: server) else { return keepRegistering() }
+        guard let known = try await registration.known(at: server) else { return keepRegistering() }
         try await begin(HTTPTransport(known.credentials), known.credentials.container, rebinding: known.isJoining)
-        if known.isJoining { try file.write(CloudFile.Contents(credentials: known.credentials)) }
+        if known.isJoining { try await registration.joined(known.credentials) }
       }
     } catch {
       failed(error)
@@ -112,12 +113,14 @@ actor CloudConnection {
   }
 
   private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
-    let service = SyncService(store: core.store, transport: transport, container: container)
+    let environment = SyncService<Store>.Environment(now: core.environment.nowMilliseconds, random: random, sleep: sleep)
+    let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service
     // Listened to before it starts, so that no news is missed.
     let statuses = service.statuses
     let news = service.news
     generation += 1
+    newsTaken = 0
     let generation = generation
     pumps = [
       Task { for await _ in statuses { self.showStatus(of: generation) } },
@@ -126,8 +129,10 @@ actor CloudConnection {
     core.onCommit { service.committed() }
     do {
       try await service.start(rebinding: rebinding)
+      if rebinding { try self.news.joined() }
     } catch {
       // The next try has to begin as this one did: a service that never started doesn't know whether it may rebind.
+      await service.stop()
       self.service = nil
       throw error
     }
@@ -143,6 +148,7 @@ actor CloudConnection {
     generation += 1
     for pump in pumps { pump.cancel() }
     pumps = []
+    wakeNewsWaiters()
     address = nil
   }
 
@@ -153,7 +159,7 @@ actor CloudConnection {
     } else if error is StoreError {
       board.post(.storeFailed(reason: String(describing: error)))
     } else {
-      board.post(.waiting(reason: String(describing: error)))
+      board.post(.waiting(reason: (error as? GameDataError)?.message ?? String(describing: error)))
     }
   }
 
@@ -166,7 +172,7 @@ actor CloudConnection {
       var pause = Self.firstPause
       while !Task.isCancelled {
         do {
-          _ = try await self.register()
+          try await self.introduce()
           self.registering = nil
           return await self.reconcile()
         } catch {
@@ -176,63 +182,58 @@ actor CloudConnection {
           if (error as? GameDataError)?.code == .refused { return }
         }
         // Many devices whose server comes back must not all come at once.
-        let jittered = Double.random(in: pause / 2...pause)
-        do { try await Task.sleep(for: .seconds(jittered)) } catch { return }
+        let jittered = Double.random(in: pause / 2...pause, using: &self.random)
+        do { try await self.sleep(.seconds(jittered)) } catch { return }
         pause = min(pause * 2, Self.longestPause)
       }
     }
   }
 
+  /// Makes this device known to its cloud, or a folder to be one, if that isn't so yet. Tries once.
+  private func introduce() async throws {
+    guard case .folder(let folder)? = address?.kind else {
+      _ = try await register()
+      return
+    }
+    do {
+      try folder.makeContainer(for: core.store)
+    } catch {
+      failed(error)
+      throw GameDataError.translated(error)
+    }
+  }
+
   /// The credentials; makes this device known if it isn't yet. Tries once.
   private func register() async throws -> CloudCredentials {
-    let server = try server()
-    if let known = try known(at: server) { return known.credentials }
-    if let registration { return try await registration.value }
-    let name = board.wish.deviceName
-    let task = Task {
-      do {
-        return try self.keep(try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: name))
-      } catch {
-        throw GameDataError.translated(error)
-      }
-    }
-    registration = task
-    defer { registration = nil }
-    return try await task.value
-  }
-
-  /// Writes down who this device is, unless it joined a player while it was registering: it must not become one of its own
-  /// again. Looking and writing are one step here, which nothing else of this actor can come between.
-  private func keep(_ fresh: CloudCredentials) throws -> CloudCredentials {
-    if let known = try file.read() { return known.credentials }
-    try file.write(CloudFile.Contents(credentials: fresh))
-    return fresh
-  }
-
-  /// What this device is known by. A server may move, and its address may be written in several ways: the token says who this
-  /// is, and is never given up for a new one.
-  private func known(at server: CloudServer) throws -> CloudFile.Contents? {
-    guard var known = try file.read() else { return nil }
-    known.credentials.url = server.url
-    return known
+    try await registration.register(at: server(), name: board.wish.deviceName)
   }
 
   private func server() throws -> CloudServer {
+    if case .folder? = address?.kind {
+      throw GameDataError(.misuse, "a folder needs no pairing code: connect the other device to the same folder")
+    }
     guard case .server(let server)? = address?.kind else { throw GameDataError.notConnected }
     return server
   }
 
   // MARK: What a game calls
 
-  func sendNow() async throws {
+  func sendNow() async throws { try await ask { try await $0.sendNow() } }
+
+  /// Waits for what the cloud has, and not for what is to be sent: with a large save on its way that could take minutes.
+  func hear() async throws { try await ask { try await $0.hear() } }
+
+  private func ask(_ call: (SyncService<Store>) async throws -> Void) async throws {
     let service = try await connected()
     let generation = generation
     defer { showStatus(of: generation) }
     do {
-      try await service.sendNow()
+      try await call(service)
     } catch {
+      await newsArrives(from: service, generation)
       throw GameDataError.translated(error)
     }
+    await newsArrives(from: service, generation)
   }
 
   func pairingCode() async throws -> String {
@@ -251,10 +252,7 @@ actor CloudConnection {
     registering?.cancel()
     registering = nil
     do {
-      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey)
-        .join(code: code, name: board.wish.deviceName)
-      // Written down first: a crash from here on must not leave the store with one player and the token of another.
-      try file.write(CloudFile.Contents(credentials: credentials, isJoining: true))
+      try await registration.join(code, at: server, name: board.wish.deviceName)
       await end()
     } catch {
       // Whatever was under way before goes on.
@@ -272,7 +270,7 @@ actor CloudConnection {
     guard board.wish.isEnabled else {
       throw GameDataError(.notConnected, "the cloud is switched off: set `isEnabled` first")
     }
-    _ = try await register()
+    try await introduce()
     await reconcile()
     guard let service else { throw GameDataError.notConnected }
     return service
@@ -286,40 +284,28 @@ actor CloudConnection {
     board.post(CloudStatus(service.status))
   }
 
-  private func heard(_ news: EngineNews, of generation: Int) {
+  private func heard(_ item: EngineNews, of generation: Int) {
     guard generation == self.generation else { return }
-    switch news {
-    case .slots(let names): core.tell(.slots(names))
-    case .cells(let keys): received(keys)
-    case .caughtUp: received([])
-    case .wallet:
-      wallet.invalidate()
-      core.tell(.wallet)
-    case .decisions(let decisions):
-      wallet.invalidate()
-      core.tell(.decisions(decisions.map(WalletVerdict.init)))
-    case .acknowledged: break
-    case .refused(let refusals):
-      for refusal in refusals {
-        core.report(
-          Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
+    news.heard(item)
+    newsTaken += 1
+    wakeNewsWaiters()
+  }
+
+  /// Returns when all that the service has told by now has reached the game: what came must be seen by whoever waited for it.
+  private func newsArrives(from service: SyncService<Store>, _ generation: Int) async {
+    let count = service.newsCount
+    while generation == self.generation, newsTaken < count {
+      await withCheckedContinuation { waiter in
+        newsWaiters.append(waiter)
+        // Looked at once more, now that it would be woken.
+        if generation != self.generation || newsTaken >= count { wakeNewsWaiters() }
       }
-    case .damaged(let hash):
-      core.report(
-        Incident(
-          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
     }
   }
 
-  private func received(_ keys: [CellKey]) {
-    scores.received(keys)
-    do {
-      try progress.received(keys)
-      try preferences.received(keys)
-    } catch {
-      // The store closes under the last news; what it holds is read at the next opening.
-      core.report(
-        Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
-    }
+  private func wakeNewsWaiters() {
+    let waiters = newsWaiters
+    newsWaiters = []
+    for waiter in waiters { waiter.resume() }
   }
 }

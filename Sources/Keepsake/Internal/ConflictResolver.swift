@@ -1,69 +1,122 @@
-import KeepsakeArchive
-import KeepsakeReplication
+package import KeepsakeArchive
+package import KeepsakeReplication
 
 /// Makes one value of what stands in a slot, as its policy says. Writes nothing.
-struct ConflictResolver<Value: Archivable> {
+///
+/// What this program can't read, most likely because a newer one wrote it, neither keeps the rest from being loaded nor is its to replace: it stays beside
+/// the next save for the program that can. Why it can't be read doesn't matter for that.
+package struct ConflictResolver<Value: Archivable> {
+  package struct View {
+    package var value: Value?
+    /// What a save of the value replaces: all that went into it. With `ask`, only what was shown; a choice replaces the rest.
+    package var basis: [VersionID]
+  }
+  struct Readable {
+    var side: SlotReading.Side
+    var value: Value
+  }
+  struct Unreadable {
+    var side: SlotReading.Side
+    var error: any Error
+  }
+
   let slot: Slot<Value>
   let reading: SlotReading
   let context: Any?
 
-  /// What a save of the value replaces: all that went into it. With `ask`, only what was shown; a choice replaces the rest.
-  ///
-  /// A policy that chooses passes over sides without reading them. What this program can't read at all, most likely because a newer
-  /// one wrote it, is not its to replace: it stays beside the save for the program that can. Costs decoding those sides.
-  var basis: [VersionID] {
-    guard reading.sides.count > 1, let shown = reading.sides.first else { return reading.basis }
-    if case .ask = slot.policy.kind { return [shown.version.record.id] }
-    guard choosesOne else { return reading.basis }
-    let unread = Set(reading.sides.dropFirst().filter { !isReadable($0) }.map(\.version.record.id))
-    return reading.basis.filter { !unread.contains($0) }
+  package init(slot: Slot<Value>, reading: SlotReading, context: Any?) {
+    self.slot = slot
+    self.reading = reading
+    self.context = context
   }
 
-  /// The policy takes the first side as it is, so that the others need not have been decoded.
-  private var choosesOne: Bool {
+  /// The value with what its save replaces. A policy that chooses passes over sides without reading them for the value, but has to decode them for the basis.
+  package func view() throws -> View {
+    guard let first = reading.sides.first else { return View(value: nil, basis: reading.basis) }
+    guard reading.sides.count > 1 else { return View(value: try decode(first), basis: reading.basis) }
     switch slot.policy.kind {
-    case .mostProgress, .longestPlayed, .newest: true
-    case .automatic: !Value.archiveHasMergeRules
-    case .ask, .combining: false
-    }
-  }
-
-  /// Why it can't be read doesn't matter here: the side is left alone, and `conflict` tells.
-  private func isReadable(_ side: SlotReading.Side) -> Bool { (try? decode(side)) != nil }
-
-  func value() throws -> Value? {
-    guard let first = reading.sides.first else { return nil }
-    guard reading.sides.count > 1 else { return try decode(first) }
-    switch slot.policy.kind {
-    case .mostProgress, .longestPlayed, .newest, .ask: return try decode(first)
-    case .combining(let combine):
-      return try combine(
-        ConflictingSaves(
-          values: try reading.sides.map(decode), versions: reading.sides.map(\.summary),
-          ancestor: try ancestor()))
+    case .ask: return View(value: try decode(first), basis: [first.version.record.id])
+    case .mostProgress, .longestPlayed, .newest: return try chosen(first)
     case .automatic:
-      return Value.archiveHasMergeRules ? try merged(reading.sides, ancestor: ancestor()) : try decode(first)
+      guard Value.archiveHasMergeRules else { return try chosen(first) }
+      return try combined { merged($0) }
+    case .combining(let combine):
+      return try combined { sides in
+        try combine(
+          ConflictingSaves(values: sides.map(\.value), versions: sides.map(\.side.summary), ancestor: ancestor()))
+      }
     }
   }
 
-  func decode(_ side: SlotReading.Side) throws -> Value {
+  private func chosen(_ side: SlotReading.Side) throws -> View {
+    let value = try decode(side)
+    let passedOver = decode(reading.sides.dropFirst())
+    return View(value: value, basis: basis(without: passedOver.unreadable.map(\.side)))
+  }
+
+  private func combined(_ combine: ([Readable]) throws -> Value) throws -> View {
+    let decoded = try decoded()
+    let value = decoded.readable.count == 1 ? decoded.readable[0].value : try combine(decoded.readable)
+    return View(value: value, basis: basis(without: decoded.unreadable.map(\.side)))
+  }
+
+  func basis(without unreadable: [SlotReading.Side]) -> [VersionID] {
+    let left = Set(unreadable.map(\.version.record.id))
+    return reading.basis.filter { !left.contains($0) }
+  }
+
+  /// The sides that can be read, at least one, and those that can't. Throws what the first one threw if none can.
+  func decoded() throws -> (readable: [Readable], unreadable: [Unreadable]) {
+    let decoded = decode(reading.sides[...])
+    if decoded.readable.isEmpty, let first = decoded.unreadable.first { throw first.error }
+    return decoded
+  }
+
+  private func decode(_ sides: ArraySlice<SlotReading.Side>) -> (readable: [Readable], unreadable: [Unreadable]) {
+    var readable: [Readable] = []
+    var unreadable: [Unreadable] = []
+    for side in sides {
+      do {
+        readable.append(Readable(side: side, value: try decode(side)))
+      } catch {
+        unreadable.append(Unreadable(side: side, error: error))
+      }
+    }
+    return (readable, unreadable)
+  }
+
+  private func decode(_ side: SlotReading.Side) throws -> Value {
     try Archive.decode(Value.self, from: side.bytes, context: context)
   }
 
-  /// What all sides came from; several are merged first, where the type can be merged.
-  func ancestor() throws -> Value? {
-    guard let first = reading.ancestors.first else { return nil }
-    return Value.archiveHasMergeRules ? try merged(reading.ancestors, ancestor: nil) : try decode(first)
+  // MARK: Merging
+
+  /// What all sides came from, if it is here and can be read; several are merged first, where the type can be merged.
+  func ancestor() -> Value? { joined(reading.ancestors) }
+
+  /// All sides as one, the best first: the order is the same on every device. Each is merged against what it has in common with those before it.
+  private func merged(_ sides: [Readable]) -> Value {
+    var value = sides[0].value
+    var heads = [sides[0].side.head]
+    for next in sides.dropFirst() {
+      let common = reading.mergeAncestors.nearest(of: next.side.head, with: heads).compactMap { reading.older[$0] }
+      merge(next.value, into: &value, ancestor: joined(common))
+      heads.append(next.side.head)
+    }
+    return value
   }
 
-  /// All sides as one, the best first: the order is the same on every device.
-  private func merged(_ sides: [SlotReading.Side], ancestor: Value?) throws -> Value? {
-    var result: Value?
-    for side in sides {
-      let next = try decode(side)
-      if result == nil { result = next } else { result?.mergeFields(from: next, ancestor: ancestor) }
-    }
-    return result
+  /// Several ancestors as one. What this program can't read is as if it weren't here: the sides are merged without it.
+  private func joined(_ ancestors: [SlotReading.Side]) -> Value? {
+    let readable = decode(ancestors[...]).readable
+    guard var value = readable.first?.value else { return nil }
+    guard Value.archiveHasMergeRules else { return value }
+    for next in readable.dropFirst() { merge(next.value, into: &value, ancestor: nil) }
+    return value
+  }
+
+  private func merge(_ other: Value, into value: inout Value, ancestor: Value?) {
+    MergeSession.run { value.mergeFields(from: other, ancestor: ancestor) }
   }
 }
 

@@ -66,6 +66,7 @@ final class GameCore: Sendable {
       case .recovered: .recovered
       case .rebuilt: .rebuilt
       case .reopened: .diskFailed
+      case .unnoted: .unreadable
       }
     report(Incident(kind: kind, message: incident.message, date: now))
   }
@@ -88,13 +89,21 @@ final class GameCore: Sendable {
   /// Returns when the cloud was heard, when it can't be, or when the time is over.
   func hearFromCloud(within limit: Duration) async {
     let refresh = refresh.withLock { $0 }
-    await withTaskGroup(of: Void.self) { group in
-      // Why the cloud isn't heard shows in its status; a cancelled sleep is the end of waiting.
-      group.addTask { try? await refresh() }
-      group.addTask { try? await Task.sleep(for: limit) }
-      await group.next()
-      group.cancelAll()
-    }
+    let (ends, end) = AsyncStream<Void>.makeStream()
+    // Not a task group, which waits for its children: the first registration at a server that never answers doesn't hear that it is
+    // cancelled. Why the cloud isn't heard shows in its status; a cancelled sleep is the end of waiting.
+    let tasks = [
+      Task {
+        try? await refresh()
+        end.finish()
+      },
+      Task { [environment] in
+        try? await environment.sleep(limit)
+        end.finish()
+      },
+    ]
+    for await _ in ends {}
+    for task in tasks { task.cancel() }
   }
 
   // MARK: Commits

@@ -30,6 +30,7 @@ extension GameDataError {
       case .transport(let failure): return GameDataError(failure)
       case .store(let cause): return translated(cause)
       }
+    case let failure as TransportFailure: return GameDataError(failure)
     default: return error
     }
   }

@@ -2,89 +2,6 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What memory holds of one preference.
-enum PreferenceContent: Sendable {
-  case absent
-  /// As its row stands in the store; nobody has asked for it yet.
-  case kept(KeptPreference)
-  /// An archive that wasn't decoded, or not as the type asked for.
-  case bytes(Data)
-  case scalar(PreferenceScalar)
-  /// A value of any other type, and the archive of it.
-  case typed(any Sendable, Data)
-  /// A cell that another program wrote by another rule.
-  case foreign
-
-  /// The archive; nil if there is no value. Throws for a row that is damaged or by other hands.
-  func archive() throws -> Data? {
-    switch self {
-    case .absent, .foreign: nil
-    case .kept(let row): try row.bytes()
-    case .bytes(let data), .typed(_, let data): data
-    case .scalar(let scalar): try scalar.encoded()
-    }
-  }
-
-  var isPresent: Bool {
-    switch self {
-    case .absent, .foreign: false
-    default: true
-    }
-  }
-
-  /// Bytes that it takes, roughly. Costs nothing.
-  var size: Int {
-    switch self {
-    case .absent, .foreign: 0
-    case .kept(let row): row.size
-    case .bytes(let data), .typed(_, let data): data.count
-    case .scalar(let scalar): scalar.size + Self.archiveBytes
-    }
-  }
-
-  /// What an archive takes around a simple value.
-  private static let archiveBytes = 64
-
-  /// Whether both are known to be the same without decoding anything; a commit looks closer.
-  func isSame(as other: PreferenceContent) -> Bool {
-    switch (self, other) {
-    case (.absent, .absent): true
-    case (.scalar(let left), .scalar(let right)): left.isSame(as: right)
-    case (.bytes(let left), .bytes(let right)), (.bytes(let left), .typed(_, let right)), (.typed(_, let left), .bytes(let right)),
-      (.typed(_, let left), .typed(_, let right)):
-      left == right
-    default: false
-    }
-  }
-}
-
-/// One name's place in memory. Unchecked: whoever reads or changes it holds the lock of its table.
-final class PreferenceSlot: @unchecked Sendable {
-  let name: String
-  let isSynced: Bool
-  fileprivate(set) var content: PreferenceContent
-  /// Rises with each change, so that what was decoded meanwhile isn't put over a newer value.
-  fileprivate(set) var version: UInt64 = 0
-  /// What the store has: compared with at a commit, so that nothing is written twice. Of no use for synced ones.
-  fileprivate var stored: PreferenceContent
-  fileprivate(set) var isDirty = false
-  /// The newest reading of the store that was looked at for it.
-  fileprivate var reading: UInt64 = 0
-  /// Commits under way that hold a value of it.
-  fileprivate(set) var inFlight = 0
-  fileprivate(set) var watch: PreferenceWatch?
-  /// A key was used with it since the game began.
-  fileprivate(set) var isUsed = false
-  /// A key that says otherwise about being synced was used before.
-  fileprivate(set) var isContested = false
-  /// The type as which the content can't be read, so that it is tried once.
-  fileprivate(set) var refusedType: ObjectIdentifier?
-
-  init(_ name: String, isSynced: Bool, content: PreferenceContent = .absent) {
-    (self.name, self.isSynced, self.content, stored) = (name, isSynced, content, content)
-  }
-}
-
 /// What a key that is used for the first time is found to be at odds with.
 enum PreferenceObjection: Sendable {
   /// The same name is used as local and as synced.
@@ -98,8 +15,7 @@ struct PreferenceTable: Sendable {
   /// Names that hold nothing and were only looked at share one place beyond this many: a game may ask for anything.
   private static let maximumAbsent = 10_000
 
-  private var local: [String: PreferenceSlot] = [:]
-  private var synced: [String: PreferenceSlot] = [:]
+  private var index: PreferenceIndex
   /// Set and not yet committed, in the order of their first set.
   private var dirty: [PreferenceSlot] = []
   private var present = 0
@@ -115,13 +31,13 @@ struct PreferenceTable: Sendable {
   var isClosed = false
 
   init(_ kept: [KeptPreference], _ cells: [CellUpdate]) {
-    local.reserveCapacity(kept.count)
+    index = PreferenceIndex(capacity: kept.count)
     for row in kept { add(PreferenceSlot(row.name, isSynced: false, content: .kept(row))) }
     for cell in cells { add(PreferenceSlot(cell.key.key, isSynced: true, content: Self.content(of: cell.state))) }
   }
 
   private mutating func add(_ slot: PreferenceSlot) {
-    if slot.isSynced { synced[slot.name] = slot } else { local[slot.name] = slot }
+    index.insert(slot)
     if slot.content.isPresent { present += 1 }
     bytes += slot.content.size
   }
@@ -133,12 +49,10 @@ struct PreferenceTable: Sendable {
     return data.isEmpty ? .absent : .bytes(data)
   }
 
-  private func slot(_ name: String, _ isSynced: Bool) -> PreferenceSlot? { isSynced ? synced[name] : local[name] }
-
   // MARK: Reading
 
   var names: [String] {
-    Set(local.values.filter(\.content.isPresent).map(\.name)).union(synced.values.filter(\.content.isPresent).map(\.name)).sorted()
+    Set(index.slots.lazy.filter(\.content.isPresent).map(\.name)).sorted()
   }
 
   mutating func watchNames() -> PreferenceWatch {
@@ -159,10 +73,10 @@ struct PreferenceTable: Sendable {
   mutating func look(_ name: String, _ isSynced: Bool) -> Look {
     var objection: PreferenceObjection?
     let found: PreferenceSlot
-    if let slot = slot(name, isSynced) {
+    if let slot = index.slot(name, isSynced) {
       found = slot
-    } else if (isSynced ? synced.count : local.count) < present + Self.maximumAbsent, PreferenceLimits.isName(name) {
-      found = PreferenceSlot(name, isSynced: isSynced)
+    } else if index.count(synced: isSynced) < present + Self.maximumAbsent, PreferenceLimits.isName(name.canonical) {
+      found = PreferenceSlot(name.canonical, isSynced: isSynced)
       add(found)
     } else {
       let watch = othersWatch ?? PreferenceWatch()
@@ -177,9 +91,9 @@ struct PreferenceTable: Sendable {
   }
 
   /// Once for each name and session, so that a use costs one look-up.
-  private func use(_ slot: PreferenceSlot) -> PreferenceObjection? {
+  private mutating func use(_ slot: PreferenceSlot) -> PreferenceObjection? {
     slot.isUsed = true
-    guard let other = self.slot(slot.name, !slot.isSynced) else { return nil }
+    guard let other = index.slot(slot.name, !slot.isSynced) else { return nil }
     if other.isUsed {
       slot.isContested = true
       return .contested
@@ -189,14 +103,14 @@ struct PreferenceTable: Sendable {
 
   /// Keeps what was decoded, if it is still what is there.
   mutating func remember(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, version: UInt64) {
-    guard let slot = slot(name, isSynced), slot.version == version, slot.content.isPresent else { return }
+    guard let slot = index.slot(name, isSynced), slot.version == version, slot.content.isPresent else { return }
     bytes += content.size - slot.content.size
     slot.content = content
   }
 
   /// Keeps that what is there is no value of a type.
-  func refuse(_ type: ObjectIdentifier, _ name: String, _ isSynced: Bool, version: UInt64) {
-    guard let slot = slot(name, isSynced), slot.version == version else { return }
+  mutating func refuse(_ type: ObjectIdentifier, _ name: String, _ isSynced: Bool, version: UInt64) {
+    guard let slot = index.slot(name, isSynced), slot.version == version else { return }
     slot.refusedType = type
   }
 
@@ -217,14 +131,15 @@ struct PreferenceTable: Sendable {
   mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, tells: Bool) throws -> Outcome {
     guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: nothing can be set any more") }
     let slot: PreferenceSlot
-    if let known = self.slot(name, isSynced) {
+    let known = index.slot(name, isSynced)
+    if let known {
       slot = known
       // What is kept already may be set and removed whatever its name.
-      if !slot.content.isPresent { try PreferenceLimits.check(name) }
+      if !slot.content.isPresent { try PreferenceLimits.check(slot.name) }
       if !slot.isUsed { _ = use(slot) }
     } else {
-      try PreferenceLimits.check(name)
-      slot = PreferenceSlot(name, isSynced: isSynced)
+      slot = PreferenceSlot(name.canonical, isSynced: isSynced)
+      try PreferenceLimits.check(slot.name)
       _ = use(slot)
     }
     guard !slot.isContested else {
@@ -242,10 +157,10 @@ struct PreferenceTable: Sendable {
       try PreferenceLimits.check(count: present + change, adds: change > 0, bytes: bytes - before + size)
     }
     if !tells {
-      let watchers = watchers(of: slot, presenceChanges: change != 0)
+      let watchers = PreferenceWatchers(value: known == nil ? othersWatch : slot.watch, names: change != 0 ? namesWatch : nil)
       if !watchers.isEmpty { return .watched(watchers) }
     }
-    if self.slot(name, isSynced) == nil { add(slot) }
+    if known == nil { add(slot) }
     put(content, in: slot)
     enqueue(slot)
     guard !isScheduled else { return .set(schedules: false) }
@@ -253,42 +168,17 @@ struct PreferenceTable: Sendable {
     return .set(schedules: true)
   }
 
-  /// What comes of replacing a simple value by another of its kind.
-  enum Replacement {
-    case done
-    case watched(PreferenceSlot, PreferenceWatch)
-    /// It takes more than that.
-    case notSo
-  }
-
-  /// Replaces a number by another where that needs no checks, because it takes as much, is known to be allowed, and its commit is seen to.
-  func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Replacement {
-    guard let slot = slot(name, isSynced), canReplace(scalar, in: slot) else { return .notSo }
-    if let watch = slot.watch { return .watched(slot, watch) }
-    slot.content = .scalar(scalar)
-    slot.version &+= 1
-    slot.refusedType = nil
-    return .done
-  }
-
-  /// The same, after those who watch were told.
-  func replace(_ scalar: PreferenceScalar, in slot: PreferenceSlot) -> Bool {
-    guard canReplace(scalar, in: slot) else { return false }
+  /// Replaces a number by another where that needs no checks, because it takes as much, is known to be allowed, its commit is seen to, and
+  /// nobody has to be told. False, and nothing done, where it takes more than that.
+  mutating func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Bool {
+    guard let slot = index.slot(name, isSynced) else { return false }
+    // A dirty one was set since the last commit: its key is used, its name is good, and its commit is on the way.
+    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else { return false }
+    guard old.isAsLarge(as: scalar), !old.isSame(as: scalar), slot.watch?.isTracked != true else { return false }
     slot.content = .scalar(scalar)
     slot.version &+= 1
     slot.refusedType = nil
     return true
-  }
-
-  private func canReplace(_ scalar: PreferenceScalar, in slot: PreferenceSlot) -> Bool {
-    // A dirty one was set since the last commit: its key is used, its name is good, and its commit is on the way.
-    guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else { return false }
-    return old.isAsLarge(as: scalar) && !old.isSame(as: scalar)
-  }
-
-  private func watchers(of slot: PreferenceSlot, presenceChanges: Bool) -> PreferenceWatchers {
-    PreferenceWatchers(
-      value: slot.watch ?? (self.slot(slot.name, slot.isSynced) == nil ? othersWatch : nil), names: presenceChanges ? namesWatch : nil)
   }
 
   private mutating func put(_ content: PreferenceContent, in slot: PreferenceSlot) {
@@ -378,7 +268,7 @@ struct PreferenceTable: Sendable {
 
   /// A place of its own for what the store has a cell of. Who looked before it had one is told by the watch of all such names.
   private mutating func placeForNews(_ name: String) -> PreferenceSlot {
-    if let slot = synced[name] { return slot }
+    if let slot = index.slot(name, true) { return slot }
     let slot = PreferenceSlot(name, isSynced: true)
     slot.watch = othersWatch
     add(slot)
@@ -387,7 +277,7 @@ struct PreferenceTable: Sendable {
 
   /// Shows the cell's state, unless something was set meanwhile, or the store was read again; whether it did.
   mutating func receive(_ name: String, _ state: CellState?, reading: UInt64) -> Bool {
-    guard let slot = synced[name], slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else { return false }
+    guard let slot = index.slot(name, true), slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else { return false }
     put(Self.content(of: state), in: slot)
     return true
   }

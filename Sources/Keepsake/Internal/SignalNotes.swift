@@ -1,4 +1,5 @@
 #if !os(Windows)
+import Dispatch
 import Synchronization
 
 #if canImport(Glibc)
@@ -34,7 +35,7 @@ enum SignalNotes {
   private static let stopState = Atomic(Stop.none)
 
   /// Makes everything ready, so that the handler only loads and stores.
-  static func prepare() { _ = (insistence, numberBits, numberMask, endSignal, stop) }
+  static func prepare() { _ = (insistence, numberBits, numberMask, endSignal, stop, milliseconds()) }
 
   /// The signal that shall end the process; zero if there is none.
   static var endSignal: Int32 { number(end.load(ordering: .acquiring)) }
@@ -68,11 +69,7 @@ enum SignalNotes {
 
   private static func number(_ word: UInt64) -> Int32 { Int32(truncatingIfNeeded: word & numberMask) }
 
-  private static func milliseconds() -> UInt64 {
-    var time = timespec()
-    // This clock exists everywhere, and asking it is allowed in a handler.
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000 &+ UInt64(truncatingIfNeeded: time.tv_nsec) / 1_000_000
-  }
+  /// In a handler: a reading of the system's clock and nothing else, once `prepare` has asked before.
+  private static func milliseconds() -> UInt64 { DispatchTime.now().uptimeNanoseconds / 1_000_000 }
 }
 #endif

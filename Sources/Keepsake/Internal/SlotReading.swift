@@ -1,36 +1,66 @@
-import Foundation
-import KeepsakeReplication
-import KeepsakeStore
+package import Foundation
+package import KeepsakeReplication
+package import KeepsakeStore
+
+/// Where a slot is read: a store in a game, a device in memory in a simulation.
+///
+/// What can't be read is a ``StoreError`` that is `missing` or `damaged`.
+package protocol SlotSource: DeviceStorage {
+  /// The bytes of a version, each content checked against its hash.
+  func plainBytes(of record: VersionRecord) throws -> Data
+  func isPinned(_ id: VersionID) throws -> Bool
+  /// The versions of a slot that are kept whole, newest first.
+  func history(of slot: String) throws -> [StoredVersion]
+}
+
+extension StoreTransaction: SlotSource {}
 
 /// What stands in a slot, with its bytes: read in one go, decoded by the caller.
-struct SlotReading: Sendable {
-  struct Side: Sendable {
-    var version: StoredVersion
+package struct SlotReading: Sendable {
+  package struct Side: Sendable {
+    package var version: StoredVersion
     var isPinned: Bool
-    var bytes: Data
+    package var bytes: Data
+    /// Its place among the heads of the slot.
+    var head = 0
 
     /// As the game is told of it.
     var summary: Version { Version(version, isPinned: isPinned) }
   }
-  struct Damage: Sendable {
-    var version: VersionID
+  package struct Damage: Sendable {
+    package var version: VersionID
     var usedInstead: VersionID?
-    var message: String
+    package var message: String
   }
   /// The live heads that can be read, best first; where none can, the newest good version before them.
-  var sides: [Side] = []
+  package var sides: [Side] = []
+  /// The nearest versions that all heads come from.
   var ancestors: [Side] = []
+  /// From which versions a merge of some of `sides` starts.
+  var mergeAncestors = MergeAncestors()
+  /// Those and `ancestors`, as far as they can be read.
+  private(set) var older: [VersionID: Side] = [:]
   /// Every head that a save replaces which saw them all.
-  var basis: [VersionID] = []
-  var damage: [Damage] = []
+  package var basis: [VersionID] = []
+  package var damage: [Damage] = []
 
   /// Reads the slot. Throws `StoreError.Code.damaged` if nothing of it can be read, though there is something.
-  static func read(_ slot: String, policy: SavePolicy, in transaction: StoreTransaction) throws -> SlotReading {
-    let view = try Resolution.view(of: slot, in: transaction, policy: policy)
+  package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
+    // In a conflict both the view and the ancestors walk through them: each is decoded once.
+    var known: [VersionID: VersionRecord?] = [:]
+    func record(_ id: VersionID) throws -> VersionRecord? {
+      if let record = known[id] { return record }
+      let record = try transaction.version(id)?.record
+      known[id] = .some(record)
+      return record
+    }
+    let view = try Resolution.view(of: slot, in: transaction, policy: policy, record: record)
     var reading = SlotReading(basis: view.basis)
-    for head in view.heads {
+    for (index, head) in view.heads.enumerated() {
       do {
-        reading.sides.append(try side(head, in: transaction))
+        var side = try side(head, in: transaction)
+        side.head = index
+        reading.sides.append(side)
       } catch let error as StoreError where error.code == .damaged || error.code == .missing {
         reading.damage.append(Damage(version: head.id, message: error.message))
       }
@@ -41,24 +71,31 @@ struct SlotReading: Sendable {
       reading.basis.removeAll(where: damaged.contains)
     }
     if reading.sides.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
-    if reading.sides.count > 1 {
-      for id in view.ancestors {
-        guard let record = try transaction.version(id)?.record else { continue }
-        do {
-          reading.ancestors.append(try side(record, in: transaction))
-        } catch let error as StoreError where error.code == .missing {
-          // Of a version from long ago only the record is kept: the sides are merged without it.
-          continue
-        } catch let error as StoreError where error.code == .damaged {
-          reading.damage.append(Damage(version: id, message: error.message))
-        }
-      }
+    if transaction.planted.contains(.chooseInsteadOfMerge) { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
+    if reading.sides.count > 1, !transaction.planted.contains(.mergeWithoutAncestor) {
+      reading.mergeAncestors = try Resolution.mergeAncestors(of: view.heads.map(\.id), record: record)
+      try reading.readAncestors(of: view, in: transaction)
     }
     return reading
   }
 
+  private mutating func readAncestors(of view: SlotView, in transaction: some SlotSource) throws {
+    for id in Set(view.ancestors).union(mergeAncestors.all).sorted() {
+      guard let record = try transaction.version(id)?.record else { continue }
+      do {
+        older[id] = try Self.side(record, in: transaction)
+      } catch let error as StoreError where error.code == .missing {
+        // Of a version from long ago only the record is kept: the sides are merged without it.
+        continue
+      } catch let error as StoreError where error.code == .damaged {
+        damage.append(Damage(version: id, message: error.message))
+      }
+    }
+    ancestors = view.ancestors.compactMap { older[$0] }
+  }
+
   /// The bytes of one version, each content checked against its hash.
-  static func side(_ record: VersionRecord, in transaction: StoreTransaction) throws -> Side {
+  static func side(_ record: VersionRecord, in transaction: some SlotSource) throws -> Side {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't here")
     }
@@ -66,7 +103,7 @@ struct SlotReading: Sendable {
   }
 
   /// The newest version before the heads that can be read.
-  private mutating func fallBack(_ slot: String, in transaction: StoreTransaction) throws {
+  private mutating func fallBack(_ slot: String, in transaction: some SlotSource) throws {
     let unreadable = Set(damage.map(\.version))
     for version in try transaction.history(of: slot)
     where !version.record.tombstone && !unreadable.contains(version.record.id) {

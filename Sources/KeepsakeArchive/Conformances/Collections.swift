@@ -8,17 +8,22 @@ extension Optional: Archivable where Wrapped: Archivable {
 
   @inlinable public init(from reader: inout ArchiveReader) throws { self = try Wrapped.archiveReadOptional(from: &reader) }
 
-  public static var archiveHasMergeRules: Bool { Wrapped.archiveHasMergeRules }
+  public static var archiveHasMergeRules: Bool { MergeFields.hasRules(Wrapped.self) }
 
-  /// Two values merge by their fields; one value is better than none.
+  /// Two values merge by their fields. One value goes if it is the ancestor's, because the other side removed it; else it is better than none.
   public mutating func mergeFields(from other: Wrapped?, ancestor: Wrapped??) {
-    guard let theirs = other else { return }
-    guard var mine = self else {
+    let old = ancestor ?? nil
+    switch (self, other) {
+    case (var mine?, let theirs?):
+      mine.mergeFields(from: theirs, ancestor: old)
+      self = mine
+    case (let mine?, nil):
+      if let old, MergeFields.isSame(mine, old) { self = nil }
+    case (nil, let theirs?):
+      if let old, MergeFields.isSame(theirs, old) { return }
       self = theirs
-      return
+    case (nil, nil): break
     }
-    mine.mergeFields(from: theirs, ancestor: ancestor ?? nil)
-    self = mine
   }
 }
 

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 
 /// The story's hold on one device: a process of its own with a store of its own.

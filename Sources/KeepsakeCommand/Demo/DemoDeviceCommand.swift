@@ -1,5 +1,6 @@
 #if Cloud
 import ArgumentParser
+import FlowerGarden
 import Foundation
 import Keepsake
 
@@ -35,17 +36,13 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .pairingCode: reply.code = try await game.cloud.pairingCode()
     case .join(let code): try await game.cloud.join(code)
     case .airplaneMode(let on): game.cloud.isEnabled = !on
-    case .plant(let pot, let flower): try await garden.change(pot: pot) { $0.flowers.insert(flower) }
-    case .water(let pot, let times):
-      try await garden.change(pot: pot) {
-        $0.waterings += times
-        $0.height += times
-      }
-    case .reachLevel(let level): try game.progress.record(level, for: .level)
-    case .unlock(let seed): try game.progress.insert(seed, into: .seeds)
-    case .claimStarterGift(let gems): try game.wallet.claim(gems, .gems, key: "starter gift", for: "starter gift")
-    case .earn(let gems): try game.wallet.earn(gems, .gems, for: "a quest")
-    case .spend(let gems, let thing): try game.wallet.spend(gems, .gems, for: thing)
+    case .plant(let pot, let flower): try await garden.plant(flower, in: pot)
+    case .water(let pot, let times): try await garden.water(pot, times: times)
+    case .reachLevel(let level): try garden.reach(level: level)
+    case .unlock(let seed): try garden.unlock(seed: seed)
+    case .claimStarterGift: try garden.claimStarterGift()
+    case .earn(let gems): try garden.earn(gems, for: "a quest")
+    case .spend(let gems, let thing): try garden.buy(thing, for: gems)
     case .sendNow: try await game.cloud.sendNow()
     case .waitFor(let wish, let seconds): reply.cameTrue = try await wait(for: wish, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()
@@ -60,7 +57,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     let clock = ContinuousClock()
     let start = clock.now
     while start.duration(to: clock.now) < .seconds(seconds) {
-      if try garden.sees(wish) { return true }
+      if try wish.hasComeTrue(in: garden.view()) { return true }
       try await Task.sleep(for: .milliseconds(2))
     }
     return false

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 
 /// What the story asks of a device, one JSON line each; the device answers each with one `DemoReply`.
@@ -12,7 +13,7 @@ enum DemoRequest: Codable {
   case water(pot: String, times: Int)
   case reachLevel(Int)
   case unlock(seed: String)
-  case claimStarterGift(gems: Int)
+  case claimStarterGift
   case earn(gems: Int)
   case spend(gems: Int, on: String)
   /// Waits until everything written here is certain in the cloud.
@@ -47,33 +48,17 @@ struct DemoReply: Codable {
   var acknowledged: Int?
 }
 
-/// All that a player can see on one device, read back through the game-facing calls.
-struct GardenView: Codable, Equatable {
-  struct PotView: Codable, Equatable {
-    var flowers: [String]
-    var height: Int
-    var waterings: Int
-    var heads: Int
-    var versions: Int
-  }
-  var level: Int
-  var seeds: [String]
-  var gems: Int64
-  var spendableGems: Int64
-  var pots: [String: PotView]
-  var journal: Int
-
-  /// What must be the same on every device: all but what is this device's own (rights, versions kept).
-  var shared: GardenView {
-    var view = self
-    view.spendableGems = 0
-    view.pots = pots.mapValues { pot in
-      var pot = pot
-      pot.versions = 0
-      pot.heads = 0
-      return pot
+extension DemoWish {
+  /// Whether a device that sees this has what was waited for.
+  func hasComeTrue(in view: GardenView) -> Bool {
+    switch self {
+    case .flower(let flower, let pot): view.pots[pot]?.flowers.contains(flower) == true
+    case .level(let level): view.level >= level
+    case .gems(let total): view.gems == total
+    case .spendableGems(let least): view.spendableGems >= least
+    case .waterings(let count, let pot): view.pots[pot]?.waterings == count
+    case .everything(let expected): view.shared == expected
     }
-    return view
   }
 }
 #endif

@@ -1,4 +1,5 @@
 #if Cloud
+import FlowerGarden
 import Foundation
 
 /// The Flower Garden story: what two devices, a copy and a third one go through, told as it happens, with every promise
@@ -56,12 +57,12 @@ struct Story {
   private mutating func plantAndSee(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
     tell("\n1. A phone and a tablet")
     try phone.tell(.connect(url: server, appKey: appKey))
-    try phone.tell(.claimStarterGift(gems: 100))
+    try phone.tell(.claimStarterGift)
     try phone.tell(.plant(pot: "windowsill", flower: "tulip"))
     try phone.tell(.sendNow)
     flowers = ["tulip", "rose"]
-    gems = 100
-    tell("  The phone registers, claims its 100 starter gems and plants a tulip on the windowsill.")
+    gems = Int64(FlowerGarden.starterGems)
+    tell("  The phone registers, claims its \(gems) starter gems and plants a tulip on the windowsill.")
 
     guard let code = try phone.tell(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
     try tablet.tell(.connect(url: server, appKey: appKey))

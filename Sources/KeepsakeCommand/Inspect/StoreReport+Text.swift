@@ -98,6 +98,10 @@ extension StoreReport {
     case .best(let best):
       "best, \(best.order.rawValue)"
         + (best.entry.map { " \(text(of: $0.score)) (\(TimeText.iso(milliseconds: $0.dateMilliseconds)))" } ?? ", withdrawn")
+    case .set(let set): "set {" + set.elements.sorted().map(text(of:)).joined(separator: ", ") + "}"
+    case .dictionary(let entries):
+      "dictionary {" + entries.sorted { $0.key < $1.key }.map { "\(text(of: $0.key)): \(text(of: $0.value))" }.joined(separator: ", ") + "}"
+    case .optional(let value): "optional " + (value.map { text(of: $0) } ?? "none")
     case .counter(let entries):
       "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
     }

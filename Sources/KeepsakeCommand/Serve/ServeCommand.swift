@@ -30,6 +30,13 @@ struct ServeCommand: AsyncParsableCommand {
   )
   var appKey: [String] = []
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "What each player may keep: bytes, or a number with K, M, G or T (1G is 1 GiB). Without it, whatever the disk has room for.",
+      valueName: "size"))
+  var quota: ByteSize?
+
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
@@ -45,6 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     try await CommandRun.reporting(json: json) {
       let json = json
+      let quota = quota
       let untilInputEnds = untilInputEnds
       // Standard output is for the one line that others wait for.
       LoggingSystem.bootstrap { label in
@@ -52,8 +60,9 @@ struct ServeCommand: AsyncParsableCommand {
         handler.logLevel = .notice
         return handler
       }
-      let configuration = ServerConfiguration(
+      var configuration = ServerConfiguration(
         data: URL(fileURLWithPath: data, isDirectory: true), port: port, host: host, appKeys: appKey)
+      configuration.quota = quota?.bytes
       try await KeepsakeServer.run(configuration: configuration) { server in
         if json {
           Output.line(

@@ -164,10 +164,11 @@ final class SyncReporter {
 
   private static func progressText(_ status: SyncStatus, files: Int) -> String {
     var parts: [String] = []
-    if let transfer = status.transfer {
-      let direction = transfer.direction == .up ? "sending" : "receiving"
-      let all = transfer.progress.bytesInAll.map { " of " + Printable.size($0) } ?? ""
-      parts.append("\(direction) \(Printable.size(transfer.progress.bytesDone))\(all)")
+    for (direction, words) in [(SyncTransfer.Direction.up, "sending"), (.down, "receiving")] {
+      let transfers = status.transfers.filter { $0.direction == direction }
+      guard !transfers.isEmpty else { continue }
+      let (done, all) = transfers.reduce((0, 0)) { ($0.0 + $1.bytesDone, $0.1 + $1.bytesInAll) }
+      parts.append("\(words) \(Printable.size(done)) of \(Printable.size(all))")
     }
     if files > 0 { parts.append("\(files) files under way") }
     if status.waitingCommits > 0 { parts.append("\(status.waitingCommits) commits to send") }

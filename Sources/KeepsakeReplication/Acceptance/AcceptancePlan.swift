@@ -32,7 +32,9 @@ struct Plan {
         if try !storage.hasContent(hash) { missing.insert(hash) }
       }
     }
-    guard missing.isEmpty else { return .failure(Refused(outcome: .missing(missing.sorted()))) }
+    guard missing.isEmpty || storage.planted.contains(.acceptWithoutContents) else {
+      return .failure(Refused(outcome: .missing(missing.sorted())))
+    }
     let sent = Dictionary(versions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     return .success(Plan(contents: contents, cells: cells, versions: versions, sent: sent))
   }
@@ -46,7 +48,7 @@ struct Plan {
     }
     var joined: [CellUpdate] = []
     for var update in CellUpdate.joined(valid, []) {
-      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state) }
+      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state, storage.planted) }
       // A set or a counter may outgrow the limit only here, where the parts meet.
       if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) }
       joined.append(update)
@@ -106,6 +108,11 @@ struct Plan {
       var later: [EncodedContent] = []
       for content in waiting {
         var ready = true
+        // What stands in for a damaged one leans on nothing, least of all on what leans on it.
+        if content.base != nil, try storage.isSuspect(content.hash) {
+          missing.insert(content.hash)
+          continue
+        }
         if let base = content.base, !here.contains(base) { ready = try storage.hasContent(base) }
         if ready {
           if here.insert(content.hash).inserted { placed.append(content) }
@@ -121,15 +128,5 @@ struct Plan {
       waiting = later
     }
     return placed
-  }
-}
-
-extension VersionRecord {
-  /// Equal in all that never changes: what a version covers may grow, and being provisional may be lifted.
-  func isSame(as other: VersionRecord) -> Bool {
-    var other = other
-    other.covers = covers
-    other.provisional = provisional
-    return self == other
   }
 }

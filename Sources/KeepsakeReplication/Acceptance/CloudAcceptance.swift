@@ -7,37 +7,40 @@ package enum CloudAcceptance {
   package static let inlineContentBytes = 64 * 1024
   /// Inlined contents in one answer.
   package static let inlineTotalBytes = 1024 * 1024
-  /// Cells and records in one answer, unless the first alone is more: what a device can hold and a request can wait for.
+  /// Cells and records in one answer, unless the first alone is more: what a device can hold and a request can wait for. A month of a player is
+  /// less.
   package static let answerBytes = 2 * 1024 * 1024
-  /// Bases that are followed for one inlined content when a device starts from nothing.
+  /// The same for a device that starts from nothing, and for pages that follow: each of them costs such a device a round trip.
+  package static let catchUpBytes = 4 * 1024 * 1024
+  /// Changes that are read at once: all together they are in memory, and one may have 256 KiB.
+  private static let changesRead = 64
+  /// What an event of the stream carries: changes, their bytes, and the bytes of their contents.
+  package static let eventChanges = 64
+  package static let eventBytes = 32 * 1024
+  /// Bases that are followed for one inlined content.
   private static let inlineChain = 32
 
   /// Answers `request`.
   ///
+  /// - Parameters:
+  ///   - quota: Bytes that the player may keep; nil for any number.
   /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller rolls
   ///   back then. What a correct device can send and the cloud still can't take is an outcome of the answer, not an error.
   package static func exchange(
-    _ request: ExchangeRequest, now: Int64, in storage: inout some ContainerStorage,
-    using random: inout some RandomNumberGenerator
-  ) throws -> ExchangeResponse {
-    try exchange(request, now: now, planted: [], in: &storage, using: &random)
-  }
-
-  /// For tests of the tests: an acceptance with faults.
-  package static func exchange(
-    _ request: ExchangeRequest, now: Int64, planted: Set<PlantedBug>, in storage: inout some ContainerStorage,
+    _ request: ExchangeRequest, now: Int64, quota: Int64? = nil, in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
     try check(request)
     let before = try storage.position()
     guard try isOfThisHistory(request.cursor, before, in: storage) else {
       return ExchangeResponse(
-        outcome: .nothing, restart: true, changes: [], contents: [], wallet: nil,
+        outcome: nil, restart: true, changes: [], contents: [], wallet: nil,
         cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true, serverTimeMilliseconds: now)
     }
 
     var known = Known()
-    let outcome = try take(request, planted, &known, in: &storage, using: &random)
+    let outcome = try take(request, &known, now, quota, in: &storage, using: &random)
+    for hash in request.damaged { try storage.suspectContent(hash) }
 
     var wallet: WalletReply?
     if let offer = request.wallet {
@@ -50,7 +53,10 @@ package enum CloudAcceptance {
         try advance(&storage, using: &random)
       }
     }
-    return try answer(request, outcome, known, wallet, now, in: storage)
+    var response = try answer(request, outcome, known, wallet, now, in: storage)
+    response.wanted = try wanted(of: storage, using: &random)
+    response.quota = try quota.map { QuotaUse(limit: $0, used: try storage.usedBytes()) }
+    return response
   }
 
   // MARK: Taking
@@ -59,23 +65,31 @@ package enum CloudAcceptance {
   private struct Known {
     var cells: Set<CellKey> = []
     var versions: Set<VersionID> = []
+
+    func contains(_ change: CloudChange) -> Bool {
+      switch change.item {
+      case .cell(let update): cells.contains(update.key)
+      case .version(let record): versions.contains(record.id)
+      }
+    }
   }
 
   private static func take(
-    _ request: ExchangeRequest, _ planted: Set<PlantedBug>, _ known: inout Known, in storage: inout some ContainerStorage,
+    _ request: ExchangeRequest, _ known: inout Known, _ now: Int64, _ quota: Int64?, in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
-  ) throws -> ExchangeOutcome {
-    guard !request.cells.isEmpty || !request.versions.isEmpty else { return .nothing }
-    let plan: Plan
+  ) throws -> ExchangeOutcome? {
+    guard !request.cells.isEmpty || !request.versions.isEmpty else { return nil }
+    var plan: Plan
     switch try Plan.make(for: request, in: storage) {
     case .failure(let refused): return refused.outcome
     case .success(let made): plan = made
     }
-    for content in plan.contents { try storage.putContent(content) }
+    if let quota, let refused = try refusal(of: &plan, quota, now, in: &storage) { return refused }
+    for content in plan.contents { try put(content, in: &storage, using: &random) }
     for update in plan.cells {
       let stored = try storage.cell(update.key)
       // A device that held this cell as it was has joined what it sent, just as we do, and needs no echo.
-      if (stored?.seq ?? 0) <= request.cursor.seq || planted.contains(.swallowEcho) { known.cells.insert(update.key) }
+      if (stored?.seq ?? 0) <= request.cursor.seq || storage.planted.contains(.swallowEcho) { known.cells.insert(update.key) }
       guard stored?.update != update else { continue }
       let seq = try advance(&storage, using: &random)
       try storage.setCell(SequencedCell(update: update, seq: seq))
@@ -83,17 +97,17 @@ package enum CloudAcceptance {
     for record in plan.versions {
       var record = record
       let stored = try storage.version(record.id)
-      if let stored {
-        record.covers = Set(record.covers).union(stored.record.covers).sorted()
-        record.provisional = record.provisional && stored.record.provisional
+      if let stored { record = record.joined(with: stored.record) }
+      if record.provisional, try storage.planted.contains(.liftProvisional) || !hasOtherHead(record, in: storage) {
+        record.provisional = false
       }
-      if record.provisional, try !hasOtherHead(record, in: storage) { record.provisional = false }
       if stored == nil, plan.sent[record.id] == record { known.versions.insert(record.id) }
       for id in record.covers { try storage.markCovered(id) }
       guard stored?.record != record else { continue }
       let seq = try advance(&storage, using: &random)
       try storage.putVersion(SequencedVersion(record: record, seq: seq))
     }
+    try freeDeleted(Set(plan.versions.map(\.slot)), in: &storage)
     return .accepted(seq: try storage.position().seq)
   }
 
@@ -105,7 +119,7 @@ package enum CloudAcceptance {
 
   /// Moves the container one change on, under a new random mark.
   @discardableResult
-  private static func advance(
+  static func advance(
     _ storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
   ) throws -> UInt64 {
     var position = try storage.position()
@@ -119,47 +133,98 @@ package enum CloudAcceptance {
   // MARK: Answering
 
   private static func answer(
-    _ request: ExchangeRequest, _ outcome: ExchangeOutcome, _ known: Known, _ wallet: WalletReply?, _ now: Int64,
+    _ request: ExchangeRequest, _ outcome: ExchangeOutcome?, _ known: Known, _ wallet: WalletReply?, _ now: Int64,
     in storage: some ContainerStorage
   ) throws -> ExchangeResponse {
     let position = try storage.position()
-    let limit = min(request.limit, ExchangeRules.maximumChanges)
-    var page = try storage.changes(after: request.cursor.seq, limit: limit + 1)
-    var kept = 0
-    var bytes = 0
-    for change in page {
-      bytes += change.size
-      if kept == limit || (kept > 0 && bytes > answerBytes) { break }
-      kept += 1
-    }
-    let more = page.count > kept
-    page.removeLast(page.count - kept)
+    let page = try page(after: request, known, in: storage)
     var cursor = position
-    if more, let last = page.last?.seq {
-      cursor.seq = last
-      cursor.mark = try storage.mark(of: last) ?? 0
-    }
-    let changes = page.filter { change in
-      switch change.item {
-      case .cell(let update): !known.cells.contains(update.key)
-      case .version(let record): !known.versions.contains(record.id)
-      }
+    if page.more {
+      cursor.seq = page.last
+      cursor.mark = try storage.mark(of: page.last) ?? 0
+      cursor.ahead = Cursor.Mark(seq: position.seq, mark: position.mark)
     }
     return ExchangeResponse(
-      outcome: outcome, changes: changes,
-      contents: try contents(for: changes, fromStart: request.cursor.seq == 0, in: storage), wallet: wallet,
-      cursor: cursor, more: more, serverTimeMilliseconds: now)
+      outcome: outcome, changes: page.changes,
+      contents: try contents(for: page.changes, fromStart: request.cursor.seq == 0, in: storage), wallet: wallet,
+      cursor: cursor, more: page.more, serverTimeMilliseconds: now)
   }
 
-  /// Small contents of the heads among `changes`; with their bases where the device starts from nothing.
+  /// What of the changes goes into one answer.
+  private struct Page {
+    var changes: [CloudChange] = []
+    /// The seq that the device has come to with it.
+    var last: UInt64
+    var more = false
+  }
+
+  /// The changes that the device doesn't know yet, as many as it takes. What it sent itself takes no room: a device that tells of five thousand
+  /// values is done when they are taken, and needn't page over them.
+  private static func page(after request: ExchangeRequest, _ known: Known, in storage: some ContainerStorage) throws -> Page {
+    let limit = min(request.limit, ExchangeRules.maximumChanges)
+    let room = request.cursor.seq == 0 || request.cursor.ahead != nil ? catchUpBytes : answerBytes
+    var page = Page(last: request.cursor.seq)
+    var bytes = 0
+    var replaced: [String: Set<VersionID>] = [:]
+    while true {
+      let changes = try storage.changes(after: page.last, limit: changesRead)
+      for var change in changes {
+        if !known.contains(change) {
+          if case .version(let record) = change.item, try isHistory(record, &replaced, in: storage) {
+            change.item = .version(record.withoutLabels)
+          }
+          bytes += change.size
+          if page.changes.count == limit || (!page.changes.isEmpty && bytes > room) {
+            page.more = true
+            return page
+          }
+          page.changes.append(change)
+        }
+        page.last = change.seq
+      }
+      if changes.count < changesRead { return page }
+    }
+  }
+
+  /// Whether a version was replaced, and not by a head: that one may be looked at, or taken back to.
+  private static func isHistory(
+    _ record: VersionRecord, _ replaced: inout [String: Set<VersionID>], in storage: some ContainerStorage
+  ) throws -> Bool {
+    guard record.withoutLabels != record, try storage.isCovered(record.id) else { return false }
+    if replaced[record.slot] == nil {
+      replaced[record.slot] = try storage.heads(of: record.slot).reduce(into: []) {
+        $0.formUnion(try storage.version($1)?.record.covers ?? [])
+      }
+    }
+    return replaced[record.slot]?.contains(record.id) == false
+  }
+
+  /// What changed since `before`, for those who listen; nil if it is more than an event carries, or not all of it is cells and versions.
+  package static func step(since before: Cursor, in storage: some ContainerStorage) throws -> CloudEvent.Step? {
+    let position = try storage.position()
+    guard position.epoch == before.epoch, position.seq > before.seq, position.seq - before.seq <= UInt64(eventChanges) else { return nil }
+    let changes = try storage.changes(after: before.seq, limit: eventChanges)
+    // A change of the bank has a seq and no item.
+    guard changes.count == Int(position.seq - before.seq), changes.reduce(0, { $0 + $1.size }) <= eventBytes else { return nil }
+    let contents = try contents(for: changes, fromStart: false, in: storage)
+    let fits = contents.reduce(0) { $0 + $1.bytes.count } <= eventBytes
+    return CloudEvent.Step(after: before, cursor: position, changes: changes, contents: fits ? contents : [])
+  }
+
+  /// Small contents of the heads among `changes`, with those of their bases that the device can't have: all of them where it starts from
+  /// nothing, else the contents of saves that were replaced while it was away. It would have to ask for one after the other.
   private static func contents(
     for changes: [CloudChange], fromStart: Bool, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
+    var heads: [VersionRecord] = []
+    var unheard: Set<ContentHash> = []
+    for case .version(let record) in changes.map(\.item) {
+      if try storage.isCovered(record.id) { unheard.formUnion(record.contents) } else { heads.append(record) }
+    }
     var result: [EncodedContent] = []
     var taken: Set<ContentHash> = []
     var left = inlineTotalBytes
-    for change in changes {
-      guard case .version(let record) = change.item, try !storage.isCovered(record.id) else { continue }
+    for record in heads {
       for hash in record.contents {
         var chain: [EncodedContent] = []
         var next: ContentHash? = hash
@@ -167,7 +232,7 @@ package enum CloudAcceptance {
           let content = try storage.content(hash), content.bytes.count <= inlineContentBytes
         {
           chain.append(content)
-          next = fromStart ? content.base : nil
+          next = content.base.flatMap { fromStart || unheard.contains($0) ? $0 : nil }
         }
         let size = chain.reduce(0) { $0 + $1.bytes.count }
         guard size <= left else { continue }
@@ -184,7 +249,10 @@ package enum CloudAcceptance {
   private static func isOfThisHistory(
     _ cursor: Cursor, _ position: Cursor, in storage: some ContainerStorage
   ) throws -> Bool {
-    if cursor.seq == 0 { return true }
+    if let ahead = cursor.ahead, !storage.planted.contains(.ignoreMark) {
+      guard ahead.seq <= position.seq, try storage.mark(of: ahead.seq) == ahead.mark else { return false }
+    }
+    if cursor.seq == 0 || storage.planted.contains(.ignoreMark) { return true }
     guard cursor.epoch == position.epoch, cursor.seq <= position.seq else { return false }
     return try storage.mark(of: cursor.seq) == cursor.mark
   }
@@ -194,13 +262,16 @@ package enum CloudAcceptance {
     guard request.protocolVersion == ExchangeRequest.currentProtocol else {
       throw ExchangeError.unsupportedProtocol(request.protocolVersion)
     }
-    guard request.cursor.seq <= Cursor.maximumSeq, request.cursor.epoch <= Cursor.maximumSeq else {
+    guard request.cursor.seq <= Cursor.maximumSeq, request.cursor.epoch <= Cursor.maximumSeq,
+      request.cursor.ahead.map({ $0.seq <= Cursor.maximumSeq }) ?? true
+    else {
       throw ExchangeError.malformed("the cursor is out of range")
     }
     guard request.limit > 0 else { throw ExchangeError.malformed("the limit has to be at least 1") }
     guard request.cells.count <= ExchangeRules.maximumCells else { throw ExchangeError.tooMany("cells") }
     guard request.versions.count <= ExchangeRules.maximumVersions else { throw ExchangeError.tooMany("versions") }
     guard request.contents.count <= ExchangeRules.maximumInlineContents else { throw ExchangeError.tooMany("contents") }
+    guard request.damaged.count <= ExchangeRules.maximumDamaged else { throw ExchangeError.tooMany("damaged contents") }
     for content in request.contents {
       guard content.length >= 0, content.length <= ExchangeRules.maximumContentBytes else {
         throw ExchangeError.malformed("the length of the content \(content.hash) is out of range")

@@ -14,6 +14,24 @@ package struct CellDraft: Hashable, Sendable {
     case best(BestScore)
     /// Takes the best back, on every device, and puts another or none in its place.
     case withdraw(BestScore)
+    /// Puts elements into a `set`. Those that are in already aren't put in again.
+    case putIn(Set<Scalar>)
+    /// Takes elements out of a `set`: what was put in as far as it is known here.
+    case takeOut(Set<Scalar>)
+    /// Changes values in a dictionary, each under its key.
+    case entries([Scalar: Change])
+    /// Changes the value of an optional; nil asks for none, and changes nothing where there is one.
+    indirect case optional(Change?)
+
+    /// Whether it leaves nothing behind where nothing was.
+    fileprivate var onlyTakes: Bool {
+      switch self {
+      case .takeOut, .optional(nil): true
+      case .entries(let changes): changes.values.allSatisfy(\.onlyTakes)
+      case .optional(let change?): change.onlyTakes
+      case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .putIn: false
+      }
+    }
   }
   package var key: CellKey
   package var change: Change
@@ -31,12 +49,17 @@ package struct CellDraft: Hashable, Sendable {
     package var nowMilliseconds: Int64
     /// No cloud was ever there: what is taken back was never anywhere else, but in copies of the store.
     package var neverConnected: Bool
+    /// What is set ranks above the value that it replaces, whenever that was written. Only a test has it otherwise.
+    package var followsStamps: Bool
 
-    package init(writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false) {
+    package init(
+      writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false, followsStamps: Bool = true
+    ) {
       self.writer = writer
       self.caughtUp = caughtUp
       self.nowMilliseconds = nowMilliseconds
       self.neverConnected = neverConnected
+      self.followsStamps = followsStamps
     }
   }
 
@@ -56,6 +79,7 @@ package struct CellDraft: Hashable, Sendable {
       return try raised(over: known, .best(best), context)
     default: break
     }
+    if known == nil, change.onlyTakes { return nil }
     delta = CellState(
       generation: known?.generation ?? 0, value: try Self.value(of: change, over: known?.value, key, context))
     guard let known else { return (delta, delta) }
@@ -103,7 +127,9 @@ package struct CellDraft: Hashable, Sendable {
       case .latest(let stamp, let held)?:
         // Setting what is held already would only stir the other devices.
         if held == checked, stamp.caughtUp || !context.caughtUp { return .latest(stamp, held) }
-        milliseconds = Swift.max(milliseconds, Swift.min(stamp.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
+        if context.followsStamps {
+          milliseconds = Swift.max(milliseconds, Swift.min(stamp.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
+        }
       default: throw mismatch("latest")
       }
       let stamp = Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer)
@@ -138,6 +164,76 @@ package struct CellDraft: Hashable, Sendable {
       }
     case .reset(let inner):
       return try value(of: inner, over: nil, key, context)
+    case .putIn, .takeOut, .entries, .optional:
+      return try gathered(change, over: known, key, context)
+    }
+  }
+
+  /// The same for values of many parts.
+  private static func gathered(
+    _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
+  ) throws(CellError) -> CellValue {
+    func mismatch(_ asked: String) -> CellError { .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked) }
+    switch change {
+    case .putIn(let elements), .takeOut(let elements):
+      var normalized: Set<Scalar> = []
+      for element in elements {
+        guard element.isOrdered else { throw .notANumber(key) }
+        normalized.insert(element.normalized)
+      }
+      let held: ObservedSet
+      switch known {
+      case nil: held = ObservedSet()
+      case .set(let set)?: held = set
+      default: throw mismatch("set")
+      }
+      if case .takeOut = change { return .set(held.removing(normalized)) }
+      guard let delta = held.adding(normalized, by: context.writer) else { throw .overflow(key) }
+      return .set(delta)
+    case .entries(let changes):
+      let held: [Scalar: CellValue]
+      switch known {
+      case nil: held = [:]
+      case .dictionary(let entries)?: held = entries
+      default: throw mismatch("dictionary")
+      }
+      var delta: [Scalar: CellValue] = [:]
+      for (name, change) in changes {
+        guard name.isOrdered else { throw .notANumber(key) }
+        let name = name.normalized
+        let before = held[name]
+        let value = try inner(change, over: before, key, context)
+        guard before != nil || held.isEmpty || held.values.contains(where: { $0.hasRule(of: value) }) else {
+          throw mismatch("dictionary of \(value.ruleName)")
+        }
+        // What is known already isn't sent again.
+        if let before, before.joined(with: value) == before { continue }
+        if before == nil, change.onlyTakes { continue }
+        delta[name] = value
+      }
+      return .dictionary(delta)
+    case .optional(let change):
+      let held: CellValue?
+      switch known {
+      case nil: held = nil
+      case .optional(let value)?: held = value
+      default: throw mismatch("optional")
+      }
+      guard let change else { return .optional(nil) }
+      return .optional(try inner(change, over: held, key, context))
+    case .max, .min, .set, .insert, .add, .reset, .best, .withdraw:
+      return try value(of: change, over: known, key, context)
+    }
+  }
+
+  /// The same for a value that stands in another one.
+  private static func inner(
+    _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
+  ) throws(CellError) -> CellValue {
+    switch change {
+    case .reset: throw .notInside(key, "a reset")
+    case .best, .withdraw: throw .notInside(key, "a best score")
+    case .max, .min, .set, .insert, .add, .putIn, .takeOut, .entries, .optional: return try value(of: change, over: known, key, context)
     }
   }
 }

@@ -6,6 +6,8 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
   case notANumber(CellKey)
   /// A count would pass what 64 bits hold.
   case overflow(CellKey)
+  /// Only a cell as a whole has generations, and only a cell as a whole holds a best score.
+  case notInside(CellKey, String)
   /// A reset before the first catch-up with the cloud would fall behind resets that this store hasn't seen.
   case resetBeforeCatchUp(CellKey)
 
@@ -15,6 +17,7 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
       "\(key) holds a value of the rule \(holds), not \(asked): a rule never changes under a key, take a new key"
     case .notANumber(let key): "\(key) can't hold not-a-number"
     case .overflow(let key): "\(key) can't count any further"
+    case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(key)"
     case .resetBeforeCatchUp(let key):
       "\(key) can't be reset before this store has once caught up with its cloud"
     }

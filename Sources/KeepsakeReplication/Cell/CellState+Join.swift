@@ -22,10 +22,14 @@ extension CellValue {
     case .union: "union"
     case .counter: "counter"
     case .best(let best): "best, \(best.order.rawValue)"
+    case .set: "set"
+    case .dictionary(let entries): entries.values.first.map { "dictionary of \($0.ruleName)" } ?? "dictionary"
+    case .optional(let value): value.map { "optional \($0.ruleName)" } ?? "optional"
     }
   }
 
-  private var ruleRank: Int {
+  /// Later rules rank higher. The list never changes but at its end.
+  var ruleRank: Int {
     switch self {
     case .max: 0
     case .min: 1
@@ -33,6 +37,9 @@ extension CellValue {
     case .union: 3
     case .counter: 4
     case .best: 5
+    case .set: 6
+    case .dictionary: 7
+    case .optional: 8
     }
   }
 
@@ -47,6 +54,11 @@ extension CellValue {
     case (.counter(let left), .counter(let right)):
       return .counter(left.merging(right) { $0.joined(with: $1) })
     case (.best(let left), .best(let right)): return .best(left.joined(with: right))
+    case (.set(let left), .set(let right)): return .set(left.joined(with: right))
+    case (.dictionary(let left), .dictionary(let right)): return .dictionary(left.merging(right) { $0.joined(with: $1) })
+    case (.optional(let left), .optional(let right)):
+      guard let left, let right else { return .optional(left ?? right) }
+      return .optional(left.joined(with: right))
     default:
       return ruleRank > other.ruleRank ? self : other
     }
@@ -68,6 +80,9 @@ extension CellValue {
     case .union(let values): values.reduce(0) { $0 + $1.size + 8 }
     case .counter(let entries): entries.count * 24
     case .best(let best): best.size
+    case .set(let set): set.size
+    case .dictionary(let entries): entries.reduce(0) { $0 + $1.key.size + $1.value.size + 8 }
+    case .optional(let value): (value?.size ?? 0) + 8
     }
   }
 }

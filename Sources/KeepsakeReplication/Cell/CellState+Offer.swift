@@ -26,4 +26,11 @@ extension CellState {
     if case .best(let best) = value { state.value = .best(BestScore(order: best.order, entry: best.entry)) }
     return state
   }
+
+  /// As a device wrote it that had never heard of a cloud: what it says there takes nothing back, and its `latest` values rank below those there.
+  var beforeCatchUp: CellState {
+    var state = begunAnew
+    state.value = state.value.beforeCatchUp
+    return state
+  }
 }

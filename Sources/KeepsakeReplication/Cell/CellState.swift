@@ -1,5 +1,5 @@
 /// Names a cell within a container: a collection (`progress`, `scores`, `preferences`) and a key in it.
-package struct CellKey: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+package struct CellKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   package var collection: String
   package var key: String
 
@@ -29,7 +29,7 @@ package struct CellKey: Hashable, Comparable, Sendable, Codable, CustomStringCon
 }
 
 /// What a cell holds: a value that only grows under its rule, in a generation that only an explicit reset raises.
-package struct CellState: Hashable, Sendable, Codable {
+package struct CellState: Hashable, Sendable {
   /// Compared before everything else: a state of a later generation replaces one of an earlier.
   package var generation: UInt64
   package var value: CellValue
@@ -48,6 +48,11 @@ package enum CellValue: Hashable, Sendable {
   case union(Set<Scalar>)
   case counter([WriterID: CounterEntry])
   case best(BestScore)
+  case set(ObservedSet)
+  /// By key, all of one rule. What was written under a key stays until the cell is reset.
+  case dictionary([Scalar: CellValue])
+  /// Nil ranks below every value.
+  indirect case optional(CellValue?)
 }
 
 /// When a `latest` value was written, in an order that every device agrees on.
@@ -84,7 +89,7 @@ package struct CounterEntry: Hashable, Sendable, Codable {
 }
 
 /// A cell with its key, as it is committed, sent and received.
-package struct CellUpdate: Hashable, Sendable, Codable {
+package struct CellUpdate: Hashable, Sendable {
   package var key: CellKey
   package var state: CellState
 

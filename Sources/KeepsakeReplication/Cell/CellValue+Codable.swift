@@ -1,7 +1,8 @@
-// A readable form that doesn't depend on hashing: {"max": {"int": 6}}, {"union": [...]} and {"counter": [...]} sorted.
+// A readable form that doesn't depend on hashing: {"max": {"int": 6}}, {"union": [...]} and {"counter": [...]} sorted, and so are
+// {"dictionary": [{"key": {"string": "cave"}, "value": {"min": {"int": 61}}}]}; {"optional": null} is an optional without a value.
 extension CellValue: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case max, min, latest, union, counter, best
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case max, min, latest, union, counter, best, set, dictionary, optional
   }
 
   private struct Stamped: Codable {
@@ -16,12 +17,7 @@ extension CellValue: Codable {
   }
 
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard let key = container.allKeys.first, container.allKeys.count == 1 else {
-      throw DecodingError.dataCorrupted(
-        .init(
-          codingPath: decoder.codingPath, debugDescription: "expected one of max, min, latest, union, counter, best"))
-    }
+    let (container, key) = try decoder.decodeCase(by: CodingKeys.self)
     switch key {
     case .max: self = .max(try container.decode(Scalar.self, forKey: key))
     case .min: self = .min(try container.decode(Scalar.self, forKey: key))
@@ -38,6 +34,16 @@ extension CellValue: Codable {
       }
       self = .counter(entries)
     case .best: self = .best(try container.decode(BestScore.self, forKey: key))
+    case .set: self = .set(try container.decode(ObservedSet.self, forKey: key))
+    case .dictionary:
+      try Self.checkDepth(of: decoder)
+      // A key that comes twice holds both, as after a join.
+      self = .dictionary(
+        Dictionary(
+          try container.decode([KeyedEntry].self, forKey: key).map { ($0.key, $0.value) }, uniquingKeysWith: { $0.joined(with: $1) }))
+    case .optional:
+      try Self.checkDepth(of: decoder)
+      self = .optional(try container.decodeIfPresent(CellValue.self, forKey: key))
     }
   }
 
@@ -53,6 +59,25 @@ extension CellValue: Codable {
       try container.encode(
         sorted.map { Entry(writer: $0.key, plus: $0.value.plus, minus: $0.value.minus) }, forKey: .counter)
     case .best(let best): try container.encode(best, forKey: .best)
+    case .set(let set): try container.encode(set, forKey: .set)
+    case .dictionary(let entries):
+      let sorted = entries.sorted { $0.key < $1.key }
+      try container.encode(sorted.map { KeyedEntry(key: $0.key, value: $0.value) }, forKey: .dictionary)
+    case .optional(let value?): try container.encode(value, forKey: .optional)
+    case .optional(nil): try container.encodeNil(forKey: .optional)
+    }
+  }
+
+  private struct KeyedEntry: Codable {
+    var key: Scalar
+    var value: CellValue
+  }
+
+  /// Before anything inside is read: values that nest without end must not use up the stack.
+  private static func checkDepth(of decoder: any Decoder) throws {
+    let around = decoder.codingPath.count { key in key is CodingKeys && ["dictionary", "optional"].contains(key.stringValue) }
+    guard around < maximumDepth else {
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: tooDeep))
     }
   }
 }

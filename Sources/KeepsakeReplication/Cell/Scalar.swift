@@ -89,16 +89,12 @@ extension Scalar: Comparable {
 }
 
 extension Scalar: Codable {
-  private enum CodingKeys: String, CodingKey {
+  private enum CodingKeys: String, CodingKey, CaseIterable {
     case int, double, string, data
   }
 
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard let key = container.allKeys.first, container.allKeys.count == 1 else {
-      throw DecodingError.dataCorrupted(
-        .init(codingPath: decoder.codingPath, debugDescription: "expected one of int, double, string, data"))
-    }
+    let (container, key) = try decoder.decodeCase(by: CodingKeys.self)
     switch key {
     case .int: self = .int(try container.decode(Int64.self, forKey: key))
     case .string: self = .string(try container.decode(String.self, forKey: key))

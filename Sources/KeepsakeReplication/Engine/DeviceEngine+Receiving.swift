@@ -8,10 +8,13 @@ extension DeviceEngine {
   ) throws {
     if let fault = Self.fault(of: response, to: sent, limit: options.page) {
       exchangeDue = true
-      pause(TransportFailure(.server(retryAfterMilliseconds: nil), fault), atLeast: 0, &effects, using: &random)
+      pause(TransportFailure(.server(retryAfterMilliseconds: nil), fault), of: .exchange, atLeast: 0, &effects, using: &random)
       return
     }
-    attempts = 0
+    succeeded(.exchange)
+    pollIsSet = false
+    gone.subtract(sent.gone)
+    damagedThere.subtract(sent.damaged)
     var facts = try storage.facts()
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
     facts.lastHeardMilliseconds = now
@@ -32,15 +35,17 @@ extension DeviceEngine {
     if !response.changes.isEmpty {
       try storage.stage(response.changes)
       needs = nil
+      reconsider(response.changes)
     }
+    try takeWanted(response.wanted, in: &storage)
     // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
     if sent.announced == announced { announced = 0 }
     paging = response.more
-    complete = !response.more || planted.contains(.showHalfPages)
+    complete = !response.more || storage.planted.contains(.showHalfPages)
     for content in response.contents { try take(content, &effects, in: &storage) }
 
     switch response.outcome {
-    case .nothing: break
+    case nil: break
     case .accepted:
       missingRounds = 0
       sendFull.subtract(sent.contents.map(\.hash))
@@ -52,16 +57,19 @@ extension DeviceEngine {
         missingRounds = 0
         let failure = TransportFailure(
           .server(retryAfterMilliseconds: nil), "the cloud asks again and again for contents that were sent")
-        pause(failure, atLeast: 0, &effects, using: &random)
+        pause(failure, of: .exchange, atLeast: 0, &effects, using: &random)
       }
     case .refused(let refusals):
       try refused(refusals, of: sent, &effects, in: &storage)
     }
+    if let use = response.quota { try heardOfRoom(use, in: storage) }
 
+    // A cloud without a bank: asking again at once would never end. What waits is offered at the next start.
+    if sent.hasWallet, response.wallet == nil { walletPaused = true }
     if let reply = response.wallet, let state = try storage.wallet() {
       var wallet = Wallet(state)
       var ignored = false
-      if case .fork = reply.standing, planted.contains(.ignoreFork) { ignored = true }
+      if case .fork = reply.standing, storage.planted.contains(.ignoreFork) { ignored = true }
       if !ignored {
         let change = wallet.receive(reply, using: &random)
         if wallet.state != state { try storage.setWallet(wallet.state) }
@@ -73,9 +81,11 @@ extension DeviceEngine {
   }
 
   /// What is wrong with an answer; nil if nothing is.
-  private static func fault(of response: ExchangeResponse, to sent: SentExchange, limit: Int) -> String? {
+  static func fault(of response: ExchangeResponse, to sent: SentExchange, limit: Int) -> String? {
     let cursor = response.cursor
-    guard cursor.seq <= Cursor.maximumSeq, cursor.epoch <= Cursor.maximumSeq else { return "the cursor is out of range" }
+    guard cursor.seq <= Cursor.maximumSeq, cursor.epoch <= Cursor.maximumSeq,
+      cursor.ahead.map({ (cursor.seq...Cursor.maximumSeq).contains($0.seq) }) ?? true
+    else { return "the cursor is out of range" }
     guard abs(Int128(response.serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
       return "the server's time is out of range"
     }
@@ -101,7 +111,7 @@ extension DeviceEngine {
     // What was never shown here is its writer's to offer again.
     try storage.clearStaged()
     try storage.clearCloudDepths()
-    held = []
+    (held, large) = ([], [:])
     var group = OutboxGroup()
     var bytes = 0
     func flush(_ group: inout OutboxGroup) throws {
@@ -112,7 +122,8 @@ extension DeviceEngine {
     let waiting = Set(try storage.outbox(limit: try storage.outboxCount()).flatMap(\.versions))
     for slot in try storage.slots() {
       // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
-      for id in try lineage(of: slot, in: storage) where !waiting.contains(id) {
+      for id in try lineage(from: storage.heads(of: slot), in: storage) where !waiting.contains(id) {
+        if storage.planted.contains(.restartUnacknowledged), try storage.version(id)?.acknowledged == true { continue }
         guard var version = try storage.version(id), !version.neverLeft else { continue }
         version.acknowledged = false
         version.offered = true
@@ -138,9 +149,9 @@ extension DeviceEngine {
     try flush(&group)
   }
 
-  /// The versions of a slot that are known here, from the heads back.
-  private func lineage(of slot: String, in storage: some DeviceStorage) throws -> [VersionID] {
-    var order = try storage.heads(of: slot)
+  /// What is known here of that which these versions come from, newest first, with themselves.
+  private func lineage(from versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
+    var order = versions
     var seen = Set(order)
     var index = 0
     while index < order.count, index < Resolution.maximumWalk {
@@ -159,7 +170,7 @@ extension DeviceEngine {
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
     let staged = try storage.staged()
-    guard try missingContents(of: staged, in: storage).isEmpty else { return }
+    guard try missingContents(of: staged, in: storage).isEmpty || storage.planted.contains(.showWithoutContents) else { return }
     held = []
     if !staged.isEmpty {
       try show(staged, &effects, in: &storage)
@@ -187,7 +198,7 @@ extension DeviceEngine {
       switch change.item {
       case .cell(let update):
         let local = try storage.cell(update.key)
-        let joined = local?.joined(with: update.state) ?? update.state
+        let joined = local?.joined(with: update.state, storage.planted) ?? update.state
         guard joined != local else { continue }
         try storage.setCell(CellUpdate(key: update.key, state: joined))
         cells.insert(update.key)
@@ -197,12 +208,7 @@ extension DeviceEngine {
         }
       case .version(var record):
         let local = try storage.version(record.id)
-        if let known = local?.record {
-          // Nothing else of a version ever changes, whatever a cloud says.
-          let (covers, provisional) = (Set(record.covers).union(known.covers).sorted(), record.provisional && known.provisional)
-          record = known
-          (record.covers, record.provisional) = (covers, provisional)
-        }
+        if let known = local?.record { record = known.joined(with: record) }
         if try storage.isCovered(record.id) { stragglers.append(record) }
         covered.formUnion(record.covers)
         let stored = StoredVersion(record: record, acknowledged: true, offered: true)
@@ -214,7 +220,7 @@ extension DeviceEngine {
       }
     }
     for record in stragglers where !covered.contains(record.id) {
-      try sayCovered(record, in: &storage)
+      try sayCovered(record.id, in: record.slot, storage: &storage)
     }
     try send(offers, in: &storage)
     if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
@@ -249,135 +255,19 @@ extension DeviceEngine {
   /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says
   /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
   /// made while it was open, sent what was replaced here before it ever left.
-  private func sayCovered(_ record: VersionRecord, in storage: inout some DeviceStorage) throws {
+  private func sayCovered(_ replaced: VersionID, in slot: String, storage: inout some DeviceStorage) throws {
     let waiting = Set(try storage.outbox(limit: storage.outboxCount()).flatMap(\.versions))
-    for id in try lineage(of: record.slot, in: storage) {
-      guard let later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
+    for id in try lineage(from: storage.heads(of: slot), in: storage) {
+      guard let later = try storage.version(id), later.record.covers.contains(replaced) else { continue }
       // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
       if later.acknowledged ? !later.neverLeft : waiting.contains(id) { return }
     }
-    guard let id = try storage.heads(of: record.slot).first, var head = try storage.version(id) else { return }
-    head.record.covers = (head.record.covers + [record.id]).sorted()
+    guard let id = try storage.heads(of: slot).first, var head = try storage.version(id) else { return }
+    head.record.covers = (head.record.covers + [replaced]).sorted()
     head.acknowledged = false
     try storage.putVersion(head)
-    try storage.appendToOutbox(OutboxGroup(versions: [id]))
-  }
-
-  // MARK: Contents
-
-  /// The contents that the staged heads, and the ancestors of conflicts, need and that aren't here.
-  private mutating func missingContents(of staged: [CloudChange], in storage: some DeviceStorage) throws -> [ContentHash] {
-    if let needs {
-      let left = try needs.filter { try !givenUp.contains($0) && !storage.hasContent($0) }
-      self.needs = left
-      return left
-    }
-    var records: [VersionID: VersionRecord] = [:]
-    var covered: Set<VersionID> = []
-    var bySlot: [String: Set<VersionID>] = [:]
-    for change in staged {
-      guard case .version(let record) = change.item else { continue }
-      records[record.id] = record
-      covered.formUnion(record.covers)
-      bySlot[record.slot, default: []].insert(record.id)
-    }
-    var needed: [ContentHash] = []
-    var listed: Set<ContentHash> = []
-    func need(_ record: VersionRecord, optionally: Bool) throws {
-      for hash in record.contents where !givenUp.contains(hash) {
-        guard try !storage.hasContent(hash), listed.insert(hash).inserted else { continue }
-        needed.append(hash)
-        if optionally { optional.insert(hash) }
-      }
-    }
-    optional = []
-    for slot in bySlot.keys.sorted() {
-      var heads: [VersionID] = []
-      for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {
-        if try !storage.isCovered(id) { heads.append(id) }
-      }
-      for id in heads {
-        if let record = records[id] { try need(record, optionally: false) }
-      }
-      guard heads.count > 1 else { continue }
-      let lookup = { (id: VersionID) in try records[id] ?? storage.version(id)?.record }
-      for id in try Resolution.commonAncestors(of: heads, record: lookup).known {
-        if let record = try lookup(id) { try need(record, optionally: true) }
-      }
-    }
-    needs = needed
-    return needed
-  }
-
-  /// The content to ask for next; nil if nothing staged lacks any.
-  mutating func nextDownload(
-    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
-  ) throws -> ContentHash? {
-    // A base may have come another way: inside an answer, or because the game saved the very same bytes.
-    for _ in held.indices {
-      guard let last = held.last, let base = last.base, try storage.hasContent(base) else { break }
-      held.removeLast()
-      try take(last, &effects, in: &storage)
-    }
-    if let base = held.last?.base {
-      if held.count <= Self.maximumChain { return base }
-      // No sender makes chains like this.
-      let root = held[0].hash
-      held = []
-      giveUp(root, &effects)
-    }
-    return try missingContents(of: try storage.staged(), in: storage).first
-  }
-
-  mutating func downloaded(
-    _ hash: ContentHash, _ content: EncodedContent?, _ effects: inout [EngineEffect],
-    in storage: inout some DeviceStorage
-  ) throws {
-    if let content, content.hash == hash {
-      try take(content, &effects, in: &storage)
-      return
-    }
-    // The content went because its version is replaced, most likely: the exchange tells by what.
-    if content == nil, !optional.contains(hash) { exchangeDue = true }
-    failedToGet(hash, atMost: content != nil ? Self.maximumDamaged : optional.contains(hash) ? 1 : Self.maximumGone, &effects)
-  }
-
-  /// Keeps a content, and those that waited for it.
-  private mutating func take(
-    _ content: EncodedContent, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
-  ) throws {
-    guard try !storage.hasContent(content.hash) else { return }
-    switch try storage.receiveContent(content) {
-    case .stored:
-      let depth = try content.base.map { (try storage.cloudDepth(of: $0) ?? options.maximumDepth) + 1 } ?? 0
-      try storage.setCloudDepth(depth, of: content.hash)
-      if let last = held.last, last.base == content.hash {
-        held.removeLast()
-        try take(last, &effects, in: &storage)
-      }
-    case .needsBase:
-      if content.base != nil, !held.contains(where: { $0.hash == content.hash }) {
-        // Only a chain is kept: something else will be asked for again in its turn.
-        if let last = held.last, last.base != content.hash { return }
-        held.append(content)
-      }
-    case .damaged:
-      failedToGet(content.hash, atMost: Self.maximumDamaged, &effects)
-    }
-  }
-
-  /// Counts a failure with a content, or with a base of the one that is wanted, and gives that up in the end.
-  private mutating func failedToGet(_ hash: ContentHash, atMost limit: Int, _ effects: inout [EngineEffect]) {
-    let wanted = held.first?.hash ?? hash
-    held = []
-    let count = (troubles[wanted] ?? 0) + 1
-    troubles[wanted] = count
-    if count >= limit { giveUp(wanted, &effects) }
-  }
-
-  /// Goes on without a content: one damaged picture must not hold up everything else.
-  mutating func giveUp(_ hash: ContentHash, _ effects: inout [EngineEffect]) {
-    givenUp.insert(hash)
-    if !optional.contains(hash) { effects.append(.news(.damaged(hash))) }
+    // What waits and never left is sent as it is then. Of what may be under way only another group makes sure; that one never joins a
+    // later commit, because its version was offered.
+    if head.offered || !waiting.contains(id) { try storage.appendToOutbox(OutboxGroup(versions: [id])) }
   }
 }

@@ -1,202 +1,63 @@
 // From the outbox to the wire.
 extension DeviceEngine {
-  enum Sending {
-    case upload(EncodedContent, depth: Int)
-    case exchange(ExchangeRequest, SentExchange)
-  }
-
-  /// Whether an exchange would say anything.
-  func hasWork(in storage: some DeviceStorage) throws -> Bool {
-    if exchangeDue || announced > 0 { return true }
-    if try oldestGroups(in: storage).contains(where: { $0.refusals.isEmpty }) { return true }
-    return try hasWalletNews(in: storage)
-  }
-
-  private func hasWalletNews(in storage: some DeviceStorage) throws -> Bool {
+  func hasWalletNews(in storage: some DeviceStorage) throws -> Bool {
     try !walletPaused && storage.wallet().map { Wallet($0).hasNews } ?? false
   }
 
-  /// The groups at the front of the outbox; all of them where refused ones fill it.
-  private func oldestGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
-    let groups = try storage.outbox(limit: Self.outboxRead)
-    guard groups.count == Self.outboxRead, !groups.contains(where: { $0.refusals.isEmpty }) else { return groups }
-    return try storage.outbox(limit: try storage.outboxCount())
-  }
-
-  /// The next request that brings the outbox on; nil if there is nothing to send and no exchange is due.
-  mutating func nextSending(
-    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
-  ) throws -> Sending? {
-    // Each round but the last takes a group out of the way.
-    for _ in 0...Self.outboxRead {
-      let groups = try selectGroups(in: &storage)
-      guard try !groups.isEmpty || exchangeDue || announced > 0 || hasWalletNews(in: storage) else { return nil }
-      switch try assemble(groups, in: &storage) {
-      case .request(let request, let sent):
-        return .exchange(request, sent)
-      case .upload(let content, let depth):
-        return .upload(content, depth: depth)
-      case .lost(let version, let hash):
-        let refusal = Refusal(
-          item: ExchangeRules.item(version), reason: .invalid,
-          message: "its content \(hash) is damaged or gone on this device")
-        for group in groups where group.versions.contains(version) {
-          try refuse(group.id, [refusal], &effects, in: &storage)
-        }
-      }
-    }
-    return nil
-  }
-
-  /// The oldest groups that go together, after groups that nobody waits for any more are gone.
-  private mutating func selectGroups(in storage: inout some DeviceStorage) throws -> [OutboxGroup] {
-    var selected: [OutboxGroup] = []
-    var cells = 0
-    var versions = 0
-    var bytes = 0
-    for group in try oldestGroups(in: storage) {
-      if try isSettled(group, in: storage) {
-        try storage.removeFromOutbox(group.id)
-        continue
-      }
-      guard group.refusals.isEmpty else { continue }
-      cells += group.cells.count
-      versions += group.versions.count
-      bytes += try size(of: group, in: storage)
-      let fits = cells <= options.maximumCells && versions <= options.maximumVersions && bytes <= options.maximumBytes
-      guard selected.isEmpty || (fits && !single) else { break }
-      selected.append(group)
-    }
-    if selected.isEmpty { single = false }
-    return selected
-  }
-
-  private func size(of group: OutboxGroup, in storage: some DeviceStorage) throws -> Int {
-    var bytes = group.cells.reduce(0) { $0 + $1.size }
-    for id in group.versions { bytes += try storage.version(id)?.record.size ?? 0 }
-    return bytes
-  }
-
-  private func isSettled(_ group: OutboxGroup, in storage: some DeviceStorage) throws -> Bool {
-    guard group.cells.isEmpty else { return false }
-    for id in group.versions {
-      guard let version = try storage.version(id) else { continue }
-      if version.acknowledged { continue }
-      // A refused save that a later one replaces is of no more interest; the later one names it.
-      if try !group.refusals.isEmpty && storage.isCovered(id) { continue }
-      return false
-    }
-    return true
-  }
-
-  // MARK: The request
-
-  private enum Assembly {
-    case request(ExchangeRequest, SentExchange)
-    case upload(EncodedContent, depth: Int)
-    case lost(VersionID, ContentHash)
-  }
-
-  private mutating func assemble(_ groups: [OutboxGroup], in storage: inout some DeviceStorage) throws -> Assembly {
+  /// The exchange that takes what was planned along.
+  mutating func assemble(
+    _ plan: SendingPlan, in storage: inout some DeviceStorage
+  ) throws -> (request: ExchangeRequest, sent: SentExchange) {
     let cursor = try storage.facts().cursor
-    var sent = SentExchange(cursor: cursor, groups: groups)
-    var records: [VersionRecord] = []
-    var covered: Set<VersionID> = []
-    for id in groups.flatMap(\.versions).reversed() {
-      guard let version = try storage.version(id) else { continue }
-      // It stays out only if all that it replaces is named without it: a copy of this store, made while it was open, may have
-      // sent what was replaced before it ever left here.
-      if covered.contains(id), version.record.covers.allSatisfy(covered.contains) {
-        sent.skipped.append(id)
-        continue
-      }
-      covered.formUnion(version.record.covers)
-      records.append(version.record)
-    }
-    records.reverse()
-
-    var left = options.inlineBytes
-    var planned: Set<ContentHash> = []
-    for record in records where !covered.contains(record.id) {
-      // By the older version.
-      var alignments: [VersionID: [ContentHash?]] = [:]
-      for (index, hash) in record.contents.enumerated() where planned.insert(hash).inserted {
-        guard try storage.cloudDepth(of: hash) == nil else { continue }
-        guard try storage.hasContent(hash) else {
-          // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
-          if try storage.isCovered(record.id) { continue }
-          return .lost(record.id, hash)
-        }
-        let base = sendFull.contains(hash) ? nil : try base(for: hash, at: index, of: record, &alignments, in: storage)
-        let content = try storage.encoded(hash, against: base?.hash)
-        guard content.bytes.count <= left else {
-          return .upload(content, depth: content.base == nil ? 0 : (base?.depth ?? 0) + 1)
-        }
-        left -= content.bytes.count
-        sent.contents.append(content)
-      }
-    }
-
-    for record in records {
+    var sent = SentExchange(cursor: cursor, groups: plan.groups)
+    (sent.skipped, sent.contents, sent.announced, sent.gone) = (plan.skipped, plan.contents, announced, gone)
+    for record in plan.records {
       guard var version = try storage.version(record.id), !version.offered else { continue }
       version.offered = true
       try storage.putVersion(version)
       sent.newlyOffered.append(record.id)
     }
-    sent.versions = records.map(\.id)
-    let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
+    sent.versions = plan.records.map(\.id)
+    for index in transfers.indices where sent.versions.contains(transfers[index].status.version) { transfers[index].marked = false }
+    let cells = plan.groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause piece by piece.
-    let wallet = single && !groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
+    let wallet = single && !plan.groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
-    if planted.contains(.forgetWhenSent) {
-      for group in groups { try storage.removeFromOutbox(group.id) }
+    if storage.planted.contains(.forgetWhenSent) {
+      for group in plan.groups { try storage.removeFromOutbox(group.id) }
     }
+    sent.damaged = Array(damagedThere.sorted().prefix(ExchangeRules.maximumDamaged))
     let request = ExchangeRequest(
-      cursor: cursor, cells: cells, versions: records, contents: sent.contents, wallet: wallet, limit: options.page)
-    return .request(request, sent)
+      cursor: cursor, cells: cells, versions: plan.records, contents: sent.contents, wallet: wallet, limit: options.page,
+      damaged: sent.damaged)
+    return (request, sent)
   }
 
-  /// The nearest content of the version's lineage that the cloud has and can decode quickly.
-  private func base(
-    for hash: ContentHash, at index: Int, of record: VersionRecord, _ alignments: inout [VersionID: [ContentHash?]],
-    in storage: some DeviceStorage
-  ) throws -> (hash: ContentHash, depth: Int)? {
-    var seen: Set<VersionID> = [record.id]
-    var next = record.covers
-    var looked = 0
-    while !next.isEmpty {
-      var further: [VersionID] = []
-      for id in next where seen.insert(id).inserted {
-        looked += 1
-        guard looked <= Self.maximumLookBack else { return nil }
-        guard let older = try storage.version(id)?.record else { continue }
-        let alignment = try alignments[id] ?? ContentAlignment(of: storage.parts(of: record), in: storage.parts(of: older)).bases
-        alignments[id] = alignment
-        let candidate = alignment[index]
-        if let candidate, candidate != hash, let depth = try storage.cloudDepth(of: candidate), depth < options.maximumDepth,
-          try storage.hasContent(candidate)
-        {
-          return (candidate, depth)
-        }
-        further += older.covers
-      }
-      next = further
-    }
-    return nil
-  }
-
-  func unmarkOffered(_ ids: [VersionID], in storage: inout some DeviceStorage) throws {
-    for id in ids {
+  /// Nobody can know what went: a later commit may take it out of the outbox again. Not of what is also in a group that didn't go.
+  func unmarkOffered(_ sent: SentExchange, in storage: inout some DeviceStorage) throws {
+    guard !sent.newlyOffered.isEmpty else { return }
+    let gone = Set(sent.groups.map(\.id))
+    let others = Set(try storage.outbox(limit: storage.outboxCount()).filter { !gone.contains($0.id) }.flatMap(\.versions))
+    for id in sent.newlyOffered where !others.contains(id) {
       guard var version = try storage.version(id), !version.acknowledged else { continue }
       version.offered = false
       try storage.putVersion(version)
     }
   }
 
+  /// The same for a version that never went because one of its contents didn't get there.
+  func unmarkOffered(_ transfer: Transfer, in storage: inout some DeviceStorage) throws {
+    let id = transfer.status.version
+    guard transfer.marked, var version = try storage.version(id), !version.acknowledged else { return }
+    guard try storage.outbox(limit: storage.outboxCount()).count(where: { $0.versions.contains(id) }) == 1 else { return }
+    version.offered = false
+    try storage.putVersion(version)
+  }
+
   // MARK: What became of it
 
   /// All that went is in the cloud.
-  func accepted(
+  mutating func accepted(
     _ sent: SentExchange, certain: Bool, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
     for content in sent.contents {
@@ -216,6 +77,7 @@ extension DeviceEngine {
       acknowledged.append(id)
     }
     if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+    try retryAfterDelete(acknowledged, in: storage)
   }
 
   /// The cloud lacks contents that were thought to be there.
@@ -231,9 +93,14 @@ extension DeviceEngine {
       if let base = content.base, missing.contains(base) { sendFull.insert(content.hash) }
     }
     // A version from history whose contents aren't here either can't be given to the cloud, and isn't needed there.
-    for group in try storage.outbox(limit: Self.outboxRead) where group.refusals.isEmpty {
+    let waiting = try storage.outbox(limit: Self.outboxRead).filter(isSendable)
+    var replaced: Set<VersionID> = []
+    for id in waiting.flatMap(\.versions) { replaced.formUnion(try storage.version(id)?.record.covers ?? []) }
+    for group in waiting {
       var kept = group
       for id in group.versions {
+        // What its checkpoint wrote beside it goes together with what replaces it, not before.
+        if !group.cells.isEmpty, replaced.contains(id) { continue }
         guard var version = try storage.version(id), try storage.isCovered(id) else { continue }
         let lost = try version.record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
         guard lost, kept.removeVersion(id) else { continue }
@@ -248,6 +115,11 @@ extension DeviceEngine {
   mutating func refused(
     _ refusals: [Refusal], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
+    // Alone one of them may find room.
+    if sent.groups.count > 1, refusals.contains(where: { $0.reason == .quota }) {
+      single = true
+      return
+    }
     var matched = false
     for group in sent.groups {
       let names = Set(group.cells.map { ExchangeRules.item($0.key) } + group.versions.map { ExchangeRules.item($0) })
@@ -277,24 +149,29 @@ extension DeviceEngine {
     if rest.cells.count < group.cells.count || rest.versions.count < group.versions.count {
       group.cells.removeAll { !items.contains(ExchangeRules.item($0.key)) }
       group.versions.removeAll { !items.contains(ExchangeRules.item($0)) }
-      if !rest.cells.isEmpty || !rest.versions.isEmpty { try storage.appendToOutbox(rest) }
+      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.planted.contains(.refuseWhole) { try storage.appendToOutbox(rest) }
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
-    if planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
-    effects.append(.news(.refused(refusals)))
+    retrying.remove(id)
+    if lacksRoom(group) { roomTriedMilliseconds = now }
+    if storage.planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
+    // What is tried again and again for want of room is told once.
+    let news = refusals.filter { $0.reason != .quota || toldRefused.insert($0.item).inserted }
+    if !news.isEmpty { effects.append(.news(.refused(news))) }
   }
 
   /// The cloud doesn't take this content.
   mutating func refuse(
-    groupsWith hash: ContentHash, _ message: String, _ effects: inout [EngineEffect],
+    groupsWith hash: ContentHash, _ failure: TransportFailure, _ effects: inout [EngineEffect],
     in storage: inout some DeviceStorage
   ) throws {
-    for group in try storage.outbox(limit: try storage.outboxCount()) where group.refusals.isEmpty {
+    for group in try storage.outbox(limit: try storage.outboxCount()) where isSendable(group) {
       var refusals: [Refusal] = []
       for id in group.versions {
         guard let version = try storage.version(id), version.record.contents.contains(hash) else { continue }
-        refusals.append(Refusal(item: ExchangeRules.item(id), reason: .tooLarge, message: message))
+        let reason: Refusal.Reason = failure.quota == nil ? .tooLarge : .quota
+        refusals.append(Refusal(item: ExchangeRules.item(id), reason: reason, message: failure.message, quota: failure.quota))
       }
       if !refusals.isEmpty { try refuse(group.id, refusals, &effects, in: &storage) }
     }

@@ -4,7 +4,8 @@
 /// out the effects. If a step throws or its transaction fails, roll back, throw the engine away and start a new one: it is
 /// as if the process had crashed there, which everything here is made for.
 ///
-/// One request is in flight at a time. An answer to another one changes nothing.
+/// At most one exchange is in flight, and beside it some contents on their way up and down. Each has a number; an answer to
+/// any other number changes nothing.
 package struct DeviceEngine: Sendable {
   /// Times and sizes; the defaults are for players.
   package struct Options: Hashable, Sendable {
@@ -16,15 +17,24 @@ package struct DeviceEngine: Sendable {
     /// How often to ask though nothing was heard: the event stream may be broken without anyone noticing.
     package var pollMilliseconds: Int64 = 60_000
     /// The most changes that an answer may carry.
-    package var page = 500
-    /// What one exchange takes from the outbox, unless the first group alone is more.
-    package var maximumCells = 1000
-    package var maximumVersions = 200
-    package var maximumBytes = 512 * 1024
+    package var page = ExchangeRules.maximumChanges
+    /// What one exchange takes from the outbox, unless the first group alone is more: all that a month offline makes, most likely.
+    package var maximumCells = ExchangeRules.maximumCells
+    package var maximumVersions = ExchangeRules.maximumVersions
+    package var maximumBytes = 1024 * 1024
     /// Contents that travel inside the exchange, all together; others are put before it.
     package var inlineBytes = 256 * 1024
     /// A content with more bases than this is too slow to decode to be a base itself.
     package var maximumDepth = 20
+    /// Contents on their way at the same time, up and down together.
+    package var parallelTransfers = 4
+    /// Their bytes, all together, as far as they are known before; one alone may be more. They are in memory.
+    package var maximumTransferBytes = 32 << 20
+    /// How long what the cloud refused for want of room stays refused, if nothing tells that there is room again; and how long a content
+    /// that was put because the cloud asked for it isn't put once more.
+    package var secondTryMilliseconds: Int64 = 10 * 60_000
+    /// A content that isn't larger starts beside a large one whatever that takes.
+    package var smallTransferBytes = 1 << 20
 
     package init() {}
   }
@@ -41,19 +51,35 @@ package struct DeviceEngine: Sendable {
   static let maximumChain = 256
   /// Versions of a lineage that are looked at for a base.
   static let maximumLookBack = 64
+  /// Of contents that have more plain bytes than this, one is encoded in a step: no commit of the game gets through meanwhile.
+  static let largeContentBytes = 4 << 20
 
   let options: Options
-  let planted: Set<PlantedBug>
 
-  enum Flight: Sendable {
-    case exchange(SentExchange)
-    case upload(ContentHash, depth: Int, base: ContentHash?)
-    case download(ContentHash)
+  enum Standing: Sendable {
+    case stopped, running
+    case halted(TransportFailure)
   }
-  var flight: (request: UInt64, what: Flight)?
+  var standing = Standing.stopped
+  var exchange: (request: UInt64, sent: SentExchange)?
+  /// In the order in which they began.
+  var transfers: [Transfer] = []
   var lastRequest: UInt64?
-  var phase = EngineStatus.Phase.stopped
+
+  /// Nothing begins until the pause is over.
+  var paused: TransportFailure?
+  /// No content begins its way; exchanges go on.
+  var transfersPaused: TransportFailure?
+  var lastPause: Int64 = 0
   var attempts = 0
+  /// The cloud has answered since the last failure. Before, an exchange finds out, and no large content is begun in vain.
+  var isReached = false
+  /// What failed, and didn't succeed since.
+  var failing: Set<Source> = []
+  /// The wake-up that is asked for is the poll.
+  var pollIsSet = false
+  /// The wake-up that is asked for is for another step, without a reason of its own.
+  var continues = false
 
   /// An exchange is due whether or not there is something to send.
   var exchangeDue = false
@@ -63,36 +89,49 @@ package struct DeviceEngine: Sendable {
   var paging = false
   /// The last answer said that this is all, so what is staged may be shown.
   var complete = false
-  /// After a download, the outbox goes first.
-  var sendFirst = false
   /// Groups go one by one, because the cloud rejected several together.
   var single = false
-  /// The cloud rejected an exchange for its wallet's sake, or so it looks.
+  /// The cloud rejected an exchange for its wallet's sake, or so it looks; or it has no bank.
   var walletPaused = false
   var missingRounds = 0
   /// Contents to be sent without a base, because the cloud lacked the one they had.
   var sendFull: Set<ContentHash> = []
+  /// What is known of contents that are too large to go inside an exchange, so that nobody encodes them only to learn it again.
+  var large: [ContentHash: LargeContent] = [:]
+  /// This step has encoded a large content.
+  var hasEncodedLarge = false
 
   /// What staged versions need and isn't here, in the order of asking; nil when it has to be worked out again.
-  var needs: [ContentHash]?
+  var needs: [Need]?
   /// Of these, what only serves to merge better.
   var optional: Set<ContentHash> = []
-  /// Contents that came before their bases, outermost first.
-  var held: [EncodedContent] = []
+  /// Contents that came before their bases.
+  var held: [HeldContent] = []
+  /// Contents that the cloud didn't have when they were asked for, as long as no exchange has looked since.
+  var gone: Set<ContentHash> = []
   var troubles: [ContentHash: Int] = [:]
   var givenUp: Set<ContentHash> = []
 
-  package init(options: Options = Options()) {
-    self.init(options: options, planted: [])
-  }
+  /// This step's time.
+  var now: Int64 = 0
+  /// Groups that the cloud refused for want of room, and that go once more.
+  var retrying: Set<Int64> = []
+  /// When that was last tried; nil if it never was.
+  var roomTriedMilliseconds: Int64?
+  /// What the cloud said of its room when it last decided whether to try.
+  var roomKnown: QuotaUse?
+  /// What of the outbox the cloud doesn't take.
+  var refused: [EngineRefusal] = []
+  /// Of this the game was told.
+  var toldRefused: Set<String> = []
+  /// Contents that are damaged in the cloud, which it is yet to hear of.
+  var damagedThere: Set<ContentHash> = []
+  /// What the cloud asks for and is here.
+  var wanted: [PlannedUpload] = []
+  /// When such a content was last put.
+  var wantedTried: [ContentHash: Int64] = [:]
 
-  /// For tests of the tests: an engine with faults.
-  package init(options: Options, planted: Set<PlantedBug>) {
-    self.options = options
-    self.planted = planted
-  }
-
-  package var status: EngineStatus { EngineStatus(phase: phase, attempts: attempts) }
+  package init(options: Options = Options()) { self.options = options }
 
   /// Takes an event, and returns what is to be done once the transaction has committed.
   ///
@@ -104,48 +143,65 @@ package struct DeviceEngine: Sendable {
     using random: inout some RandomNumberGenerator
   ) throws -> [EngineEffect] {
     var effects: [EngineEffect] = []
+    hasEncodedLarge = false
+    self.now = now
     switch event {
     case .started, .sendNow:
-      if phase == .stopped, case .sendNow = event { return [] }
+      if case .stopped = standing, case .sendNow = event { return [] }
       try forgive(in: &storage)
-      phase = flight == nil ? .idle : .busy
-      attempts = 0
       exchangeDue = true
     case .committed:
       break
     case .announced(let cloud):
       announced = max(announced, cloud.seq)
+      if let step = cloud.step { try heard(step, now: now, &effects, in: &storage) }
     case .woke:
-      if case .waiting = phase { phase = .idle }
-      exchangeDue = exchangeDue || flight == nil
+      woke()
     case .answered(let request, let response):
-      guard case .exchange(let sent)? = land(request) else { return [] }
-      try answered(response, to: sent, now: now, &effects, in: &storage, using: &random)
+      guard let landed = exchange, landed.request == request || storage.planted.contains(.takeLateAnswer) else { return [] }
+      exchange = nil
+      try answered(response, to: landed.sent, now: now, &effects, in: &storage, using: &random)
     case .uploaded(let request, let hash):
-      guard case .upload(let expected, let depth, _)? = land(request) else { return [] }
-      attempts = 0
-      if hash == expected {
-        try storage.setCloudDepth(depth, of: hash)
+      guard let transfer = land(request, isUpload: true) else { return [] }
+      succeeded(.content(transfer.hash))
+      if hash == transfer.hash {
+        try storage.setCloudDepth(transfer.depth, of: hash)
         sendFull.remove(hash)
+        large[hash] = nil
+        wanted.removeAll { $0.hash == hash }
       }
     case .downloaded(let request, let hash, let content):
-      guard case .download(let expected)? = land(request) else { return [] }
-      attempts = 0
-      if hash == expected { try downloaded(hash, content, &effects, in: &storage) }
+      guard let transfer = land(request, isUpload: false) else { return [] }
+      succeeded(.content(transfer.hash))
+      if hash == transfer.hash { try downloaded(hash, content, &effects, in: &storage) }
     case .failed(let request, let failure):
-      guard let what = land(request) else { return [] }
-      try failed(what, failure, &effects, in: &storage, using: &random)
+      if let landed = exchange, landed.request == request {
+        exchange = nil
+        try failed(landed.sent, failure, &effects, in: &storage, using: &random)
+      } else if let transfer = land(request, isUpload: nil) {
+        try failed(transfer, failure, &effects, in: &storage, using: &random)
+      } else {
+        return []
+      }
     }
-    try proceed(now: now, &effects, in: &storage, using: &random)
+    try proceed(&effects, in: &storage, using: &random)
     return effects
   }
 
-  /// Takes the request of this number out of flight; nil if it isn't the one.
-  private mutating func land(_ request: UInt64) -> Flight? {
-    guard let flight, flight.request == request else { return nil }
-    self.flight = nil
-    if phase == .busy { phase = .idle }
-    return flight.what
+  /// Takes the transfer of this number out of flight; nil if it isn't one, or goes the other way.
+  private mutating func land(_ request: UInt64, isUpload: Bool?) -> Transfer? {
+    guard let index = transfers.firstIndex(where: { $0.request == request && isUpload ?? $0.isUpload == $0.isUpload }) else { return nil }
+    return transfers.remove(at: index)
+  }
+
+  private mutating func woke() {
+    pollIsSet = false
+    if continues {
+      continues = false
+      return
+    }
+    (paused, transfersPaused) = (nil, nil)
+    exchangeDue = exchangeDue || exchange == nil
   }
 
   /// A new start: what was refused or given up may have lost its cause.
@@ -154,147 +210,72 @@ package struct DeviceEngine: Sendable {
       group.refusals = []
       try storage.updateOutbox(group)
     }
+    standing = .running
+    (paused, transfersPaused) = (nil, nil)
+    (attempts, failing) = (0, [])
+    (pollIsSet, continues) = (false, false)
     walletPaused = false
     single = false
     troubles = [:]
     givenUp = []
+    gone = []
     needs = nil
+    (retrying, roomTriedMilliseconds, roomKnown) = ([], nil, nil)
+    toldRefused = []
+    (wanted, wantedTried) = ([], [:])
   }
 
   // MARK: What next
 
   private mutating func proceed(
-    now: Int64, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
-    using random: inout some RandomNumberGenerator
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
-    guard flight == nil, phase == .idle else { return }
+    guard case .running = standing, paused == nil else { return }
     // What an answer has brought already, this device's own changes above all, needs no exchange.
     if announced > 0, try announced <= storage.facts().cursor.seq { announced = 0 }
-    if paging {
-      if planted.contains(.showHalfPages) { try showIfComplete(&effects, in: &storage) }
-      let facts = try storage.facts()
-      let request = ExchangeRequest(cursor: facts.cursor, limit: options.page)
-      launch(.exchange(SentExchange(cursor: facts.cursor)), &effects, using: &random) { .exchange(request: $0, request) }
+    if complete {
+      try takeHeld(&effects, in: &storage)
+      try showIfComplete(&effects, in: &storage)
+    }
+    // What is to be heard, and what goes without an upload, never waits for a content that is on its way.
+    var uploads: [PlannedUpload] = []
+    if exchange == nil, paging {
+      let cursor = try storage.facts().cursor
+      let request = nextRequest(using: &random)
+      exchange = (request, SentExchange(cursor: cursor, gone: gone))
+      effects.append(.exchange(request: request, ExchangeRequest(cursor: cursor, limit: options.page)))
+    } else if exchange == nil {
+      let plan = try planSending(&effects, in: &storage)
+      uploads = plan.uploads + wanted
+      if try exchangeDue || announced > 0 || !plan.groups.isEmpty || hasWalletNews(in: storage) {
+        let (message, sent) = try assemble(plan, in: &storage)
+        exchangeDue = false
+        let request = nextRequest(using: &random)
+        exchange = (request, sent)
+        effects.append(.exchange(request: request, message))
+      }
+    }
+    if transfersPaused == nil, isReached {
+      try startTransfers(uploads, &effects, in: &storage, using: &random)
+      if complete, needs?.isEmpty == true { try showIfComplete(&effects, in: &storage) }
+    }
+    guard transfersPaused == nil else {
+      // The wake-up that is coming is the end of the pause, and goes on with everything.
+      continues = false
       return
     }
-    if complete {
-      try showIfComplete(&effects, in: &storage)
-      let outboxFirst = try sendFirst && hasWork(in: storage)
-      let download = try nextDownload(&effects, in: &storage)
-      if download == nil { try showIfComplete(&effects, in: &storage) }
-      if !outboxFirst, let hash = download {
-        sendFirst = true
-        launch(.download(hash), &effects, using: &random) { .download(request: $0, hash) }
-        return
-      }
-    }
-    switch try nextSending(&effects, in: &storage) {
-    case .upload(let content, let depth):
-      launch(.upload(content.hash, depth: depth, base: content.base), &effects, using: &random) { .upload(request: $0, content) }
-    case .exchange(let request, let sent):
-      exchangeDue = false
-      sendFirst = false
-      var sent = sent
-      sent.announced = announced
-      launch(.exchange(sent), &effects, using: &random) { .exchange(request: $0, request) }
-    case nil:
-      if complete, let hash = try nextDownload(&effects, in: &storage) {
-        launch(.download(hash), &effects, using: &random) { .download(request: $0, hash) }
-      } else {
-        effects.append(.wake(afterMilliseconds: options.pollMilliseconds))
-      }
+    if continues {
+      effects.append(.wake(afterMilliseconds: 0))
+    } else if exchange == nil, !pollIsSet {
+      pollIsSet = true
+      effects.append(.wake(afterMilliseconds: options.pollMilliseconds))
     }
   }
 
-  private mutating func launch(
-    _ what: Flight, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator,
-    effect: (UInt64) -> EngineEffect
-  ) {
-    // Begins anywhere, so that answers to an earlier engine of the same store are strangers here.
+  // Begins anywhere, so that answers to an earlier engine of the same store are strangers here.
+  mutating func nextRequest(using random: inout some RandomNumberGenerator) -> UInt64 {
     let request = (lastRequest ?? random.next()) &+ 1
     lastRequest = request
-    flight = (request, what)
-    phase = .busy
-    effects.append(effect(request))
+    return request
   }
-
-  // MARK: Failure
-
-  private mutating func failed(
-    _ what: Flight, _ failure: TransportFailure, _ effects: inout [EngineEffect],
-    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
-  ) throws {
-    if case .exchange(let sent) = what {
-      exchangeDue = true
-      if failure.kind == .unreachable { try unmarkOffered(sent.newlyOffered, in: &storage) }
-    }
-    switch failure.kind {
-    case .unauthorized:
-      phase = .halted(failure)
-    case .rejected:
-      try rejected(what, failure, &effects, in: &storage)
-    case .server(let retryAfter):
-      pause(failure, atLeast: retryAfter ?? 0, &effects, using: &random)
-    case .unreachable, .interrupted:
-      pause(failure, atLeast: 0, &effects, using: &random)
-    }
-  }
-
-  /// Waits before the next try: longer after each failure, and not in step with other devices.
-  mutating func pause(
-    _ failure: TransportFailure, atLeast minimum: Int64, _ effects: inout [EngineEffect],
-    using random: inout some RandomNumberGenerator
-  ) {
-    attempts += 1
-    var delay = options.firstBackoffMilliseconds
-    for _ in 1..<max(2, min(attempts, 32)) where attempts > 1 && delay < options.maximumBackoffMilliseconds { delay *= 2 }
-    delay = min(delay, options.maximumBackoffMilliseconds)
-    delay -= Int64(random.next() % UInt64(delay / 2 + 1))
-    delay = max(delay, min(max(0, minimum), options.maximumRetryAfterMilliseconds))
-    phase = .waiting(failure)
-    effects.append(.wake(afterMilliseconds: delay))
-  }
-
-  /// The cloud won't take a request as it is: finds out what of it is to blame, so that the rest goes on.
-  private mutating func rejected(
-    _ what: Flight, _ failure: TransportFailure, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
-  ) throws {
-    switch what {
-    case .download(let hash):
-      giveUp(hash, &effects)
-    case .upload(let hash, _, let base?):
-      // The cloud lost the base, most likely: alone the content needs none.
-      try storage.setCloudDepth(nil, of: base)
-      sendFull.insert(hash)
-    case .upload(let hash, _, nil):
-      try refuse(groupsWith: hash, failure.message, &effects, in: &storage)
-    case .exchange(let sent):
-      if sent.groups.count > 1 {
-        single = true
-      } else if sent.hasWallet {
-        walletPaused = true
-      } else if let group = sent.groups.first {
-        try refuse(group.id, [Refusal(item: "all", reason: .invalid, message: failure.message)], &effects, in: &storage)
-      } else {
-        phase = .halted(failure)
-      }
-    }
-  }
-}
-
-/// An exchange under way, as it was sent.
-struct SentExchange: Sendable {
-  var cursor: Cursor
-  /// The outbox groups as they stood then.
-  var groups: [OutboxGroup] = []
-  /// Versions that went, and versions that didn't because one of those replaces them.
-  var versions: [VersionID] = []
-  var skipped: [VersionID] = []
-  /// Of `versions`, what nobody could have known before.
-  var newlyOffered: [VersionID] = []
-  /// Contents that went along.
-  var contents: [EncodedContent] = []
-  var hasWallet = false
-  /// What had been announced when it was sent.
-  var announced: UInt64 = 0
 }

@@ -20,8 +20,8 @@ package enum EngineEvent: Hashable, Sendable {
   case failed(request: UInt64, TransportFailure)
 }
 
-/// What an engine wants done after its transaction has committed. Requests carry a number; one is in flight at a time,
-/// and an event about another number changes nothing.
+/// What an engine wants done after its transaction has committed. Requests carry a number; one exchange and some contents are
+/// in flight at the same time, and an event about another number changes nothing.
 package enum EngineEffect: Hashable, Sendable {
   case exchange(request: UInt64, ExchangeRequest)
   case upload(request: UInt64, EncodedContent)
@@ -69,10 +69,13 @@ package struct TransportFailure: Error, Hashable, Sendable {
   package var kind: Kind
   /// For people.
   package var message: String
+  /// Set where the request was rejected because the player has no room left for it: to send it in another form doesn't help.
+  package var quota: QuotaShortage?
 
-  package init(_ kind: Kind, _ message: String) {
+  package init(_ kind: Kind, _ message: String, quota: QuotaShortage? = nil) {
     self.kind = kind
     self.message = message
+    self.quota = quota
   }
 }
 
@@ -93,9 +96,55 @@ package struct EngineStatus: Hashable, Sendable {
   package var phase: Phase
   /// Failures in a row.
   package var attempts: Int
+  /// The same for what comes from the cloud alone: `idle` says that all of it is here, whatever this device has still to send.
+  package var hearing: Phase
+  /// Contents on their way, in the order in which they began.
+  package var transfers: [EngineTransfer]
+  /// What of the outbox the cloud doesn't take, as it was last looked at.
+  package var refusals: [EngineRefusal]
 
-  package init(phase: Phase, attempts: Int) {
+  package init(phase: Phase, attempts: Int, hearing: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []) {
     self.phase = phase
     self.attempts = attempts
+    self.hearing = hearing
+    self.transfers = transfers
+    self.refusals = refusals
+  }
+}
+
+/// Something that the cloud doesn't take.
+package struct EngineRefusal: Hashable, Sendable {
+  /// Nil for a value.
+  package var slot: String?
+  package var refusal: Refusal
+
+  package init(slot: String?, refusal: Refusal) {
+    self.slot = slot
+    self.refusal = refusal
+  }
+}
+
+/// A content on its way, and the version that it belongs to.
+package struct EngineTransfer: Hashable, Sendable {
+  package var request: UInt64
+  package var isUpload: Bool
+  package var content: ContentHash
+  package var slot: String
+  package var version: VersionID
+  /// Plain bytes of the content; 0 for one that is no part of the version, but that a part is a delta of. A guess for what isn't here yet.
+  package var length: Int
+  /// Plain bytes of all contents of the version that have to go the same way, this one included, as far as known now.
+  package var lengthInAll: Int
+
+  package init(
+    request: UInt64, isUpload: Bool, content: ContentHash, slot: String, version: VersionID, length: Int, lengthInAll: Int
+  ) {
+    self.request = request
+    self.isUpload = isUpload
+    self.content = content
+    self.slot = slot
+    self.version = version
+    self.length = length
+    self.lengthInAll = lengthInAll
   }
 }

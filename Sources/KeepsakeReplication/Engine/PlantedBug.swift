@@ -1,4 +1,5 @@
-/// Faults that tests plant, to see that the simulation finds them. No product code passes any.
+/// Faults that tests plant in a storage, to see that the simulation finds them. Whatever decides over that storage has them; no product
+/// code plants any.
 package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   /// The engine says that a save is certain before the storage has committed that.
   case acknowledgeBeforeCommit
@@ -16,4 +17,61 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case swallowEcho
   /// The device takes a fork's head for its own.
   case ignoreFork
+  /// What an event brings is taken though changes before it were never heard.
+  case eventPastGap
+  /// An answer is taken whatever request it answers.
+  case takeLateAnswer
+  /// What was received and not yet shown is thrown away when the store is opened.
+  case dropStagedAtOpening
+  /// What is staged is shown though contents that it needs aren't here.
+  case showWithoutContents
+  /// A device that starts again with a restored cloud offers only what was never certain.
+  case restartUnacknowledged
+  /// The values and the saves of one checkpoint travel one after the other.
+  case splitGroup
+  /// What the cloud refuses takes the rest of its group with it.
+  case refuseWhole
+  /// The cloud takes a version whose contents it lacks.
+  case acceptWithoutContents
+  /// The cloud believes a cursor whatever its mark says.
+  case ignoreMark
+  /// The cloud lifts what is provisional though another head stands.
+  case liftProvisional
+  /// A fresh install's saves rank like all others.
+  case neverProvisional
+  /// A reset is joined like any other value.
+  case resetLikeValue
+  /// A counter's entries are added where they meet.
+  case addCounters
+  /// The later of two unions replaces the other.
+  case replaceUnion
+  /// A value's stamp goes by the clock alone, whatever stamp it replaces.
+  case stampByClock
+  /// A delete hides a save that stands beside it.
+  case tombstoneHides
+  /// The save that came first is shown.
+  case winnerByArrival
+  /// Saves are merged as if they had no ancestor.
+  case mergeWithoutAncestor
+  /// One side of a conflict is loaded, and the next save replaces them all.
+  case chooseInsteadOfMerge
+  /// The rules for history take from what a conflict's sides come from.
+  case thinAncestors
+}
+
+extension CellState {
+  /// The join, or what faults make of it.
+  func joined(with other: CellState, _ planted: Set<PlantedBug>) -> CellState {
+    guard !planted.isEmpty else { return joined(with: other) }
+    if planted.contains(.resetLikeValue), generation != other.generation {
+      return CellState(generation: max(generation, other.generation), value: value.joined(with: other.value))
+    }
+    switch (value, other.value) {
+    case (.counter(let left), .counter(let right)) where planted.contains(.addCounters) && self != other:
+      let sums = left.merging(right) { CounterEntry(plus: $0.plus &+ $1.plus, minus: $0.minus &+ $1.minus) }
+      return CellState(generation: max(generation, other.generation), value: .counter(sums))
+    case (.union, .union) where planted.contains(.replaceUnion): return other
+    default: return joined(with: other)
+    }
+  }
 }

@@ -9,19 +9,34 @@ package struct Cursor: Hashable, Sendable, Codable {
   /// Numbers above this are refused, so that arithmetic on them can't overflow.
   package static let maximumSeq: UInt64 = 1 << 62
 
+  /// A place in a history.
+  package struct Mark: Hashable, Sendable, Codable {
+    package var seq: UInt64
+    package var mark: UInt64
+
+    package init(seq: UInt64, mark: UInt64) {
+      self.seq = seq
+      self.mark = mark
+    }
+  }
+
   package var epoch: UInt64
   package var seq: UInt64
   package var mark: UInt64
+  /// While more pages follow: how far the cloud had come when it gave the last one. What changed meanwhile has left its old seq for a
+  /// later one; if the cloud is then restored from a backup, it is back at a seq that this device has passed.
+  package var ahead: Mark?
 
-  package init(epoch: UInt64, seq: UInt64, mark: UInt64) {
+  package init(epoch: UInt64, seq: UInt64, mark: UInt64, ahead: Mark? = nil) {
     self.epoch = epoch
     self.seq = seq
     self.mark = mark
+    self.ahead = ahead
   }
 }
 
 /// A content as it is kept or sent: a zstd frame, alone or with the plain bytes of another content as its prefix.
-package struct EncodedContent: Hashable, Sendable, Codable {
+package struct EncodedContent: Hashable, Sendable {
   package var hash: ContentHash
   /// Plain bytes.
   package var length: Int
@@ -39,7 +54,7 @@ package struct EncodedContent: Hashable, Sendable, Codable {
 }
 
 /// What a device sends: what it has written since, and how far it has followed.
-package struct ExchangeRequest: Hashable, Sendable, Codable {
+package struct ExchangeRequest: Hashable, Sendable {
   package static let currentProtocol = 1
 
   package var protocolVersion: Int
@@ -52,10 +67,12 @@ package struct ExchangeRequest: Hashable, Sendable, Codable {
   package var wallet: WalletOffer?
   /// The most changes that the answer may carry.
   package var limit: Int
+  /// Contents of the cloud that came damaged: it asks other devices for them.
+  package var damaged: [ContentHash]
 
   package init(
     cursor: Cursor, cells: [CellUpdate] = [], versions: [VersionRecord] = [], contents: [EncodedContent] = [],
-    wallet: WalletOffer? = nil, limit: Int
+    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = []
   ) {
     self.protocolVersion = Self.currentProtocol
     self.cursor = cursor
@@ -64,13 +81,12 @@ package struct ExchangeRequest: Hashable, Sendable, Codable {
     self.contents = contents
     self.wallet = wallet
     self.limit = limit
+    self.damaged = damaged
   }
 }
 
 /// What became of the cells and versions that a device sent.
-package enum ExchangeOutcome: Hashable, Sendable, Codable {
-  /// Nothing was sent.
-  case nothing
+package enum ExchangeOutcome: Hashable, Sendable {
   /// All applied; the newest of them at this seq. They are certain once the cursor held has passed it.
   case accepted(seq: UInt64)
   /// None applied: the cloud lacks these contents (or bases of deltas).
@@ -81,25 +97,36 @@ package enum ExchangeOutcome: Hashable, Sendable, Codable {
 
 /// Why one item can't be taken.
 package struct Refusal: Hashable, Sendable, Codable {
-  package enum Reason: String, Hashable, Sendable, Codable {
-    case tooLarge, invalid, quota
+  /// Why, as a stable word. A word that this program doesn't know is carried as it is: a later cloud may have more of them.
+  package struct Reason: RawRepresentable, Hashable, Sendable, Codable {
+    package static let tooLarge = Reason(rawValue: "tooLarge")
+    package static let invalid = Reason(rawValue: "invalid")
+    package static let quota = Reason(rawValue: "quota")
+
+    package let rawValue: String
+
+    package init(rawValue: String) { self.rawValue = rawValue }
   }
   /// The cell's key or the version's id, in words.
   package var item: String
   package var reason: Reason
   /// A sentence that a person can act on.
   package var message: String
+  /// With the reason `quota`: how much there is, and how much all that was refused together would take.
+  package var quota: QuotaShortage?
 
-  package init(item: String, reason: Reason, message: String) {
+  package init(item: String, reason: Reason, message: String, quota: QuotaShortage? = nil) {
     self.item = item
     self.reason = reason
     self.message = message
+    self.quota = quota
   }
 }
 
 /// What the cloud answers.
-package struct ExchangeResponse: Hashable, Sendable, Codable {
-  package var outcome: ExchangeOutcome
+package struct ExchangeResponse: Hashable, Sendable {
+  /// Nil where neither cells nor versions were sent, or none were looked at.
+  package var outcome: ExchangeOutcome?
   /// The device's cursor is not of this container's history: it starts again at `Cursor.start` of `cursor.epoch` and offers
   /// everything that it holds.
   package var restart: Bool
@@ -113,10 +140,14 @@ package struct ExchangeResponse: Hashable, Sendable, Codable {
   /// There are more changes: ask again.
   package var more: Bool
   package var serverTimeMilliseconds: Int64
+  /// Contents that are damaged in the cloud: whoever has them puts them again, in full.
+  package var wanted: [ContentHash]
+  /// Nil in a cloud that gives players no quota.
+  package var quota: QuotaUse?
 
   package init(
-    outcome: ExchangeOutcome, restart: Bool = false, changes: [CloudChange], contents: [EncodedContent],
-    wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64
+    outcome: ExchangeOutcome?, restart: Bool = false, changes: [CloudChange], contents: [EncodedContent],
+    wallet: WalletReply?, cursor: Cursor, more: Bool, serverTimeMilliseconds: Int64, wanted: [ContentHash] = [], quota: QuotaUse? = nil
   ) {
     self.outcome = outcome
     self.restart = restart
@@ -126,12 +157,14 @@ package struct ExchangeResponse: Hashable, Sendable, Codable {
     self.cursor = cursor
     self.more = more
     self.serverTimeMilliseconds = serverTimeMilliseconds
+    self.wanted = wanted
+    self.quota = quota
   }
 }
 
 /// One change of a container.
-package struct CloudChange: Hashable, Sendable, Codable {
-  package enum Item: Hashable, Sendable, Codable {
+package struct CloudChange: Hashable, Sendable {
+  package enum Item: Hashable, Sendable {
     case cell(CellUpdate)
     case version(VersionRecord)
   }
@@ -144,9 +177,30 @@ package struct CloudChange: Hashable, Sendable, Codable {
   }
 }
 
-/// What the event stream says: the container has come this far.
-package struct CloudEvent: Hashable, Sendable, Codable {
-  package var seq: UInt64
+/// What the event stream says: the container has come this far, and where it is little, by what.
+package struct CloudEvent: Hashable, Sendable {
+  /// All that one exchange changed.
+  package struct Step: Hashable, Sendable {
+    /// Where the container stood before, and after.
+    package var after: Cursor
+    package var cursor: Cursor
+    /// In the order of their seq.
+    package var changes: [CloudChange]
+    package var contents: [EncodedContent]
 
-  package init(seq: UInt64) { self.seq = seq }
+    package init(after: Cursor, cursor: Cursor, changes: [CloudChange], contents: [EncodedContent]) {
+      self.after = after
+      self.cursor = cursor
+      self.changes = changes
+      self.contents = contents
+    }
+  }
+  package var seq: UInt64
+  /// Nil where it is too much for an event, or where more than cells and versions changed: an exchange tells.
+  package var step: Step?
+
+  package init(seq: UInt64, step: Step? = nil) {
+    self.seq = seq
+    self.step = step
+  }
 }

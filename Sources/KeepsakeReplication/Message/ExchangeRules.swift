@@ -15,12 +15,16 @@ package enum ExchangeRules {
   /// minutes and never gets an answer comes to this in more than half a year.
   package static let maximumCovers = 65_536
   /// Items of one request.
-  package static let maximumCells = 4096
+  package static let maximumCells = 8192
   package static let maximumVersions = 1024
   package static let maximumInlineContents = 1024
   /// Larger contents are put one by one.
   package static let maximumInlineBytes = 1024 * 1024
-  package static let maximumChanges = 1000
+  /// Items of one answer, which is bounded by its bytes in the first place.
+  package static let maximumChanges = 20_000
+  /// Contents that one request says are damaged, and that one answer asks for: each answer repeats the latter until they are here.
+  package static let maximumDamaged = 64
+  package static let maximumWanted = 16
   /// What one checkpoint may take, contents aside: it travels as a whole, and JSON makes up to three times as much of it.
   package static let maximumCommitBytes = 2 * 1024 * 1024
   /// Times beyond this (the year 287396) are refused, so that arithmetic on them can't overflow.
@@ -38,23 +42,18 @@ package enum ExchangeRules {
     guard update.state.value.size <= maximumCellBytes else {
       return refuse(.tooLarge, "a value may take \(maximumCellBytes) bytes; keep more in a saved game or a file")
     }
-    switch update.state.value {
-    case .max(let value), .min(let value):
-      guard value.isOrdered else { return refuse(.invalid, "not a number") }
-    case .latest(let stamp, let value):
-      guard value.isOrdered else { return refuse(.invalid, "not a number") }
-      guard abs(stamp.milliseconds.clamped) <= maximumMilliseconds else {
-        return refuse(.invalid, "the time of writing is out of range")
-      }
-    case .union(let values):
-      guard values.allSatisfy(\.isOrdered) else { return refuse(.invalid, "not a number") }
-    case .counter: break
-    case .best(let best):
-      if let objection = best.objection { return refuse(.invalid, objection) }
-      guard best.entry?.payload.count ?? 0 <= ScoreEntry.maximumPayloadBytes else {
-        return refuse(.tooLarge, "what belongs to a score may take \(ScoreEntry.maximumContextBytes) bytes")
-      }
+    if let objection = update.state.value.objection() { return refuse(.invalid, objection) }
+    if case .best(let best) = update.state.value, best.entry?.payload.count ?? 0 > ScoreEntry.maximumPayloadBytes {
+      return refuse(.tooLarge, "what belongs to a score may take \(ScoreEntry.maximumContextBytes) bytes")
     }
+    return nil
+  }
+
+  /// Why a device can't change the cell to this; nil if it can. A value that other devices filled beyond the limit may get smaller step by
+  /// step: nothing else would ever make it fit again.
+  package static func objection(to update: CellUpdate, over known: CellState?) -> Refusal? {
+    guard let refusal = objection(to: update) else { return nil }
+    guard refusal.reason == .tooLarge, let known, update.state.value.size < known.value.size else { return refusal }
     return nil
   }
 

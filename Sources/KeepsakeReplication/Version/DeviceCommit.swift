@@ -109,11 +109,13 @@ package enum DeviceCommit {
     var deltas: [CellKey: CellState] = [:]
     let context = CellDraft.Context(
       writer: writer, caughtUp: facts.caughtUp,
-      nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds), neverConnected: facts.container == nil)
+      nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds), neverConnected: facts.container == nil,
+      followsStamps: !storage.planted.contains(.stampByClock))
     for cell in draft.cells {
-      guard let change = try cell.applied(to: try storage.cell(cell.key), context) else { continue }
+      let known = try storage.cell(cell.key)
+      guard let change = try cell.applied(to: known, context) else { continue }
       let update = CellUpdate(key: cell.key, state: change.state)
-      if let why = ExchangeRules.objection(to: update) { throw CommitError.invalidCell(cell.key, why.message) }
+      if let why = ExchangeRules.objection(to: update, over: known) { throw CommitError.invalidCell(cell.key, why.message) }
       try storage.setCell(update)
       deltas[cell.key] = deltas[cell.key]?.joined(with: change.delta) ?? change.delta
     }
@@ -133,6 +135,12 @@ package enum DeviceCommit {
     }
 
     guard !group.cells.isEmpty || !group.versions.isEmpty else { return records }
+    if storage.planted.contains(.splitGroup), !group.cells.isEmpty, !group.versions.isEmpty {
+      if let pending { try storage.updateOutbox(pending) }
+      try storage.appendToOutbox(OutboxGroup(cells: group.cells))
+      try storage.appendToOutbox(OutboxGroup(versions: group.versions))
+      return records
+    }
     if let pending, let merged = pending.merged(with: group) {
       try storage.updateOutbox(merged)
     } else {
@@ -149,6 +157,7 @@ package enum DeviceCommit {
   package static func opened(
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
+    if storage.planted.contains(.dropStagedAtOpening) { try storage.clearStaged() }
     for id in try storage.unofferedVersions() {
       guard var stored = try storage.version(id) else { continue }
       stored.offered = true
@@ -193,15 +202,7 @@ package enum DeviceCommit {
   ///
   /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.
   package static func moved(in storage: inout some DeviceStorage) throws {
-    func humbled(_ update: CellUpdate) -> CellUpdate {
-      var update = update
-      update.state = update.state.begunAnew
-      if case .latest(var stamp, let value) = update.state.value {
-        stamp.caughtUp = false
-        update.state.value = .latest(stamp, value)
-      }
-      return update
-    }
+    func humbled(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
     // A best that was taken back must not come again from what still waits to be sent.
     var bests: [CellKey: CellState] = [:]
     for cell in try storage.cells(in: nil) {
@@ -262,6 +263,7 @@ package enum DeviceCommit {
       }
     }
     if !known { provisional = basis.isEmpty && !facts.caughtUp }
+    if storage.planted.contains(.neverProvisional) { provisional = false }
     if !isConnected { covers = try newest(of: covers, keeping: basis, in: storage) }
 
     let record = VersionRecord(
@@ -292,9 +294,7 @@ package enum DeviceCommit {
 
   /// The newest group, if what is committed now may join it.
   private static func pendingGroup(_ facts: DeviceFacts, in storage: some DeviceStorage) throws -> OutboxGroup? {
-    // Groups join as they are committed, so more than a few wait only when each is full.
-    let count = try storage.outboxCount()
-    guard count > 0, let newest = try storage.outbox(limit: count).last, newest.refusals.isEmpty else { return nil }
+    guard let newest = try storage.newestOutboxGroup(), newest.refusals.isEmpty else { return nil }
     guard facts.container != nil else { return newest }
     for id in newest.versions {
       // Sent, perhaps: the engine may be waiting for the answer about just this group.
@@ -305,6 +305,10 @@ package enum DeviceCommit {
 }
 
 extension OutboxGroup {
+  /// Whether it has nothing but these versions. What a checkpoint wrote beside them waits for them, or for what replaces them: without their
+  /// ids nobody could tell, and other devices would see half of it.
+  package func isOnly(of ids: Set<VersionID>) -> Bool { cells.isEmpty && !versions.isEmpty && versions.allSatisfy(ids.contains) }
+
   /// Takes a version out that nobody will ask for; false if it isn't here.
   mutating func removeVersion(_ id: VersionID) -> Bool {
     guard let index = versions.firstIndex(of: id) else { return false }

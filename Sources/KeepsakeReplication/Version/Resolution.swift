@@ -39,8 +39,20 @@ package enum Resolution {
   package static func view(
     of slot: String, in storage: some DeviceStorage, policy: SavePolicy = .mostProgress
   ) throws -> SlotView {
-    let basis = try storage.heads(of: slot).sorted()
-    return try view(heads: basis, policy: policy) { try storage.version($0)?.record }
+    try view(of: slot, in: storage, policy: policy) { try storage.version($0)?.record }
+  }
+
+  /// The same, with records that the caller may have at hand.
+  package static func view(
+    of slot: String, in storage: some DeviceStorage, policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
+  ) throws -> SlotView {
+    let heads = try storage.heads(of: slot)
+    var view = try view(heads: heads.sorted(), policy: policy, record: record)
+    if storage.planted.contains(.winnerByArrival) {
+      view.heads.sort { heads.firstIndex(of: $0.id) ?? 0 < heads.firstIndex(of: $1.id) ?? 0 }
+    }
+    if storage.planted.contains(.tombstoneHides), try heads.contains(where: { try record($0)?.tombstone == true }) { view.heads = [] }
+    return view
   }
 
   /// The same over any source of records.
@@ -78,6 +90,11 @@ package enum Resolution {
       if common?.isEmpty == true { return ([], false) }
     }
     guard let common, !common.isEmpty else { return ([], false) }
+    return (nearest(common, records).sorted(), true)
+  }
+
+  /// Those of a set of common ancestors that are known and that no other of them descends from.
+  static func nearest(_ common: Set<VersionID>, _ records: [VersionID: VersionRecord]) -> Set<VersionID> {
     // A common ancestor of a common ancestor is not a nearest one.
     var further: Set<VersionID> = []
     let known = common.filter { records[$0] != nil }
@@ -87,10 +104,10 @@ package enum Resolution {
     while let id = open.popLast() {
       for older in records[id]?.covers ?? [] where further.insert(older).inserted { open.append(older) }
     }
-    return (known.subtracting(further).sorted(), true)
+    return known.subtracting(further)
   }
 
-  private static func ancestors(
+  static func ancestors(
     of head: VersionID, _ records: inout [VersionID: VersionRecord], record: (VersionID) throws -> VersionRecord?
   ) throws -> Set<VersionID> {
     var reached: Set<VersionID> = []

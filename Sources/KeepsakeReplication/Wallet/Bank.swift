@@ -262,18 +262,13 @@ package struct Bank: Sendable {
     guard offer.operations.count <= Wallet.maximumBatch, offer.late.count <= Wallet.maximumBatch else {
       throw ExchangeError.tooMany("wallet operations")
     }
-    guard offer.wanted.count <= maximumWanted else { throw ExchangeError.tooMany("wanted levels") }
-    guard offer.wanted.keys.allSatisfy({ !$0.isEmpty && $0.utf8.count <= Wallet.maximumNameBytes }),
-      offer.wanted.values.allSatisfy({ $0 >= 0 && $0 <= Wallet.maximumTotal })
-    else { throw ExchangeError.malformed("a wanted level is out of range") }
+    guard offer.wanted.count <= Wallet.maximumWanted else { throw ExchangeError.tooMany("wanted levels") }
+    guard Wallet.arePossible(offer.wanted) else { throw ExchangeError.malformed("a wanted level is out of range") }
     guard offer.follows != offer.chain else { throw ExchangeError.malformed("a wallet chain can't follow itself") }
     for operation in offer.operations + offer.late {
       do { try operation.check() } catch { throw ExchangeError.malformed("a wallet operation: \(error)") }
     }
   }
-
-  /// Currencies for which a store may name a level.
-  private static let maximumWanted = 256
 }
 
 extension BankState {

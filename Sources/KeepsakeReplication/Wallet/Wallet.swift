@@ -14,6 +14,8 @@ package struct Wallet: Hashable, Sendable {
   package static let maximumNameBytes = 128
   package static let maximumReasonBytes = 512
   package static let maximumGoods = 64
+  /// Currencies for which a store may name a level.
+  package static let maximumWanted = 256
 
   package var state: WalletState
 
@@ -26,36 +28,26 @@ package struct Wallet: Hashable, Sendable {
 
   /// The player's money as this store knows it: what the bank said last, and what was done here since. Claims not counted.
   package func total(_ currency: String) -> Int64 {
-    var sum = state.balances[currency] ?? 0
-    for operation in state.operations + state.late where operation.currency == currency {
-      switch operation.kind {
-      case .earn: sum = sum.addingClamped(operation.amount)
-      case .spend: sum = sum.addingClamped(-operation.amount)
-      case .giveBack, .claim: break
-      }
-    }
-    return sum
+    var sum = Int128(state.balances[currency] ?? 0)
+    for sums in sums(currency) { sum += sums.earned - sums.spent }
+    return Int64(clamping: sum)
   }
 
   /// Claimed and not yet decided.
-  package func pending(_ currency: String) -> Int64 {
-    var sum: Int64 = 0
-    for operation in state.operations + state.late where operation.currency == currency {
-      if case .claim = operation.kind { sum = sum.addingClamped(operation.amount) }
-    }
-    return sum
-  }
+  package func pending(_ currency: String) -> Int64 { Int64(clamping: sums(currency).reduce(0) { $0 + $1.claimed }) }
 
   /// Every currency that the wallet has heard of, sorted.
   package var currencies: [String] {
-    var names = Set(state.totals.keys).union(state.balances.keys)
-    for operation in state.operations + state.late { names.insert(operation.currency) }
-    return names.sorted()
+    Set(state.totals.keys).union(state.balances.keys).union(state.operations.sums.keys).union(state.late.sums.keys).sorted()
+  }
+
+  private func sums(_ currency: String) -> [OperationList.Sums] {
+    [state.operations.sums[currency], state.late.sums[currency]].compactMap { $0 }
   }
 
   // MARK: What the game does
 
-  /// Does `operation`, or nothing if it was done before under its id (or its claim's key).
+  /// Does `operation`, or nothing if it was done before under its id (or its claim's key). Costs the same however many the bank doesn't know.
   ///
   /// - Returns: whether anything changed.
   /// - Throws: ``WalletError``; nothing has changed then.
@@ -90,12 +82,19 @@ package struct Wallet: Hashable, Sendable {
   }
 
   private func knows(_ operation: WalletOperation) -> Bool {
-    if state.recent.contains(operation.id) { return true }
-    if state.operations.contains(where: { $0.id == operation.id }) { return true }
-    if state.late.contains(where: { $0.id == operation.id }) { return true }
+    if state.recent.contains(operation.id) || state.operations.contains(operation.id) || state.late.contains(operation.id) { return true }
     guard case .claim(let key) = operation.kind else { return false }
-    if state.settledClaims.contains(key) { return true }
-    return (state.operations + state.late).contains { $0.kind == .claim(key: key) }
+    return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)
+  }
+
+  /// By halves: a daily gift is claimed for years.
+  private func isSettled(claim key: String) -> Bool {
+    var (low, high) = (0, state.settledClaims.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if state.settledClaims[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < state.settledClaims.count && state.settledClaims[low] == key
   }
 
   // MARK: The bank
@@ -123,10 +122,10 @@ package struct Wallet: Hashable, Sendable {
   }
 
   /// Takes the bank's answer to the offer that is in flight. A reply about another chain, or one that this store's own chain
-  /// refutes, changes nothing.
+  /// refutes, changes nothing; nor does one with amounts that can't be. Costs the operations that it settles.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
     var change = Change()
-    guard reply.chain == state.chain else { return change }
+    guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else { return change }
     let before = state
     settle(reply.decisions, &change)
     switch reply.standing {
@@ -165,24 +164,30 @@ package struct Wallet: Hashable, Sendable {
   }
 
   private mutating func settle(_ decisions: [WalletDecision], _ change: inout Change) {
-    let undecided = Set((state.operations + state.late).map(\.id))
-    change.decisions = decisions.filter { undecided.contains($0.id) }
-    let decided = Set(decisions.map(\.id))
-    var claims = Set(state.settledClaims)
-    for operation in state.operations + state.late where decided.contains(operation.id) {
-      if case .claim(let key) = operation.kind { claims.insert(key) }
+    var claims: Set<String> = []
+    var isLate = false
+    for decision in decisions {
+      let late = state.late.operation(decision.id)
+      guard let operation = late ?? state.operations.operation(decision.id) else { continue }
+      change.decisions.append(decision)
+      if late != nil { isLate = true }
+      if case .claim(let key) = operation.kind, !isSettled(claim: key) { claims.insert(key) }
     }
-    if claims.count > state.settledClaims.count { state.settledClaims = claims.sorted() }
-    state.late.removeAll { decided.contains($0.id) }
+    if !claims.isEmpty { state.settledClaims = (state.settledClaims + claims).sorted() }
+    guard isLate else { return }
+    // They were sent from the front, and are decided there.
+    let decided = Set(decisions.map(\.id))
+    state.late.removeFirst(state.late.prefix { decided.contains($0.id) }.count)
+    if decided.contains(where: state.late.contains) { state.late.removeAll { decided.contains($0.id) } }
   }
 
   private mutating func rebuildTotals(from bank: [String: WalletTotals]) {
     state.totals = bank
-    for operation in state.operations {
-      var totals = state.totals[operation.currency] ?? WalletTotals()
+    for (currency, sums) in state.operations.sums {
+      var totals = bank[currency] ?? WalletTotals()
       // Full totals were refused when the operation was made; the bank's can be no greater.
-      _ = totals.count(operation)
-      state.totals[operation.currency] = totals
+      totals.count(sums)
+      state.totals[currency] = totals
     }
   }
 
@@ -217,7 +222,31 @@ package struct Wallet: Hashable, Sendable {
   }
 }
 
+extension Wallet {
+  /// Whether a bank or a store can have such amounts, of currencies with such names.
+  static func arePossible(_ amounts: [String: Int64]) -> Bool {
+    amounts.allSatisfy { isPossible(currency: $0.key) && (0...maximumTotal).contains($0.value) }
+  }
+
+  static func arePossible(_ totals: [String: WalletTotals]) -> Bool {
+    totals.allSatisfy { currency, totals in
+      let terms = [totals.granted, totals.earned, totals.spent, totals.returned]
+      return isPossible(currency: currency) && terms.allSatisfy((0...maximumTotal).contains)
+    }
+  }
+
+  private static func isPossible(currency: String) -> Bool { !currency.isEmpty && currency.utf8.count <= maximumNameBytes }
+}
+
 extension WalletTotals {
+  /// Counts in what operations come to; a total that would become too great stays full.
+  mutating func count(_ sums: OperationList.Sums) {
+    func grown(_ total: Int64, by sum: Int128) -> Int64 { Int64(clamping: min(Int128(total) + sum, Int128(Wallet.maximumTotal))) }
+    earned = grown(earned, by: sums.earned)
+    spent = grown(spent, by: sums.spent)
+    returned = grown(returned, by: sums.returned)
+  }
+
   /// Counts an operation in; false, and nothing changed, if a total would become too great. Claims count when they are paid.
   mutating func count(_ operation: WalletOperation) -> Bool {
     func grown(_ total: Int64) -> Int64? {

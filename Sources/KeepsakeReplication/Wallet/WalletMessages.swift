@@ -12,7 +12,7 @@ package struct ChainHead: Hashable, Sendable, Codable {
 }
 
 /// A device's side of the wallet in an exchange.
-package struct WalletOffer: Hashable, Sendable, Codable {
+package struct WalletOffer: Hashable, Sendable {
   package var chain: ChainID
   /// The chain that this one follows after a fork or a fence.
   package var follows: ChainID?
@@ -38,8 +38,8 @@ package struct WalletOffer: Hashable, Sendable, Codable {
 }
 
 /// The bank's answer.
-package struct WalletReply: Hashable, Sendable, Codable {
-  package enum Standing: Hashable, Sendable, Codable {
+package struct WalletReply: Hashable, Sendable {
+  package enum Standing: Hashable, Sendable {
     /// The chain as offered is the bank's, up to this head.
     case accepted(ChainHead)
     /// The chain is closed at this head: go on with a new one that follows it, and offer what came after as late.

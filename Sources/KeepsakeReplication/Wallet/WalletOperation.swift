@@ -1,6 +1,6 @@
 /// One operation of a wallet chain.
-package struct WalletOperation: Hashable, Sendable, Codable {
-  package enum Kind: Hashable, Sendable, Codable {
+package struct WalletOperation: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
     /// Adds to what this chain may spend.
     case earn
     /// Takes from it.

@@ -8,9 +8,9 @@ package struct WalletState: Hashable, Sendable, Codable {
   /// The head that the bank last acknowledged.
   package var acknowledged: ChainHead
   /// Operations after `acknowledged`, oldest first.
-  package var operations: [WalletOperation]
+  package var operations: OperationList
   /// Operations of earlier chains that the bank has not decided yet.
-  package var late: [WalletOperation]
+  package var late: OperationList
   /// Totals of this chain by currency: the bank's at `acknowledged`, and `operations` counted in.
   package var totals: [String: WalletTotals]
   /// What the bank said last: the player's money in all, by currency, at `acknowledged`.
@@ -35,6 +35,15 @@ package struct WalletState: Hashable, Sendable, Codable {
     wanted = [:]
     settledClaims = []
     recent = []
+  }
+
+  /// Why no wallet can be like this, as somebody may have written it who knows the format; nil if one can. Looks at no operation.
+  package var objection: String? {
+    guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq else { return "its chain has an impossible length" }
+    guard Wallet.arePossible(totals), Wallet.arePossible(balances) else { return "it holds amounts that can't be" }
+    guard wanted.count <= Wallet.maximumWanted, Wallet.arePossible(wanted) else { return "it asks for rights that can't be" }
+    guard recent.count <= Wallet.rememberedOperations else { return "it remembers more operations than it can" }
+    return nil
   }
 }
 

@@ -27,6 +27,8 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
       response = try Self.answer(to: error, logger: context.logger).response()
     }
     response.headers[.keepsakeProtocol] = "1"
+    // The connection ends after such a request; a client that isn't told sends its next one into it, and may wait for long.
+    if request.headers[.connection]?.lowercased() == "close" { response.headers[.connection] = "close" }
     if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
     return response
   }
@@ -44,15 +46,22 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
       return answer(to: error)
     case let error as ServerError where error.code == .overloaded:
       return APIError(.serviceUnavailable, .busy, error.message, retryAfterSeconds: 2)
+    case let error as ServerError where error.isDiskFull:
+      return diskFull(error, logger)
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
-      logger.error("The disk is full", metadata: ["error": "\(error)"])
-      return APIError(
-        HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull, "The server's disk is full; nothing was taken.",
-        retryAfterSeconds: 60)
+      return diskFull(error, logger)
     default:
       logger.error("A request failed", metadata: ["error": "\(error)"])
       return APIError(.internalServerError, .server, "The server failed; its log says why.")
     }
+  }
+
+  /// The operator's trouble and not the player's: the device tries again later, and refuses nothing.
+  private static func diskFull(_ error: any Error, _ logger: Logger) -> APIError {
+    logger.error("The disk is full", metadata: ["error": "\(error)"])
+    return APIError(
+      HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage"), .storageFull,
+      "The server's disk is full; nothing more was taken.", retryAfterSeconds: ServerLimits.diskFullRetrySeconds)
   }
 
   private static func answer(to error: HTTPError) -> APIError {
@@ -71,6 +80,10 @@ extension HTTPField.Name {
   static let keepsakeAppKey = Self("Keepsake-App-Key")!
   /// Plain bytes of a content.
   static let keepsakeLength = Self("Keepsake-Length")!
+  /// The SHA-256 of the whole frame of which a part comes.
+  static let keepsakeFrame = Self("Keepsake-Frame")!
+  /// Bytes of a frame that is to be put: whether there is room for it is said before it comes.
+  static let keepsakeTotal = Self("Keepsake-Total")!
   /// The content that a delta takes as its prefix.
   static let keepsakeBase = Self("Keepsake-Base")!
 }

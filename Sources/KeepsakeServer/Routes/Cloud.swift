@@ -11,7 +11,10 @@ struct Cloud<Storage: CloudStorage>: Sendable {
   var events: EventHub
   var guesses: GuessLimiter
   var uploads: UploadSpool
+  var partials: PartialUploads
   var clock: @Sendable () -> Int64
+  /// Bytes that a player may keep; nil for any number.
+  var quota: Int64?
 
   /// Who sent `request`, by its token.
   func identity(of request: Request) throws -> DeviceIdentity {

@@ -7,39 +7,55 @@ import NIOCore
 
 /// Contents by name: put before the versions that need them, and fetched after.
 extension Cloud {
+  private struct Received: Encodable {
+    var received: Int
+  }
+
+  /// What the headers of a put say.
+  private struct Description {
+    var hash: ContentHash
+    var length: Int
+    var base: ContentHash?
+  }
+
   func addContentRoutes(to router: RouterGroup<CloudContext>) {
     router.put("contents/{hash}") { request, context in
       let identity = try identity(of: request)
-      let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
-      let length = try Self.length(request.headers[.keepsakeLength])
-      let base = try request.headers[.keepsakeBase].map { try Self.hash($0, of: "Keepsake-Base") }
-      guard base != hash else { throw APIError(.badRequest, .badRequest, "A content can't be its own base.") }
+      let description = try Self.description(of: request, named: context.parameters.get("hash"))
+      let range = try request.headers[.contentRange].map { try ContentRange($0) }
       let declared = request.headers[.contentLength].flatMap { Int($0) }
       if let declared, declared > ServerLimits.contentBytes {
         throw APIError(
           .contentTooLarge, .tooLarge, "A content has at most \(ServerLimits.contentBytes) bytes, this one \(declared).")
       }
-      if try await storage.hasContent(hash, of: identity.container) {
-        return try Response(json: ["stored": hash.description])
+      if try await storage.hasContent(description.hash, of: identity.container) {
+        partials.forget(description.hash, of: identity.container)
+        return try Response(json: ["stored": description.hash.description])
       }
-      func keep(_ bytes: KeptContent.Bytes, count: Int) async throws -> Response {
-        guard count > 0 else { throw APIError(.badRequest, .badRequest, "A content's frame is never empty.") }
-        let content = KeptContent(hash: hash, length: length, base: base, bytes: bytes)
-        do {
-          try await storage.putContent(content, of: identity.container)
-        } catch let error as MissingBase {
-          // What is taken has to be complete, or a save that nobody can read would become visible.
-          throw APIError(.conflict, .baseMissing, "The base \(error.base) isn't here: send the content in full.")
-        }
-        return try Response(json: ["stored": hash.description], status: .created)
+      try await requireRoom(for: description.hash, of: range?.total ?? declared, of: identity.container)
+      if let range {
+        return try await put(part: range, of: description, request, declared: declared, from: identity)
       }
       if let declared, declared <= ServerLimits.inlineContentBytes {
         let bytes = try await request.body(limit: ServerLimits.inlineContentBytes)
-        return try await keep(.memory(bytes), count: bytes.count)
+        return try await keep(description, .memory(bytes), count: bytes.count, from: identity)
       }
-      return try await uploads.receive(
-        request.body, declared: declared, limit: ServerLimits.contentBytes, context: context
-      ) { file, count in try await keep(.file(file, count: count), count: count) }
+      return try await uploads.receive(request.body, declared: declared, limit: ServerLimits.contentBytes) { file, count in
+        try await keep(description, .file(file, count: count), count: count, from: identity)
+      }
+    }
+    router.get("contents/{hash}/upload") { request, context in
+      let identity = try identity(of: request)
+      let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
+      let key = try Self.key(of: request, hash, from: identity)
+      if try await storage.hasContent(hash, of: identity.container) { return try Response(json: ["stored": hash.description]) }
+      if let text = request.headers[.keepsakeTotal] {
+        guard let total = Int(text), (1...ServerLimits.contentBytes).contains(total) else {
+          throw APIError(.badRequest, .badRequest, "The header Keepsake-Total needs a frame's length, 1 to \(ServerLimits.contentBytes).")
+        }
+        try await requireRoom(for: hash, of: total, of: identity.container)
+      }
+      return try Response(json: Received(received: partials.received(key)))
     }
     router.get("contents/{hash}") { request, context in
       let identity = try identity(of: request)
@@ -47,17 +63,120 @@ extension Cloud {
       guard let content = try await storage.content(hash, of: identity.container) else {
         throw APIError(.notFound, .contentMissing, "This content isn't here.")
       }
-      var headers: HTTPFields = [
-        .contentType: "application/zstd", .keepsakeLength: String(content.length),
-      ]
-      if let base = content.base { headers[.keepsakeBase] = base.description }
-      switch content.bytes {
-      case .memory(let bytes):
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-      case .file(let url, _):
-        return Response(status: .ok, headers: headers, body: try await FileIO().loadFile(path: url.path, context: context))
+      do {
+        return try await Self.answer(content, to: request, context)
+      } catch let error as HTTPError where error.status == .notFound {
+        // Its file went between the look at the database and this one: deleted, or put again.
+        throw APIError(.serviceUnavailable, .busy, "This content is being replaced.", retryAfterSeconds: 1)
       }
     }
+  }
+
+  // MARK: Putting
+
+  /// Refuses what can't fit before its bytes are sent.
+  private func requireRoom(for hash: ContentHash, of bytes: Int?, of container: ContainerID) async throws {
+    guard let quota, let bytes, let shortage = try await storage.shortage(for: hash, of: bytes, in: container, quota: quota) else { return }
+    throw APIError.overQuota(shortage)
+  }
+
+  private func put(
+    part range: ContentRange, of description: Description, _ request: Request, declared: Int?, from identity: DeviceIdentity
+  ) async throws -> Response {
+    guard declared == nil || declared == range.count else {
+      throw APIError(.badRequest, .badRange, "Content-Range says \(range.count) bytes and Content-Length \(declared ?? 0).")
+    }
+    let key = try Self.key(of: request, description.hash, from: identity)
+    if let base = description.base, try await !storage.hasContent(base, of: identity.container) {
+      // Said before the whole of it has come in vain.
+      throw Self.baseMissing(base)
+    }
+    let outcome = try await partials.receive(request.body, range, of: key) { file, count in
+      let bytes: KeptContent.Bytes =
+        count <= ServerLimits.inlineContentBytes ? .memory(try Data(contentsOf: file)) : .file(file, count: count)
+      return try await keep(description, bytes, count: count, from: identity)
+    }
+    switch outcome {
+    case .incomplete(let received): return try Response(json: Received(received: received), status: .accepted)
+    case .complete(let response): return response
+    }
+  }
+
+  private func keep(
+    _ description: Description, _ bytes: KeptContent.Bytes, count: Int, from identity: DeviceIdentity
+  ) async throws -> Response {
+    guard count > 0 else { throw APIError(.badRequest, .badRequest, "A content's frame is never empty.") }
+    let content = KeptContent(hash: description.hash, length: description.length, base: description.base, bytes: bytes)
+    do {
+      if let seq = try await storage.putContent(content, of: identity.container, quota: quota) {
+        events.publish(seq, nil, of: identity.container, from: identity.device)
+      }
+    } catch let error as OverQuota {
+      throw APIError.overQuota(error.shortage)
+    } catch let error as MissingBase {
+      // What is taken has to be complete, or a save that nobody can read would become visible.
+      throw Self.baseMissing(error.base)
+    }
+    partials.forget(description.hash, of: identity.container)
+    return try Response(json: ["stored": description.hash.description], status: .created)
+  }
+
+  private static func baseMissing(_ base: ContentHash) -> APIError {
+    APIError(.conflict, .baseMissing, "The base \(base) isn't here: send the content in full.")
+  }
+
+  // MARK: Fetching
+
+  private static func answer(_ content: KeptContent, to request: Request, _ context: CloudContext) async throws -> Response {
+    let count: Int
+    let tag: String
+    switch content.bytes {
+    case .memory(let bytes): (count, tag) = (bytes.count, "\"\(ContentHash(of: bytes))\"")
+    case .file(let url, let size):
+      // A file's name is given once and never to other bytes. It is hashed because it says whose file it is.
+      (count, tag) = (size, "\"\(ContentHash(of: Data(url.lastPathComponent.utf8)))\"")
+    }
+    var headers: HTTPFields = [
+      .contentType: "application/zstd", .keepsakeLength: String(content.length), .eTag: tag, .acceptRanges: "bytes",
+    ]
+    if let base = content.base { headers[.keepsakeBase] = base.description }
+    var range: ContentRange?
+    let condition = request.headers[.ifRange]
+    if let text = request.headers[.range], condition == nil || condition == tag {
+      range = try ContentRange.wanted(text, of: count)
+    }
+    if let range { headers[.contentRange] = "bytes \(range.first)-\(range.last)/\(range.total)" }
+    let status: HTTPResponse.Status = range == nil ? .ok : .partialContent
+    switch content.bytes {
+    case .memory(let bytes):
+      let part = range.map { bytes.dropFirst($0.first).prefix($0.count) } ?? bytes
+      return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: part)))
+    case .file(let url, _):
+      let body =
+        if let range {
+          try await FileIO().loadFile(path: url.path, range: range.first...range.last, context: context)
+        } else {
+          try await FileIO().loadFile(path: url.path, context: context)
+        }
+      return Response(status: status, headers: headers, body: body)
+    }
+  }
+
+  // MARK: Headers
+
+  private static func description(of request: Request, named name: String?) throws -> Description {
+    let hash = try hash(name, of: "The address")
+    let base = try request.headers[.keepsakeBase].map { try Self.hash($0, of: "Keepsake-Base") }
+    guard base != hash else { throw APIError(.badRequest, .badRequest, "A content can't be its own base.") }
+    return Description(hash: hash, length: try length(request.headers[.keepsakeLength]), base: base)
+  }
+
+  private static func key(
+    of request: Request, _ hash: ContentHash, from identity: DeviceIdentity
+  ) throws -> PartialUploads.Key {
+    PartialUploads.Key(
+      container: identity.container, device: identity.device, hash: hash,
+      frame: try Self.hash(request.headers[.keepsakeFrame], of: "Keepsake-Frame"))
   }
 
   private static func hash(_ text: String?, of place: String) throws -> ContentHash {

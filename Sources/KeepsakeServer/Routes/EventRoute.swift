@@ -5,22 +5,23 @@ import KeepsakeReplication
 import NIOCore
 import ServiceLifecycle
 
-/// The stream that tells a device how far its container has come (server-sent events).
+/// The stream that tells a device how far its container has come and by what (server-sent events), and the same as single answers.
 extension Cloud {
   func addEventRoute(to router: RouterGroup<CloudContext>) {
+    router.get("events/next") { request, _ in try await nextEvent(request) }
     router.get("events") { request, _ in
       let identity = try identity(of: request)
       // Listening begins before the position is read: nothing falls between.
-      let subscription = try events.subscribe(to: identity.container)
+      let subscription = try events.subscribe(identity.device, to: identity.container)
       let start = try await storage.position(of: identity.container).seq
       let body = ResponseBody { writer in
         defer { events.unsubscribe(subscription) }
         var told = start
         try await writer.write(Self.event(start))
-        for await seq in subscription.seqs.cancelOnGracefulShutdown() {
-          if seq > told {
-            told = seq
-            try await writer.write(Self.event(seq))
+        for await notice in subscription.notices.cancelOnGracefulShutdown() {
+          if notice.seq > told {
+            told = notice.seq
+            try await writer.write(notice.event.map(Self.line) ?? Self.event(notice.seq))
           } else {
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
           }
@@ -32,6 +33,41 @@ extension Cloud {
     }
   }
 
-  private static func event(_ seq: UInt64) -> ByteBuffer { ByteBuffer(string: "data: {\"seq\":\(seq)}\n\n") }
+  private static func event(_ seq: UInt64) -> ByteBuffer { line(ByteBuffer(string: "{\"seq\":\(seq)}")) }
+
+  private static func line(_ json: ByteBuffer) -> ByteBuffer {
+    var line = ByteBuffer(string: "data: ")
+    line.writeImmutableBuffer(json)
+    line.writeString("\n\n")
+    return line
+  }
+
+  /// An event as all listeners are told it.
+  static func json(_ event: CloudEvent) throws -> ByteBuffer {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return ByteBuffer(bytes: try encoder.encode(event))
+  }
+
+  /// One event as an answer, for those whom no stream reaches: at once if the container isn't where the client says, else when it moves, or
+  /// 204 at the next heartbeat.
+  private func nextEvent(_ request: Request) async throws -> Response {
+    let identity = try identity(of: request)
+    var after: UInt64?
+    if let text = request.uri.queryParameters["after"] {
+      guard let seq = UInt64(text) else { throw APIError(.badRequest, .badRequest, "after has to be a whole number.") }
+      after = seq
+    }
+    let subscription = try events.subscribe(identity.device, to: identity.container)
+    defer { events.unsubscribe(subscription) }
+    let seq = try await storage.position(of: identity.container).seq
+    guard let after, after == seq else { return try Response(json: CloudEvent(seq: seq)) }
+    for await notice in subscription.notices.cancelOnGracefulShutdown() {
+      guard notice.seq > after else { break }
+      guard let json = notice.event else { return try Response(json: CloudEvent(seq: notice.seq)) }
+      return Response(status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: json))
+    }
+    return Response(status: .noContent)
+  }
 }
 #endif

@@ -8,21 +8,23 @@ extension Cloud {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, _ in
       let identity = try identity(of: request)
-      let message = try await request.json(ExchangeRequest.self, limit: ServerLimits.exchangeBytes)
-      let now = clock()
+      let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
+      let (now, quota) = (clock(), quota)
       try await storage.noteDevice(
         DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
-      let (response, before, after) = try await storage.transaction(on: identity.container) { container in
+      let isHeard = events.isHeard(in: identity.container, besides: identity.device)
+      let (response, event) = try await storage.transaction(on: identity.container) { container in
         var source = SystemRandomNumberGenerator()
         let before = try container.position()
-        var message = message
-        message.limit = min(
-          message.limit, try container.changes(after: message.cursor.seq, fittingIn: ServerLimits.pageBytes))
-        let response = try CloudAcceptance.exchange(message, now: now, in: &container, using: &source)
-        return (response, before, try container.position())
+        let response = try CloudAcceptance.exchange(message, now: now, quota: quota, in: &container, using: &source)
+        let after = try container.position()
+        guard after != before else { return (response, CloudEvent?.none) }
+        return (response, CloudEvent(seq: after.seq, step: isHeard ? try CloudAcceptance.step(since: before, in: container) : nil))
       }
-      if before != after { events.publish(after.seq, of: identity.container) }
-      return try Response(json: response)
+      if let event {
+        events.publish(event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)
+      }
+      return request.wantsFrames ? try Response(exchange: response) : try Response(json: response)
     }
   }
 }

@@ -1,17 +1,43 @@
 #if Cloud
 import Foundation
 import Hummingbird
+import KeepsakeReplication
 import NIOCore
 
 extension Request {
   /// Reads a JSON body of at most `limit` bytes. Throws an `APIError` that says what is wrong with it.
   func json<Value: Decodable>(_ type: Value.Type, limit: Int) async throws -> Value {
+    // The decoder itself refuses nesting deeper than 512.
+    try await read(limit: limit) { try JSONDecoder().decode(type, from: $0) }
+  }
+
+  /// Reads an exchange, as JSON or with its frames behind the JSON, as the content type says.
+  func exchange(limit: Int) async throws -> ExchangeRequest {
+    guard Self.names(ExchangeBody.contentType, in: headers[.contentType]) else {
+      return try await json(ExchangeRequest.self, limit: limit)
+    }
+    return try await read(limit: limit) { try ExchangeBody.decode(ExchangeRequest.self, from: $0) }
+  }
+
+  /// Whether the sender of an exchange reads an answer with its frames behind the JSON.
+  var wantsFrames: Bool { Self.names(ExchangeBody.contentType, in: headers[.accept]) }
+
+  /// Whether a media type stands in a list of them, with whatever parameters.
+  private static func names(_ type: String, in list: String?) -> Bool {
+    (list ?? "").split(separator: ",").contains { item in
+      item.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() == type
+    }
+  }
+
+  private func read<Value>(limit: Int, _ decode: (Data) throws -> Value) async throws -> Value {
     let bytes = try await body(limit: limit)
     do {
-      // The decoder itself refuses nesting deeper than 512.
-      return try JSONDecoder().decode(type, from: bytes)
+      return try decode(bytes)
     } catch let error as DecodingError {
       throw APIError(.badRequest, .badJSON, Self.describe(error))
+    } catch let error as ExchangeError {
+      // It could be read so far as to see that the rest is of another protocol.
+      throw error
     } catch {
       throw APIError(.badRequest, .badJSON, "The body isn't JSON.")
     }

@@ -14,7 +14,7 @@ import Darwin
 ///
 ///     cloud.sqlite     containers, devices, small contents
 ///     contents/        large contents, one file each
-///     incoming/        uploads under way; emptied at each start
+///     incoming/        uploads under way; those that come in parts outlive the server's end
 ///     secret           32 random bytes that sign tokens, readable by the owner only
 ///     app-key          the app key that was made at the first start, if none was given
 ///     lock
@@ -50,8 +50,6 @@ final class DataFolder: Sendable {
     }
     do {
       try manager.createDirectory(at: contents, withIntermediateDirectories: true)
-      // What was being received when the server stopped was never promised to anyone.
-      if manager.fileExists(atPath: incoming.path) { try manager.removeItem(at: incoming) }
       try manager.createDirectory(at: incoming, withIntermediateDirectories: true)
     } catch {
       throw ServerError(.inputOutput, "The data folder \(url.path) can't be prepared.", cause: error)

@@ -1,21 +1,28 @@
 #if Cloud
 import HTTPTypes
 import KeepsakeReplication
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// Tells the open event streams of a container how far it has come.
+/// Tells the open event streams of a container how far it has come, and by what.
 final class EventHub: Service, Sendable {
-  /// One open stream: each element is the newest seq known, repeated for a heartbeat. Elements that nobody has taken yet are
-  /// replaced by newer ones, so a slow listener costs nothing.
+  /// What one stream is told: the newest seq known, and the event as JSON if it says more than that.
+  struct Notice: Sendable {
+    var seq: UInt64
+    var event: ByteBuffer?
+  }
+  /// One open stream; the newest notice is repeated, without its event, for a heartbeat. Of those that nobody has taken yet only the newest
+  /// few are kept, so a slow listener costs little: what it misses it hears by an exchange.
   struct Subscription: Sendable {
-    fileprivate let id: UInt64
+    let id: UInt64
     fileprivate let container: ContainerID
-    let seqs: AsyncStream<UInt64>
+    let notices: AsyncStream<Notice>
   }
   private struct Listener {
+    var device: DeviceID
     var newest: UInt64
-    var continuation: AsyncStream<UInt64>.Continuation
+    var continuation: AsyncStream<Notice>.Continuation
   }
   private struct State {
     var nextID: UInt64 = 0
@@ -25,8 +32,8 @@ final class EventHub: Service, Sendable {
   private let state = Mutex(State())
 
   /// Opens a stream. Throws when the container has too many already.
-  func subscribe(to container: ContainerID) throws -> Subscription {
-    let (stream, continuation) = AsyncStream<UInt64>.makeStream(bufferingPolicy: .bufferingNewest(1))
+  func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
+    let (stream, continuation) = AsyncStream<Notice>.makeStream(bufferingPolicy: .bufferingNewest(ServerLimits.noticesPerStream))
     let id = try state.withLock { state -> UInt64 in
       guard !state.isClosed else {
         throw APIError(.serviceUnavailable, .busy, "The server is stopping.", retryAfterSeconds: 2)
@@ -36,24 +43,29 @@ final class EventHub: Service, Sendable {
           .tooManyRequests, .tooManyStreams, "This player has too many event streams open.", retryAfterSeconds: 60)
       }
       state.nextID += 1
-      state.listeners[container, default: [:]][state.nextID] = Listener(newest: 0, continuation: continuation)
+      state.listeners[container, default: [:]][state.nextID] = Listener(device: device, newest: 0, continuation: continuation)
       return state.nextID
     }
-    let subscription = Subscription(id: id, container: container, seqs: stream)
+    let subscription = Subscription(id: id, container: container, notices: stream)
     continuation.onTermination = { [weak self] _ in self?.remove(id, of: container) }
     return subscription
   }
 
   func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
 
-  /// To be called after the commit.
-  func publish(_ seq: UInt64, of container: ContainerID) {
+  /// Whether another device than `device` listens.
+  func isHeard(in container: ContainerID, besides device: DeviceID) -> Bool {
+    state.withLock { $0.listeners[container]?.values.contains { $0.device != device } == true }
+  }
+
+  /// To be called after the commit. Whose exchange it was has its answer, and is told the seq only.
+  func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID) {
     state.withLock { state in
       for id in state.listeners[container, default: [:]].keys {
-        guard var listener = state.listeners[container]?[id] else { continue }
-        listener.newest = max(listener.newest, seq)
+        guard var listener = state.listeners[container]?[id], seq > listener.newest else { continue }
+        listener.newest = seq
         state.listeners[container]?[id] = listener
-        listener.continuation.yield(listener.newest)
+        listener.continuation.yield(Notice(seq: seq, event: listener.device != device ? event : nil))
       }
     }
   }
@@ -79,7 +91,7 @@ final class EventHub: Service, Sendable {
   private func beat() {
     state.withLock { state in
       for listeners in state.listeners.values {
-        for listener in listeners.values { listener.continuation.yield(listener.newest) }
+        for listener in listeners.values { listener.continuation.yield(Notice(seq: listener.newest)) }
       }
     }
   }

@@ -6,7 +6,7 @@ import KeepsakeReplication
 ///
 /// Every transaction touches one container, in which nobody else does anything meanwhile.
 protocol CloudStorage: Sendable {
-  associatedtype Container: CloudContainer
+  associatedtype Container: ContainerStorage
 
   /// Runs `body` in one transaction on a container, which is made if it isn't there; durable when this returns. What `body`
   /// throws undoes all that it did.
@@ -21,8 +21,12 @@ protocol CloudStorage: Sendable {
   /// A content for sending; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
   /// Keeps a content; durable when this returns. If it is here already, the one that is here stays.
-  /// Throws `MissingBase` for a delta whose base the container lacks.
-  func putContent(_ content: KeptContent, of container: ContainerID) async throws
+  /// In place of a damaged one only a full frame is taken, and the heads that need it are then told of once more: what the listeners are
+  /// to hear is returned.
+  /// Throws `MissingBase` for a delta whose base the container lacks, and `OverQuota`.
+  func putContent(_ content: KeptContent, of container: ContainerID, quota: Int64?) async throws -> UInt64?
+  /// What a content of so many bytes lacks of room, after what nobody needs has gone; nil if it fits, or stands in for a damaged one.
+  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws -> QuotaShortage?
 
   /// Remembers a device, or that it was here.
   func noteDevice(_ device: DeviceRecord) async throws
@@ -34,12 +38,6 @@ protocol CloudStorage: Sendable {
   func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing?
 
   func close() async throws
-}
-
-/// A container of a cloud, with what only a cloud asks of it.
-protocol CloudContainer: ContainerStorage {
-  /// How many of the changes after `seq` fit in so many bytes, at least one; `Int.max` if all do.
-  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int
 }
 
 /// A content as a cloud keeps it: the encoding as it was received, unread.
@@ -73,6 +71,11 @@ struct Pairing: Hashable, Sendable {
   var player: PlayerID
   var container: ContainerID
   var expiresMilliseconds: Int64
+}
+
+/// The player has no room for a content.
+struct OverQuota: Error {
+  var shortage: QuotaShortage
 }
 
 /// A delta came whose base the container doesn't have.

@@ -42,6 +42,8 @@ struct ContentFiles: Sendable {
   func remove(_ name: String) throws {
     do {
       try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
+      // It was lost before.
     } catch {
       throw ServerError(.inputOutput, "The content file \(name) can't be removed.", cause: error)
     }

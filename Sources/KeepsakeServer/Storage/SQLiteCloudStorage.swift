@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import GRDB
 import KeepsakeReplication
+import Logging
 // GRDB has a type of this name, too.
 import struct KeepsakeReplication.Cursor
 
@@ -15,10 +16,18 @@ final class SQLiteCloudStorage: CloudStorage {
   private let pool: DatabasePool
   private let committer: GroupCommitter
   private let files: ContentFiles
+  private let clock: @Sendable () -> Int64
+  private let logger: Logger
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
   /// Opens the database, and brings an older one up to date. One from a newer version is refused untouched.
-  init(database: URL, contents: URL) throws {
+  init(
+    database: URL, contents: URL, clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
+  ) throws {
+    let files = ContentFiles(folder: contents)
+    self.files = files
+    self.clock = clock
+    self.logger = logger
     var configuration = Configuration()
     configuration.label = "keepsake.cloud"
     configuration.busyMode = .timeout(5)
@@ -36,7 +45,7 @@ final class SQLiteCloudStorage: CloudStorage {
         try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
         #endif
       }
-      try Schema.migrator().migrate(pool)
+      try Schema.migrator(files: files).migrate(pool)
     } catch let error as ServerError {
       throw error
     } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
@@ -45,7 +54,6 @@ final class SQLiteCloudStorage: CloudStorage {
       throw ServerError(.inputOutput, "The database \(database.path) can't be opened.", cause: error)
     }
     committer = GroupCommitter(pool)
-    files = ContentFiles(folder: contents)
     try removeForgottenFiles()
   }
 
@@ -74,10 +82,23 @@ final class SQLiteCloudStorage: CloudStorage {
   func transaction<Result: Sendable>(
     on container: ContainerID, _ body: @escaping @Sendable (inout SQLiteContainer) throws -> Result
   ) async throws -> Result {
-    let files = files
-    return try await committer.write { db in
-      var storage = SQLiteContainer(container, in: db, files: files)
-      return try body(&storage)
+    let (files, now) = (files, clock())
+    let (result, removed) = try await committer.write { db in
+      var storage = SQLiteContainer(container, in: db, files: files, now: now)
+      let result = try body(&storage)
+      return (result, storage.removedFiles)
+    }
+    // After the commit: what is rolled back still needs them.
+    if !removed.isEmpty { await remove(removed) }
+    return result
+  }
+
+  /// What stays behind is removed at the next start.
+  private func remove(_ names: [String]) async {
+    do {
+      try await onFileQueue { for name in names { try self.files.remove(name) } }
+    } catch {
+      logger.error("The file of a content that is no longer needed can't be removed", metadata: ["error": "\(error)"])
     }
   }
 
@@ -88,8 +109,8 @@ final class SQLiteCloudStorage: CloudStorage {
   private func read<Result: Sendable>(
     _ container: ContainerID, _ body: @escaping @Sendable (SQLiteContainer) throws -> Result
   ) async throws -> Result {
-    let files = files
-    return try await pool.read { try body(SQLiteContainer(container, in: $0, files: files)) }
+    let (files, now) = (files, clock())
+    return try await pool.read { try body(SQLiteContainer(container, in: $0, files: files, now: now)) }
   }
 
   // MARK: Contents
@@ -102,28 +123,73 @@ final class SQLiteCloudStorage: CloudStorage {
     try await read(container) { try $0.keptContent(hash) }
   }
 
-  func putContent(_ content: KeptContent, of container: ContainerID) async throws {
+  /// What became of a content; the transaction commits in either case, and with it what went to make room.
+  private enum Placed: Sendable {
+    /// With how far the container has come, if there is news.
+    case kept(isNew: Bool, UInt64?)
+    case overQuota(QuotaShortage)
+  }
+
+  private static func place(
+    _ content: KeptContent, of bytes: Int, _ quota: Int64?, in container: inout SQLiteContainer,
+    put: (inout SQLiteContainer) throws -> Bool
+  ) throws -> Placed {
+    let heals = try container.isSuspect(content.hash)
+    // What stands in for a damaged content leans on nothing, least of all on what leans on it.
+    if heals, let base = content.base { throw MissingBase(base: base) }
+    try container.requireBase(content.base)
+    if let quota, !heals, try !container.hasContent(content.hash),
+      let shortage = try CloudAcceptance.shortage(for: Int64(bytes), quota, now: container.now, in: &container)
+    {
+      return .overQuota(shortage)
+    }
+    let isNew = try put(&container)
+    guard heals else { return .kept(isNew: isNew, nil) }
+    var source = SystemRandomNumberGenerator()
+    try CloudAcceptance.announce(content.hash, in: &container, using: &source)
+    return .kept(isNew: isNew, try container.position().seq)
+  }
+
+  func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws -> QuotaShortage? {
+    let fits = try await read(container) {
+      try $0.isSuspect(hash) || QuotaUse(limit: quota, used: $0.usedBytes()).shortage(for: Int64(bytes)) == nil
+    }
+    if fits { return nil }
+    return try await transaction(on: container) { container in
+      try CloudAcceptance.shortage(for: Int64(bytes), quota, now: container.now, in: &container)
+    }
+  }
+
+  func putContent(_ content: KeptContent, of container: ContainerID, quota: Int64?) async throws -> UInt64? {
+    let placed: Placed
     switch content.bytes {
     case .memory(let data):
       let encoded = EncodedContent(hash: content.hash, length: content.length, base: content.base, bytes: data)
-      try await transaction(on: container) {
-        try $0.requireBase(content.base)
-        try $0.putContent(encoded)
+      placed = try await transaction(on: container) { container in
+        try Self.place(content, of: data.count, quota, in: &container) { container in
+          try container.putContent(encoded)
+          return true
+        }
       }
-    case .file(let url, _):
+    case .file(let url, let count):
       let name = "\(container)-\(content.hash)-\(UInt64.random(in: .min ... .max))"
       try await onFileQueue { try self.files.adopt(url, as: name) }
-      let isNew: Bool
       do {
-        isNew = try await transaction(on: container) {
-          try $0.requireBase(content.base)
-          return try $0.putContent(content, fileName: name)
+        placed = try await transaction(on: container) { container in
+          try Self.place(content, of: count, quota, in: &container) {
+            try $0.putContent(content, fileName: name, count: count)
+          }
         }
       } catch {
         try await onFileQueue { try self.files.remove(name) }
         throw error
       }
-      if !isNew { try await onFileQueue { try self.files.remove(name) } }
+      if case .kept(isNew: true, _) = placed { break }
+      try await onFileQueue { try self.files.remove(name) }
+    }
+    switch placed {
+    case .kept(_, let seq): return seq
+    case .overQuota(let shortage): throw OverQuota(shortage: shortage)
     }
   }
 

@@ -6,14 +6,18 @@ import KeepsakeReplication
 import struct KeepsakeReplication.Cursor
 
 /// One container in SQLite, inside the transaction that lends it.
-struct SQLiteContainer: CloudContainer {
+struct SQLiteContainer: ContainerStorage {
   let db: Database
   let id: Data
   let files: ContentFiles
+  let now: Int64
+  /// Files that nothing names any more once the transaction has committed.
+  var removedFiles: [String] = []
 
-  init(_ container: ContainerID, in db: Database, files: ContentFiles) {
+  init(_ container: ContainerID, in db: Database, files: ContentFiles, now: Int64) {
     self.db = db
     self.files = files
+    self.now = now
     id = container.bytes
   }
 
@@ -74,6 +78,13 @@ struct SQLiteContainer: CloudContainer {
 
   mutating func putVersion(_ version: SequencedVersion) throws {
     let isHead = try !isCovered(version.record.id)
+    if isHead, try row("SELECT 1 FROM version WHERE container = ? AND id = ?", [id, version.record.id.bytes]) == nil {
+      for hash in Set(version.record.contents) {
+        try run(
+          "INSERT INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",
+          [id, hash.bytes, version.record.id.bytes, bytes(version.record.slot)])
+      }
+    }
     try run(
       """
       INSERT INTO version (container, id, slot, seq, head, record) VALUES (?, ?, ?, ?, ?, ?)
@@ -103,16 +114,22 @@ struct SQLiteContainer: CloudContainer {
   // MARK: Contents
 
   func hasContent(_ hash: ContentHash) throws -> Bool {
-    let found = try row("SELECT file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
-    guard let found else { return false }
+    let found = try row("SELECT file, suspect FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
+    // One that came damaged to a device is served, but nothing may lean on it before it was put again.
+    guard let found, (found[1] as Int) == 0 else { return false }
     // A file that is gone is a content that isn't here: some device still has it, and sends it again.
     guard let name = found[0] as String? else { return true }
     return try files.file(named: name) != nil
   }
 
-  /// Makes room for a content whose file is gone.
-  private func forgetLost(_ hash: ContentHash) throws {
-    if try !hasContent(hash) { try run("DELETE FROM content WHERE container = ? AND hash = ?", [id, hash.bytes]) }
+  /// Makes room for a content whose file is gone, or that is damaged.
+  private mutating func forgetLost(_ hash: ContentHash) throws {
+    if try !hasContent(hash) { try removeContent(hash) }
+  }
+
+  private mutating func removeContent(_ hash: ContentHash) throws {
+    let found = try row("DELETE FROM content WHERE container = ? AND hash = ? RETURNING file", [id, hash.bytes])
+    if let name = found?[0] as String? { removedFiles.append(name) }
   }
 
   func content(_ hash: ContentHash) throws -> EncodedContent? {
@@ -139,8 +156,10 @@ struct SQLiteContainer: CloudContainer {
   mutating func putContent(_ content: EncodedContent) throws {
     try forgetLost(content.hash)
     try run(
-      "INSERT OR IGNORE INTO content (container, hash, length, base, bytes) VALUES (?, ?, ?, ?, ?)",
-      [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes])
+      """
+      INSERT INTO content (container, hash, length, base, bytes, size, taken) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (container, hash) DO NOTHING
+      """, [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes, content.bytes.count, now])
   }
 
   /// Throws `MissingBase` unless the content that a delta leans on is here.
@@ -149,12 +168,13 @@ struct SQLiteContainer: CloudContainer {
   }
 
   /// Keeps a content whose bytes lie in a file; false if it was here already.
-  mutating func putContent(_ content: KeptContent, fileName: String) throws -> Bool {
+  mutating func putContent(_ content: KeptContent, fileName: String, count: Int) throws -> Bool {
+    if try hasContent(content.hash) { return false }
     try forgetLost(content.hash)
     try run(
-      "INSERT OR IGNORE INTO content (container, hash, length, base, file) VALUES (?, ?, ?, ?, ?)",
-      [id, content.hash.bytes, content.length, content.base?.bytes, fileName])
-    return db.changesCount > 0
+      "INSERT INTO content (container, hash, length, base, file, size, taken) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      [id, content.hash.bytes, content.length, content.base?.bytes, fileName, count, now])
+    return true
   }
 
   // MARK: Changes
@@ -178,23 +198,6 @@ struct SQLiteContainer: CloudContainer {
       }
       return CloudChange(seq: unsigned(row[0]), item: item)
     }
-  }
-
-  func changes(after seq: UInt64, fittingIn limit: Int) throws -> Int {
-    guard seq < Cursor.maximumSeq else { return .max }
-    let sizes = try rows(
-      """
-      SELECT seq, length(state) FROM cell WHERE container = ?1 AND seq > ?2
-      UNION ALL
-      SELECT seq, length(record) FROM version WHERE container = ?1 AND seq > ?2
-      ORDER BY seq LIMIT ?3
-      """, [id, signed(seq), ExchangeRules.maximumChanges])
-    var left = limit
-    for (index, row) in sizes.enumerated() {
-      left -= row[1] as Int
-      if left < 0 { return max(1, index) }
-    }
-    return .max
   }
 
   // MARK: Bank
@@ -256,29 +259,36 @@ struct SQLiteContainer: CloudContainer {
 // MARK: Rows and values
 
 extension SQLiteContainer {
-  private func row(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+  func row(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
     try Row.fetchOne(db.cachedStatement(sql: sql), arguments: arguments)
   }
 
-  private func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+  func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
     try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
   }
 
-  private func run(_ sql: String, _ arguments: StatementArguments) throws {
+  func run(_ sql: String, _ arguments: StatementArguments) throws {
     try db.cachedStatement(sql: sql).execute(arguments: arguments)
   }
 
-  private func bytes(_ text: String) -> Data { Data(text.utf8) }
+  func bytes(_ text: String) -> Data { Data(text.utf8) }
 
   private func signed(_ value: UInt64) -> Int64 { Int64(bitPattern: value) }
 
   private func unsigned(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) }
 
-  private func identifier<Kind>(_ bytes: Data) throws -> Identifier<Kind> {
+  func identifier<Kind>(_ bytes: Data) throws -> Identifier<Kind> {
     guard let identifier = Identifier<Kind>(bytes: bytes) else {
       throw ServerError(.damaged, "An identifier in the database has \(bytes.count) bytes instead of 16.")
     }
     return identifier
+  }
+
+  func contentHash(_ bytes: Data) throws -> ContentHash {
+    guard let hash = ContentHash(bytes: bytes) else {
+      throw ServerError(.damaged, "A content's name in the database has \(bytes.count) bytes instead of 32.")
+    }
+    return hash
   }
 
   private func encode(_ value: some Encodable) throws -> Data {

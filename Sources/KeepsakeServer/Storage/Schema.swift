@@ -1,15 +1,16 @@
 #if Cloud
 import Foundation
 import GRDB
+import KeepsakeReplication
 
 /// The tables of a cloud in SQLite, and how older databases become newer ones.
 ///
 /// Keys and names that come from outside are kept as bytes (UTF-8): SQLite's text ends at a NUL. Unsigned 64-bit numbers are
 /// kept by their bits.
 enum Schema {
-  static let migrations: [String] = ["1 containers, devices, pairing"]
+  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage"]
 
-  static func migrator() -> DatabaseMigrator {
+  static func migrator(files: ContentFiles) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration(migrations[0]) { db in
       try db.execute(
@@ -57,7 +58,71 @@ enum Schema {
           CREATE INDEX pairingExpires ON pairing (expires);
           """)
     }
+    migrator.registerMigration(migrations[1]) { try addRoom(to: $0, files) }
     return migrator
+  }
+
+  /// What each player's things take, kept by triggers so that nothing can be added or removed without it; which versions hold which
+  /// contents; and which contents are damaged.
+  private static func addRoom(to db: Database, _ files: ContentFiles) throws {
+    try db.execute(
+      sql: """
+        ALTER TABLE content ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE content ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE content ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX contentBase ON content (container, base) WHERE base IS NOT NULL;
+        CREATE INDEX contentSuspect ON content (container, hash) WHERE suspect = 1;
+        CREATE TABLE holder (
+          container BLOB NOT NULL, hash BLOB NOT NULL, version BLOB NOT NULL, slot BLOB NOT NULL,
+          PRIMARY KEY (container, hash, version)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX holderVersion ON holder (container, slot, version);
+        CREATE TABLE usage (container BLOB PRIMARY KEY, used INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+        UPDATE content SET size = length(bytes) WHERE bytes IS NOT NULL;
+        """)
+    let large = try Row.fetchCursor(db, sql: "SELECT rowid, file FROM content WHERE file IS NOT NULL")
+    while let row = try large.next() {
+      // A file that is gone takes nothing; its row goes when the content comes again.
+      guard case .file(_, let count)? = try files.file(named: row[1]) else { continue }
+      try db.execute(sql: "UPDATE content SET size = ? WHERE rowid = ?", arguments: [count, row[0] as Int64])
+    }
+    let versions = try Row.fetchCursor(db, sql: "SELECT container, id, slot, record FROM version")
+    while let row = try versions.next() {
+      let record: VersionRecord
+      do {
+        record = try JSONDecoder().decode(VersionRecord.self, from: row[3] as Data)
+      } catch {
+        throw ServerError(.damaged, "A row of the database can't be read.", cause: error)
+      }
+      for hash in record.contents {
+        try db.execute(
+          sql: "INSERT OR IGNORE INTO holder (container, hash, version, slot) VALUES (?, ?, ?, ?)",
+          arguments: [row[0] as Data, hash.bytes, row[1] as Data, row[2] as Data])
+      }
+    }
+    try db.execute(
+      sql: """
+        INSERT INTO usage (container, used)
+        SELECT container, sum(size) FROM (
+          SELECT container, length(state) AS size FROM cell
+          UNION ALL SELECT container, length(record) FROM version
+          UNION ALL SELECT container, size FROM content
+        ) GROUP BY container;
+        """)
+    for (table, size) in [("cell", "length(ROW.state)"), ("version", "length(ROW.record)"), ("content", "ROW.size")] {
+      let (new, old) = (size.replacingOccurrences(of: "ROW", with: "new"), size.replacingOccurrences(of: "ROW", with: "old"))
+      for (event, owner, change) in [
+        ("INSERT", "new", new), ("UPDATE", "new", "\(new) - \(old)"), ("DELETE", "old", "-\(old)"),
+      ] {
+        try db.execute(
+          sql: """
+            CREATE TRIGGER \(table)\(event) AFTER \(event) ON \(table) BEGIN
+              INSERT INTO usage (container, used) VALUES (\(owner).container, \(change))
+              ON CONFLICT (container) DO UPDATE SET used = used + excluded.used;
+            END;
+            """)
+      }
+    }
   }
 }
 #endif

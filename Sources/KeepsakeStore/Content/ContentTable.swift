@@ -85,7 +85,7 @@ struct ContentTable {
   }
 
   /// Whether what is in the database can be read, whatever memory still holds.
-  private func isReadable(_ hash: ContentHash) throws -> Bool {
+  func isReadable(_ hash: ContentHash) throws -> Bool {
     do {
       _ = try decode(hash, usingCache: false)
       return true

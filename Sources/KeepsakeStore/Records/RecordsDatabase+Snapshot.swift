@@ -1,4 +1,5 @@
 package import Foundation
+package import GRDB
 
 extension RecordsDatabase {
   /// Makes one file of the tables as they are now, durably and atomically; what stood under the name before is replaced.
@@ -14,6 +15,43 @@ extension RecordsDatabase {
       try? StoreFiles.remove(partial)  // The reason to give up is the error that is thrown.
       throw error
     }
+  }
+
+  /// Puts the tables of a snapshot in the place of all that are here, in one transaction, and brings them to the game's newest form.
+  package func restore(from url: URL, _ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
+    try refuseWithin("restored")
+    guard let file = try RawFile(url) else { throw StoreError(.missing, "there is no file \(url.path)") }
+    guard let header = file.bytes(at: 0, count: RecordsFiles.headerBytes), RecordsFiles.isSound(header) else {
+      throw StoreError(.damaged, "the file \(url.path) is no snapshot of records, or its beginning is damaged; nothing was changed")
+    }
+    for suffix in ["-wal", "-journal"] where StoreFiles.exists(URL(fileURLWithPath: url.path + suffix)) {
+      throw StoreError(
+        .misuse,
+        "\(url.lastPathComponent)\(suffix) stands beside \(url.path), which isn't whole without it: restore a file that snapshot(to:) made")
+    }
+    try StoreError.translating("reading the snapshot \(url.path)") {
+      let snapshot = try DatabaseQueue(path: url.path, configuration: RecordsAudit.configuration("keepsake.records.snapshot"))
+      do {
+        let refusal = try snapshot.readAround { try Self.objection(toSnapshot: $0, at: url, Self.objection(to: migrator, merged: merged)) }
+        if let refusal { throw refusal }
+        try replaceAll(by: snapshot)
+        try snapshot.close()
+      } catch {
+        try snapshot.close()
+        throw error
+      }
+    }
+    try migrate(migrator, merged: merged)
+  }
+
+  private static func objection(toSnapshot database: Database, at url: URL, _ objection: Objection) throws -> StoreError? {
+    if let problem = try RecordsAudit.run(on: database, .everything).all.first {
+      return StoreError(.damaged, "the snapshot \(url.path) is damaged (\(problem)); nothing was changed")
+    }
+    guard try Int.fetchOne(database, sql: "PRAGMA page_size") == PageScanner.pageSize else {
+      return StoreError(.misuse, "the database \(url.path) is no snapshot of records: it has pages of another size; nothing was changed")
+    }
+    return try objection(database)
   }
 
   /// The files beside the database are the store's: one that takes the place of another would end it.

@@ -2,16 +2,6 @@ package import Foundation
 package import GRDB
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The connections to the game's own tables: opened only after a look at the file, and opened anew when the disk has failed.
 ///
 /// After an error of the disk in a write nobody knows what of it is there (`StoreDatabase` says why). So the write fails, and before the next
@@ -34,12 +24,16 @@ package final class RecordsDatabase: BackupSource {
     var pool: DatabasePool
     var trouble: Trouble?
     var isClosed = false
+    /// What closes the connections, where somebody asked for it.
+    var closing: LateClosing?
   }
   /// Thrown by a write that waited behind one that failed: the disk has to be looked at first.
   private struct Troubled: Error {}
+  /// An error of another database's that the game's own code met while it had these tables: passed on as it is.
+  private struct ErrorOfAnother: Error { var error: DatabaseError }
 
   /// How long a statement waits for another program that holds the file, such as a tool of the developer's.
-  private static let busySeconds = 5.0
+  static let busySeconds = 5.0
 
   let files: RecordsFiles
   private let checkpointer: WALCheckpointer
@@ -48,8 +42,9 @@ package final class RecordsDatabase: BackupSource {
   private let report: @Sendable (StoreIncident) -> Void
   private let checkpoints = DispatchQueue(label: "keepsake.records.checkpoint", qos: .utility)
   let backup: RollingBackup
-  /// Whether this thread is within `read` or `write`: the connections can't be opened anew around it.
-  @TaskLocal private static var isInside = false
+  private let suspicion: Suspicion
+  /// Threads that have the tables for reading, and the one that has them for writing: calls within that must not wait for themselves.
+  private let (readers, writers) = (ThreadMarks(), ThreadMarks())
 
   private init(
     _ files: RecordsFiles, pool: DatabasePool, checkpointer: WALCheckpointer, _ backups: BackupSchedule,
@@ -57,7 +52,9 @@ package final class RecordsDatabase: BackupSource {
   ) {
     (self.files, self.checkpointer, self.report) = (files, checkpointer, report)
     state = Mutex(State(pool: pool))
-    backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .opening).all.first }
+    suspicion = Suspicion(at: files.suspicion)
+    // In full, however large: no row has a checksum, and both backups would soon be of the damaged file.
+    backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .structure).damage.first }
   }
 
   deinit {
@@ -96,68 +93,9 @@ package final class RecordsDatabase: BackupSource {
   private static func openOnce(
     _ files: RecordsFiles, _ objection: Objection, _ backups: BackupSchedule, _ report: @escaping @Sendable (StoreIncident) -> Void
   ) throws -> RecordsDatabase {
-    guard access(files.folder.path, W_OK) == 0 else { throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)") }
-    try RecordsRecovery.finishInterrupted(files)
-    let whole = StoreFiles.exists(files.suspicion)
-    if let damage = try damage(files, whole ? .structure : .opening, objection) {
-      report(StoreIncident(.recovered, try RecordsRecovery(files).run(because: [damage]).message))
-      // A backup may be of a newer game, too.
-      if let damage = try Self.damage(files, .opening, objection) { throw StoreError(.damaged, damage) }
-    }
     let checkpointer = WALCheckpointer()
-    let pool = try connect(files, checkpointer)
-    try StoreFiles.remove(files.suspicion)
+    let pool = try RecordsOpening(files).open(checkpointer, objection, report)
     return RecordsDatabase(files, pool: pool, checkpointer: checkpointer, backups, report)
-  }
-
-  /// What is wrong with the file; nil if nothing is. Throws what `objection` says of one that is sound. Changes nothing that was committed.
-  private static func damage(_ files: RecordsFiles, _ extent: RecordsAudit.Extent, _ objection: Objection) throws -> String? {
-    if let damage = try files.damageAtFirstSight() { return damage }
-    guard try (RawFile(files.database)?.size ?? 0) > 0 else { return nil }
-    do {
-      var configuration = Configuration()
-      configuration.label = "keepsake.records.check"
-      // What a journal holds has to be put back before anything can be read.
-      configuration.readonly = !StoreFiles.exists(files.journal)
-      configuration.busyMode = .timeout(busySeconds)
-      let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
-      let (finding, refusal) = try queue.readAround { database in
-        let finding = try RecordsAudit.run(on: database, extent).all.first
-        return (finding, try finding == nil ? objection(database) : nil)
-      }
-      try queue.close()
-      if let refusal { throw refusal }
-      return finding
-    } catch let error as DatabaseError where error.isBrokenFile {
-      return "the database can't be read: \(error.message ?? "damaged")"
-    }
-  }
-
-  private static func connect(_ files: RecordsFiles, _ checkpointer: WALCheckpointer) throws -> DatabasePool {
-    var configuration = Configuration()
-    configuration.label = "keepsake.records"
-    configuration.busyMode = .timeout(busySeconds)
-    configuration.prepareDatabase { database in
-      // Finds damage in a page when it is read, not when it is used.
-      try database.execute(sql: "PRAGMA cell_size_check = ON")
-      #if canImport(Darwin)
-      // fsync on Apple's systems leaves the bytes in the drive's cache.
-      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
-      #endif
-    }
-    let pool = try DatabasePool(path: files.database.path, configuration: configuration)
-    do {
-      try pool.writeWithoutTransaction { database in
-        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
-        try database.execute(sql: "PRAGMA synchronous = FULL")
-        try database.execute(sql: "PRAGMA secure_delete = OFF")
-        try checkpointer.install(on: database)
-      }
-      return pool
-    } catch {
-      try? pool.close()  // The reason to give up is the error that is thrown.
-      throw error
-    }
   }
 
   // MARK: Use
@@ -169,21 +107,35 @@ package final class RecordsDatabase: BackupSource {
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     users.enter()
     defer { users.leave() }
-    return try Self.$isInside.withValue(true) { try state.withLock { $0.pool }.read(body) }
+    let pool = state.withLock { $0.pool }
+    // Within a read it is that one's moment: another connection would show another.
+    if readers.isMarked { return try pool.unsafeReentrantRead(body) }
+    return try readers.within { try pool.read(body) }
   }
 
-  /// Lends the tables as they are after the last commit. Blocks no writer and is blocked by none.
+  /// Lends the tables as they are after the last commit, within another `reading` as that one has them. Blocks no writer and is blocked by none.
   package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
-      return try read(body)
+      return try read { database in try Self.tellingApart(database, body) }
+    } catch let other as ErrorOfAnother {
+      throw other.error
     } catch let error as DatabaseError {
-      if error.isBrokenFile { suspect(error) }
+      if error.isBrokenFile { suspicion.note(error) }
       if let closed = closed(error) { throw closed }
       // A statement that writes has no place here: that is the statement's fault, and SQLite's error says so.
       guard error.resultCode != .SQLITE_READONLY, let translated = StoreError(ofFile: error, doing: "reading the records") else {
         throw error
       }
       throw translated
+    }
+  }
+
+  /// Runs the game's own code, and tells errors of this database from those of others that it works with.
+  private static func tellingApart<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
+    do {
+      return try body(database)
+    } catch let error as DatabaseError where database.lastErrorCode.primaryResultCode != error.resultCode {
+      throw ErrorOfAnother(error: error)
     }
   }
 
@@ -196,7 +148,7 @@ package final class RecordsDatabase: BackupSource {
         do {
           var value: Value?
           try database.inTransaction {
-            value = try body(database)
+            value = try Self.tellingApart(database, body)
             return .commit
           }
           guard let value else { throw StoreError(.io, "a write of the records ended without a result") }
@@ -213,6 +165,7 @@ package final class RecordsDatabase: BackupSource {
   ///
   /// Throws `newerFormat` with nothing changed; of a migration that fails, which one it is, and whatever error of the disk.
   package func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
+    try refuseWithin("migrated")
     if let refusal = try reading({ try Self.objection(to: migrator, merged: merged)($0) }) { throw refusal }
     let isDone = try reading { try migrator.hasCompletedMigrations($0) && !migrator.hasBeenSuperseded($0) }
     guard !isDone || migrator.eraseDatabaseOnSchemaChange else { return }
@@ -227,6 +180,33 @@ package final class RecordsDatabase: BackupSource {
         let done = try pool.read { try migrator.appliedIdentifiers($0) }
         let failed = migrator.migrations.first { !done.contains($0) } ?? "?"
         throw StoreError(.misuse, "the migration \"\(failed)\" of the records failed; the tables are as they were before it", cause: error)
+      }
+    }
+  }
+
+  /// What waits for all who have the tables can't be asked for by one of them.
+  func refuseWithin(_ what: String) throws {
+    guard !readers.isMarked, !writers.isMarked else {
+      throw StoreError(.misuse, "the records can't be \(what) within a read or write of them, which that would wait for")
+    }
+  }
+
+  /// Takes over all of another database, which has been looked at: all of it or nothing.
+  func replaceAll(by other: DatabaseQueue) throws {
+    try writing("restoring the records") { pool in
+      try pool.writeWithoutTransaction { database in
+        guard state.withLock({ $0.trouble == nil }) else { throw Troubled() }
+        do {
+          try other.read { try $0.backup(to: database) }
+          // Copied page by page, which nobody is told of.
+          try database.inTransaction {
+            try database.notifyChanges(in: .fullDatabase)
+            return .commit
+          }
+        } catch let error as DatabaseError {
+          note(error)
+          throw error
+        }
       }
     }
   }
@@ -246,17 +226,23 @@ package final class RecordsDatabase: BackupSource {
   }
 
   private func writing<Value>(_ doing: String, _ body: (DatabasePool) throws -> Value) throws -> Value {
+    guard !writers.isMarked else {
+      throw StoreError(
+        .misuse, "\(doing) was asked for within a write of them: one can't wait for the other, so do it in that one, or after it")
+    }
     while true {
       try heal()
       do {
         users.enter()
         defer { users.leave() }
-        let value = try Self.$isInside.withValue(true) { try body(state.withLock { $0.pool }) }
+        let value = try writers.within { try body(state.withLock { $0.pool }) }
         backup.noteCommit(in: self)
         checkpointIfDue()
         return value
       } catch is Troubled {
         // Once more: `heal` looks at the disk, or throws.
+      } catch let other as ErrorOfAnother {
+        throw other.error
       } catch let error as DatabaseError {
         guard let translated = closed(error) ?? StoreError(ofFile: error, doing: doing) else { throw error }
         throw translated
@@ -266,7 +252,7 @@ package final class RecordsDatabase: BackupSource {
 
   /// What GRDB says of connections that are closed, where that is so.
   private func closed(_ error: DatabaseError) -> StoreError? {
-    guard error.resultCode == .SQLITE_MISUSE else { return nil }
+    guard [.SQLITE_MISUSE, .SQLITE_INTERRUPT].contains(error.resultCode) else { return nil }
     let (isClosed, isInTrouble) = state.withLock { ($0.isClosed, $0.trouble != nil) }
     if isClosed { return StoreError(.misuse, "the records are closed", cause: error) }
     guard isInTrouble else { return nil }
@@ -275,24 +261,46 @@ package final class RecordsDatabase: BackupSource {
 
   // MARK: Closing
 
-  /// Closes all connections, after a backup if one is due; that ends early at the deadline. Throws `timedOut` where a read or write goes on.
+  /// Closes all connections, after a backup if one is due; that ends early at the deadline.
+  ///
+  /// Throws `timedOut` where a read or write goes on, also one through `reader`, or where the disk doesn't answer. The last two are waited for in
+  /// the background: the tables are closed as soon as that is possible.
   package func close(within limit: Duration? = nil) throws {
-    guard !state.withLock({ $0.isClosed }) else { return }
     let deadline = limit.map { ContinuousClock.now + $0 }
-    if state.withLock({ $0.trouble == nil }) { backup.finish(on: self, until: deadline) }
-    let rest = deadline.map { max($0 - .now, .zero) / .seconds(1) }
-    guard users.waitUntilIdle(until: rest.map { Date(timeIntervalSinceNow: $0) } ?? .distantFuture) else {
-      throw StoreError(.timedOut, "the records are still being read or written")
+    let begun = state.withLock { $0.closing }
+    if begun == nil {
+      guard !state.withLock({ $0.isClosed }) else { return }
+      if state.withLock({ $0.trouble == nil }) { backup.finish(on: self, until: deadline) }
+      let rest = deadline.map { max($0 - .now, .zero) / .seconds(1) }
+      guard users.waitUntilIdle(until: rest.map { Date(timeIntervalSinceNow: $0) } ?? .distantFuture) else {
+        throw StoreError(.timedOut, "the records are still being read or written")
+      }
     }
+    let closing = state.withLock { state in
+      let closing = state.closing ?? LateClosing { try self.closeConnections() }
+      state.closing = closing
+      return closing
+    }
+    guard let outcome = closing.wait(until: deadline) else {
+      throw StoreError(.timedOut, "the records are still being read through GRDB's own interface, or the disk doesn't answer")
+    }
+    state.withLock { $0.closing = nil }
+    try StoreError.translating("closing the records") { try outcome.get() }
+  }
+
+  private func closeConnections() throws {
     checkpoints.sync {}
-    try StoreError.translating("closing the records") {
+    if let incident = suspicion.settle() { report(incident) }
+    // Not beside a write that opens everything anew, whose connections would stay.
+    try users.alone {
+      guard !state.withLock({ $0.isClosed }) else { return }
       let pool = state.withLock { $0.pool }
       // So that closed records are one file. Where that fails the log keeps what the database lacks.
       if state.withLock({ $0.trouble == nil }) { _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
       try pool.close()
       state.withLock { $0.isClosed = true }
+      files.reserve.take()
     }
-    files.reserve.take()
   }
 
   // MARK: Trouble
@@ -325,19 +333,14 @@ package final class RecordsDatabase: BackupSource {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
       state.withLock { $0.trouble = .damage }
-      suspect(error)
+      suspicion.note(error)
     default: return
     }
   }
 
-  private func suspect(_ error: any Error) {
-    // Where the note can't be written, the damage is still what has to be told; the next opening then looks as usual.
-    try? AtomicFile.write(Data("\(error)\n".utf8), to: files.suspicion)
-  }
-
   private func heal() throws {
     guard state.withLock({ $0.trouble != nil && !$0.isClosed }) else { return }
-    guard !Self.isInside else {
+    guard !readers.isMarked else {
       throw StoreError(.io, "the disk failed, and the records can't be opened anew within a read: write after it")
     }
     try users.alone {
@@ -351,13 +354,14 @@ package final class RecordsDatabase: BackupSource {
           let committed = try FailedCommit.committedFrames(of: files.database)
           try state.withLock { $0.pool }.close()
           try FailedCommit.trimLog(files.log, to: committed)
-          if let damage = try Self.damage(files, .structure, { _ in nil }) {
+          let opening = RecordsOpening(files)
+          if let damage = try opening.look(.structure).damage.first {
             state.withLock { $0.trouble = .damage }
             let error = StoreError(.damaged, damage)
-            suspect(error)
+            suspicion.note(error)
             throw error
           }
-          let fresh = try Self.connect(files, checkpointer)
+          let fresh = try opening.connect(checkpointer)
           state.withLock { state in
             state.pool = fresh
             state.trouble = nil

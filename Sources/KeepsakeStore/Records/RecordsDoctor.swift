@@ -39,9 +39,7 @@ struct RecordsDoctor {
   private func look() throws -> RecordsAudit.Findings {
     guard try (RawFile(files.database)?.size ?? 0) > 0 else { return RecordsAudit.Findings() }
     do {
-      var configuration = Configuration()
-      configuration.readonly = true
-      let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
+      let queue = try DatabaseQueue(path: files.database.path, configuration: RecordsAudit.configuration("keepsake.records.doctor"))
       let findings = try queue.readAround { try RecordsAudit.run(on: $0, .everything) }
       try queue.close()
       return findings
@@ -60,13 +58,30 @@ struct RecordsDoctor {
       try RecordsRecovery.finishInterrupted(files)
       return [StoreIncident(.recovered, "the interrupted recovery of the records was finished or taken back")]
     case .recover: return [StoreIncident(.recovered, try RecordsRecovery(files).run(because: diagnosis.findings).message)]
-    case .rebuild:
-      try StoreError.translating("making the indexes of the records anew") {
-        let queue = try DatabaseQueue(path: files.database.path)
+    case .rebuild: return [try Self.mendIndexes(files, because: diagnosis.findings)]
+    }
+  }
+
+  /// Makes all indexes anew from their tables; where two rows are in the way of that, a recovery.
+  static func mendIndexes(_ files: RecordsFiles, because reasons: [String]) throws -> StoreIncident {
+    do {
+      let queue = try DatabaseQueue(path: files.database.path)
+      do {
         try queue.write { try $0.execute(sql: "REINDEX") }
         try queue.close()
+      } catch {
+        try queue.close()
+        throw error
       }
-      return [StoreIncident(.rebuilt, "indexes of the records disagreed with their tables and were made anew; nothing was lost")]
+      return StoreIncident(
+        .rebuilt,
+        "indexes of the records disagreed with their tables and were made anew; nothing was lost (\(reasons.joined(separator: "; ")))")
+    } catch let error as DatabaseError where error.isDamage {
+      // Rows that an index should have kept out came in while it was damaged, or more is damaged than was seen.
+      let reasons = reasons + ["indexes can't be made anew: \(error.message ?? "damaged")"]
+      return StoreIncident(.recovered, try RecordsRecovery(files).run(because: reasons).message)
+    } catch let error as DatabaseError {
+      throw StoreError(error, doing: "making the indexes of the records anew")
     }
   }
 }

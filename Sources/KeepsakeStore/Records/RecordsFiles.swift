@@ -18,10 +18,10 @@ struct RecordsFiles: BackupFiles {
 
   /// Whether there are any tables, or what is left of some.
   var isPresent: Bool {
-    StoreFiles.exists(database) || !presentBackups.isEmpty || StoreFiles.exists(workshop)
+    StoreFiles.exists(database) || StoreFiles.exists(log) || !presentBackups.isEmpty || StoreFiles.exists(workshop)
   }
 
-  private static let headerBytes = 100
+  static let headerBytes = 100
   private static let magic = Array("SQLite format 3\0".utf8)
 
   /// What is wrong with the files as far as the header and the log's checksums tell; nil if nothing is.
@@ -33,7 +33,7 @@ struct RecordsFiles: BackupFiles {
       return log.state == .empty && presentBackups.isEmpty ? nil : "the file is gone, or empty"
     }
     // A journal that was left behind holds what the first page has to be; SQLite puts it back.
-    if StoreFiles.exists(journal) { return nil }
+    if StoreFiles.exists(journal), log.state != .damaged { return nil }
     var header = file.bytes(at: 0, count: Self.headerBytes)
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
     guard let header, header.count >= Self.headerBytes else { return "the file is cut off within its header, or can't be read" }

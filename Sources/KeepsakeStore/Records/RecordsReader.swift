@@ -18,14 +18,15 @@ package final class RecordsReader: Sendable {
   package static func open(in folder: URL) throws -> RecordsReader? {
     let files = RecordsFiles(folder: folder)
     guard StoreFiles.exists(files.database) else {
-      guard files.presentBackups.isEmpty else { throw StoreError(.damaged, "the database of the records is gone") }
+      if StoreFiles.exists(files.workshop) {
+        throw StoreError(.damaged, "a recovery of the records was interrupted; opening the game's data finishes it")
+      }
+      guard !files.isPresent else { throw StoreError(.damaged, "the database of the records is gone") }
       return nil
     }
     return try StoreError.translating("opening the records to look at them") {
-      var configuration = Configuration()
-      configuration.readonly = true
-      configuration.label = "keepsake.records.reader"
-      configuration.busyMode = .timeout(5)
+      var configuration = RecordsAudit.configuration("keepsake.records.reader")
+      configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
       return RecordsReader(try DatabaseQueue(path: files.database.path, configuration: configuration))
     }
   }

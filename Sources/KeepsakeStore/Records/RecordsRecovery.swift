@@ -1,7 +1,8 @@
 package import Foundation
 import GRDB
 
-/// Puts whole tables in the place of damaged ones: the newest good backup, else what can be read row by row, else none.
+/// Puts whole tables in the place of damaged ones: all their rows where damage is only beside them, else the newest good backup, else what can be
+/// read row by row, else none.
 ///
 /// The new file is made beside the damaged one, which is only read. When it is whole and durable, its name says so; then the damaged files
 /// move into a folder of their own and it takes their place. A crash before that leaves the damaged tables, and opening begins again; after it,
@@ -26,6 +27,8 @@ package struct RecordsRecovery {
     package var rows = 0
     /// Places in tables from which rows are lost, and things that could not be made anew, in sentences.
     package var losses: [String] = []
+    /// No table was damaged: all rows are there, also those that the newest backup lacks.
+    package var isComplete = false
     /// Where the damaged files are now, or would be.
     package var damagedFolder: String
 
@@ -35,9 +38,11 @@ package struct RecordsRecovery {
       case .backup:
         "the backup of \(backupDate.map { $0.formatted(.iso8601) } ?? "an unknown time") with \(rows) rows in \(tables) tables; what was written after it is lost"
       case .rows:
-        "the \(rows) rows of \(tables) tables that could be read"
-          + (losses.isEmpty
-            ? "" : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
+        isComplete
+          ? "all \(rows) rows of \(tables) tables; nothing was lost"
+          : "the \(rows) rows of \(tables) tables that could be read"
+            + (losses.isEmpty
+              ? "" : "; lost: \(losses.prefix(3).joined(separator: ", "))\(losses.count > 3 ? ", and \(losses.count - 3) more" : "")")
       case .nothing: "nothing: no row could be read and there is no good backup, so the game's migrations begin anew"
       }
     }
@@ -119,8 +124,10 @@ package struct RecordsRecovery {
     do {
       return try StoreError.translating("recovering the records") {
         var report = Report(reasons: reasons, source: .nothing, damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
+        // Damage beside the tables must not cost what was written since the backup.
+        if try takeAllRows(&report) { return report }
         if try restoreBackup(&report) { return report }
-        if try salvage(&report) { return report }
+        if try salvage(&report, completely: false) { return report }
         try begin()
         return report
       }
@@ -148,7 +155,7 @@ package struct RecordsRecovery {
   private func soundTables() throws -> [RecordsReader.Table]? {
     guard let raw = try RawFile(fresh), let header = raw.bytes(at: 0, count: 100), RecordsFiles.isSound(header) else { return nil }
     do {
-      let queue = try DatabaseQueue(path: fresh.path)
+      let queue = try DatabaseQueue(path: fresh.path, configuration: RecordsAudit.configuration("keepsake.records.recovery"))
       let tables = try queue.readAround { database in
         try RecordsAudit.run(on: database, .structure).damage.isEmpty ? try RecordsReader.tables(in: database) : nil
       }
@@ -159,15 +166,60 @@ package struct RecordsRecovery {
     }
   }
 
-  private func salvage(_ report: inout Report) throws -> Bool {
+  /// The damaged files stay in the workshop only as long as they are needed: room may be short.
+  private func takeAllRows(_ report: inout Report) throws -> Bool {
+    guard try files.damageAtFirstSight() == nil else { return false }
+    do {
+      try copyDamaged()
+      if try sparesTables(), try salvage(&report, completely: true) { return true }
+    } catch  where StoreError.isFull(error) {
+      // A backup may take less.
+    }
+    for url in [fresh, copy, URL(fileURLWithPath: copy.path + "-wal"), URL(fileURLWithPath: copy.path + "-shm")] {
+      try StoreFiles.remove(url)
+    }
+    return false
+  }
+
+  private func copyDamaged() throws {
     try StoreFiles.copyReadable(files.database, to: copy)
     try StoreFiles.copyReadable(files.log, to: URL(fileURLWithPath: copy.path + "-wal"))
     try StoreFiles.copyReadable(files.journal, to: URL(fileURLWithPath: copy.path + "-journal"))
-    guard let salvaged = try TableSalvage.run(from: copy, to: fresh), let tables = try soundTables(), !tables.isEmpty else {
+  }
+
+  /// All that is wrong has to be known; where there is more than this, it is not only an index.
+  private static let maximumFindings = 100_000
+
+  /// Whether all tables are whole, and what is damaged can be made from them: indexes, and the list of free pages.
+  private func sparesTables() throws -> Bool {
+    do {
+      let queue = try DatabaseQueue(path: copy.path)
+      let (problems, roots) = try queue.readAround { database -> ([String], [Int]) in
+        let findings = try RecordsAudit.run(on: database, .structure, limit: Self.maximumFindings)
+        guard findings.damage.count < Self.maximumFindings else { return ([], []) }
+        let roots = try Int.fetchAll(database, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
+        return (findings.damage, [1] + roots)
+      }
+      // Into one file, whose pages can be looked at.
+      _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      try queue.close()
+      guard !problems.isEmpty, let file = try RawFile(copy), let tables = TablePages(file, roots: roots) else { return false }
+      return tables.spares(problems)
+    } catch let error as DatabaseError where error.isDamage || error.isBrokenFile {
+      return false
+    }
+  }
+
+  private func salvage(_ report: inout Report, completely: Bool) throws -> Bool {
+    if !StoreFiles.exists(copy) { try copyDamaged() }
+    guard let salvaged = try TableSalvage.run(from: copy, to: fresh), let tables = try soundTables(), !tables.isEmpty,
+      !completely || salvaged.isEmpty && tables.allSatisfy({ $0.rows != nil })
+    else {
       try StoreFiles.remove(fresh)
       return false
     }
     report.source = .rows
+    report.isComplete = completely
     (report.tables, report.rows) = (tables.count, tables.reduce(0) { $0 + ($1.rows ?? 0) })
     report.losses = salvaged + tables.filter { $0.rows == nil }.map { "the table \($0.name), which can't be read" }
     return true

@@ -4,7 +4,10 @@ extension StoreError {
   /// What the file or the disk does wrong; nil for what is wrong with the statement itself, which SQLite's own error tells best.
   init?(ofFile error: DatabaseError, doing: String) {
     switch error.resultCode {
-    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS, .SQLITE_NOMEM,
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+      self.init(
+        .damaged, "the records are damaged: \(doing) failed; close the game's data and open it again, they are repaired then", cause: error)
+    case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_PROTOCOL, .SQLITE_NOLFS, .SQLITE_NOMEM,
       .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PERM, .SQLITE_READONLY:
       self.init(error, doing: doing)
     default: return nil

@@ -14,13 +14,6 @@ struct TableSalvage {
   private static let maximumRounds = 100
   private static let migrations = "grdb_migrations"
 
-  private struct Item {
-    var type: String
-    var name: String
-    var sql: String
-    var isVirtual: Bool { sql.lowercased().hasPrefix("create virtual") }
-  }
-
   private let database: Database
   private var losses: [String] = []
 
@@ -36,6 +29,8 @@ struct TableSalvage {
     configuration.prepareDatabase { database in
       // A row that fails takes itself back, and nothing more; the file counts for nothing before it is synced as a whole.
       try database.execute(sql: "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA writable_schema = ON")
+      // Rows that break the game's own rules stood there, too. And nobody knows who wrote the description.
+      try database.execute(sql: "PRAGMA ignore_check_constraints = ON; PRAGMA trusted_schema = OFF")
     }
     let queue = try DatabaseQueue(path: url.path, configuration: configuration)
     do {
@@ -57,7 +52,11 @@ struct TableSalvage {
   }
 
   private mutating func run() throws -> Bool {
-    let items = try items()
+    let items = try items().filter { item in
+      guard !item.isMade else { return true }
+      losses.append("the \(item.type) \(item.name) (its description describes something else)")
+      return false
+    }
     let tables = items.filter { $0.type == "table" && !$0.isVirtual }
     guard !tables.isEmpty else { return false }
     try copySettings()
@@ -92,7 +91,7 @@ struct TableSalvage {
   }
 
   /// The description of the tables, but SQLite's own, in the order in which they were made.
-  private func items() throws -> [Item] {
+  private func items() throws -> [SchemaItem] {
     try Row.fetchAll(
       database,
       sql:
@@ -101,7 +100,7 @@ struct TableSalvage {
       guard let type = String.fromDatabaseValue(row["type"]), let name = String.fromDatabaseValue(row["name"]),
         let sql = String.fromDatabaseValue(row["sql"])
       else { return nil }
-      return Item(type: type, name: name, sql: sql)
+      return SchemaItem(type: type, name: name, sql: sql)
     }
   }
 
@@ -131,13 +130,23 @@ struct TableSalvage {
       return try copy(
         table, rowID: rowID, insert: "INSERT OR IGNORE INTO main.\(quoted) (\(target)) SELECT \(target) FROM damaged.\(quoted) NOT INDEXED")
     }
-    if try runs("INSERT OR IGNORE INTO main.\(quoted) (\(list)) SELECT \(list) FROM damaged.\(quoted)") { return true }
+    let source = "SELECT \(list) FROM damaged.\(quoted)"
+    if try runs("INSERT OR IGNORE INTO main.\(quoted) (\(list)) \(source)") {
+      let copied = database.changesCount
+      noteRefused((try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
+      return true
+    }
     // Without row ids nothing leads behind a place that is lost.
     let marks = names.map { _ in "?" }.joined(separator: ", ")
+    var refused = 0
+    defer { noteRefused(refused, of: table) }
     do {
       let insert = try database.makeStatement(sql: "INSERT OR IGNORE INTO main.\(quoted) (\(list)) VALUES (\(marks))")
-      let rows = try Row.fetchCursor(database, sql: "SELECT \(list) FROM damaged.\(quoted)")
-      while let row = try rows.next() { try insert.execute(arguments: StatementArguments(row.databaseValues)) }
+      let rows = try Row.fetchCursor(database, sql: source)
+      while let row = try rows.next() {
+        try insert.execute(arguments: StatementArguments(row.databaseValues))
+        if database.changesCount == 0 { refused += 1 }
+      }
       return true
     } catch let error as DatabaseError where error.isDamage {
       losses.append("rows of \(table) from one place on")
@@ -148,12 +157,15 @@ struct TableSalvage {
   /// Copies what lies between the places that can't be read.
   private mutating func copy(_ table: String, rowID: String, insert: String) throws -> Bool {
     let source = "FROM damaged.\(table.quotedIdentifier) NOT INDEXED WHERE \(rowID)"
-    let end = "SELECT MAX(id) FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
-    var (next, count, holes) = (Int64.min, Self.batch, 0)
+    let end = "SELECT MAX(id) AS last, COUNT(*) AS count FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
+    var (next, count, holes, refused) = (Int64.min, Self.batch, 0, 0)
     while holes <= Self.maximumHoles {
       do {
-        guard let last = try Int64.fetchOne(database, sql: end, arguments: [next, count]) else { break }
+        guard let row = try Row.fetchOne(database, sql: end, arguments: [next, count]), let last = Int64.fromDatabaseValue(row["last"]),
+          let found = Int.fromDatabaseValue(row["count"])
+        else { break }
         try database.execute(sql: "\(insert) WHERE \(rowID) BETWEEN ? AND ?", arguments: [next, last])
+        refused += max(found - database.changesCount, 0)
         guard last < .max else { break }
         (next, count) = (last + 1, min(count * 2, Self.batch))
       } catch let error as DatabaseError where error.isDamage {
@@ -166,8 +178,15 @@ struct TableSalvage {
         (next, count) = (found, 1)
       }
     }
+    noteRefused(refused, of: table)
     if holes > 0 { losses.append(holes == 1 ? "rows of \(table) in one place" : "rows of \(table) in \(holes) places") }
     return holes == 0
+  }
+
+  /// Rows that another one stands in the way of, which an index kept apart until it was damaged.
+  private mutating func noteRefused(_ count: Int, of table: String) {
+    guard count > 0 else { return }
+    losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that a rule of the table refuses")
   }
 
   /// The first row id behind `start` to which a way leads; nil if there is none. The row itself may be lost, too.

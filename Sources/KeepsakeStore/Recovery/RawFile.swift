@@ -17,20 +17,26 @@ final class RawFile {
   let size: Int
   private let descriptor: Int32
 
-  /// Nil if there is no such file.
+  /// Nil if there is no such file. Throws `misuse` for a folder, a pipe or a device: their size is no size, and reading may never end.
   init?(_ url: URL) throws {
-    descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    // A pipe would wait for somebody to write.
+    descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
       throw StoreError(errorNumber: errno, doing: "opening \(url.path)")
     }
-    let end = lseek(descriptor, 0, SEEK_END)
-    guard end >= 0 else {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
       let number = errno
       close(descriptor)
       throw StoreError(errorNumber: number, doing: "reading \(url.path)")
     }
-    size = Int(end)
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw StoreError(
+        .misuse, "\(url.path) is a folder, a pipe or a device where a file belongs: move it away, and open the game's data again")
+    }
+    size = Int(status.st_size)
   }
 
   deinit { close(descriptor) }

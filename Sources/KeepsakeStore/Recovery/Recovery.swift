@@ -19,6 +19,8 @@ package struct Recovery {
     package var lostSaves: Int
     /// Slots in which an older save stands now, because the newest was lost.
     package var steppedBack: [String]
+    /// What became of the wallet, where it had to be made anew.
+    package var wallet: String?
     /// Where the damaged files are now, or would be.
     package var damagedFolder: String
 
@@ -28,6 +30,7 @@ package struct Recovery {
       text += "); \(versions) saves and \(values) values could be read and are in a new database"
       if lostSaves > 0 { text += "; the bytes of \(lostSaves) saves are lost" }
       if !steppedBack.isEmpty { text += "; an older save stands in \(steppedBack.map { "\"\($0)\"" }.joined(separator: ", "))" }
+      if let wallet { text += "; \(wallet)" }
       return text + "; the damaged files are in \(damagedFolder)"
     }
   }
@@ -181,7 +184,7 @@ package struct Recovery {
         }
         report = Report(
           reasons: reasons, versions: salvage.versionCount, values: salvage.valueCount, contents: salvage.contentCount,
-          lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack,
+          lostSaves: salvage.lostContents, steppedBack: salvage.steppedBack, wallet: salvage.walletLoss,
           damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
         return .commit
       }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import Synchronization
 
 /// A database of which copies are kept: the store's, and that of the game's own tables.
@@ -124,7 +125,7 @@ final class RollingBackup: Sendable {
       try StoreError.translating("making a backup") {
         try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
           // What is damaged must not take the place of what is whole.
-          if let problem = try problem(copy) { throw StoreError(.damaged, "the backup isn't sound: \(problem)") }
+          if let problem = try Self.stoppable(copy, stop, problem) { throw StoreError(.damaged, "the backup isn't sound: \(problem)") }
         } progress: { isDone in
           if !isDone, stop() { throw StoreError(.timedOut, "the data was closed while it was backed up") }
         }
@@ -135,6 +136,32 @@ final class RollingBackup: Sendable {
     } catch {
       try StoreFiles.remove(partial)
       throw error
+    }
+  }
+
+  /// Asks for so many steps of SQLite's machine: some hundredths of a second.
+  private static let stepsBetweenLooks: CInt = 100_000
+
+  /// Looks at a copy until it has to stop: closing waits for that.
+  private static func stoppable(
+    _ copy: Database, _ stop: @escaping () -> Bool, _ problem: (Database) throws -> String?
+  ) throws -> String? {
+    final class Asker {
+      let stop: () -> Bool
+      init(_ stop: @escaping () -> Bool) { self.stop = stop }
+    }
+    let asker = Asker(stop)
+    return try withExtendedLifetime(asker) {
+      let context = Unmanaged.passUnretained(asker).toOpaque()
+      sqlite3_progress_handler(
+        copy.sqliteConnection, stepsBetweenLooks,
+        { context in context.map { Unmanaged<Asker>.fromOpaque($0).takeUnretainedValue().stop() } == true ? 1 : 0 }, context)
+      defer { sqlite3_progress_handler(copy.sqliteConnection, 0, nil, nil) }
+      do {
+        return try problem(copy)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+        throw StoreError(.timedOut, "the data was closed while it was backed up")
+      }
     }
   }
 }

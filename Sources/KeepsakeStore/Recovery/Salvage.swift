@@ -43,6 +43,8 @@ struct Salvage {
   private(set) var lostContents = 0
   /// Slots whose newest save was lost, so that the one before stands again.
   private(set) var steppedBack: [String] = []
+  /// What became of the wallet, where something of it was lost, for the report.
+  private(set) var walletLoss: String?
 
   init(into database: Database, seal: StoreSeal) {
     self.seal = seal
@@ -51,7 +53,8 @@ struct Salvage {
 
   /// Whether nothing was found that a store of ours holds.
   var isEmpty: Bool {
-    versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && covered.isEmpty && strange.isEmpty
+    versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && walletPages.isEmpty && covered.isEmpty
+      && strange.isEmpty
       && scoreCount == 0
   }
 
@@ -117,10 +120,11 @@ struct Salvage {
     // The seal's header stands in clear, and is written anew.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == WalletBook.name {
-      guard let found: WalletBook = proof(of: body, place: RowPlace.fact(name)) else { return }
+      guard let found: WalletBook = proof(of: body, place: RowPlace.fact(name)), found.objection == nil else { return }
       wallet = wallet.map { Self.further($0.state, found.state) ? found : $0 } ?? found
     } else if name > WalletPage.names.first, name < WalletPage.names.last {
-      guard let found: WalletPage = proof(of: body, place: RowPlace.fact(name)) else { return }
+      guard let found: WalletPage = proof(of: body, place: RowPlace.fact(name)), found.isSound, WalletPage.name(of: found.first) == name
+      else { return }
       // One only grows: the longer has all of the shorter.
       if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
     } else if facts[name] == nil, isProven(body, place: RowPlace.fact(name)) {
@@ -270,6 +274,9 @@ struct Salvage {
     if let wallet {
       try transaction.setFact(WalletBook.name, wallet)
       try transaction.continueWallet(with: walletPages.values)
+    } else {
+      let message = try transaction.mendWallet()?.message
+      walletLoss = message ?? "nothing of the wallet could be read, so that it begins anew; a cloud that knows it brings it back"
     }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {

@@ -8,7 +8,7 @@ extension StoreTransaction {
 
   package func wallet() throws -> WalletState? { try keptWallet()?.state }
 
-  /// Costs what is new in it: operations that are kept already aren't written again.
+  /// Costs what is new in it, and what the bank has settled: operations that are kept already are neither looked at nor written again.
   package mutating func setWallet(_ state: WalletState) throws {
     let before = try keptWallet()
     var book = WalletBook(state)
@@ -16,11 +16,18 @@ extension StoreTransaction {
     guard state.operations.count + state.late.count <= WalletBook.maximumWaiting else {
       throw StoreError(.tooLarge, "the wallet has \(WalletBook.maximumWaiting) operations that no cloud was told: connect to one")
     }
-    if let before, let fresh = Self.appended(to: before.state, in: state) {
-      (book.operations, book.late) = (before.book.operations, before.book.late)
-      try append(fresh, to: &book)
+    if let before, let operations = state.operations.shift(since: before.state.operations),
+      let late = state.late.shift(since: before.state.late)
+    {
+      book.operations = WalletBook.runs(before.book.operations, droppingFirst: operations.dropped)
+      book.late = WalletBook.runs(before.book.late, droppingFirst: late.dropped)
+      try append(operations.appended, to: &book.operations, numberedFrom: &book.next, on: state.chain)
+      try append(late.appended, to: &book.late, numberedFrom: &book.next, on: state.chain)
     } else {
-      try renumber(state, knowing: before, in: &book)
+      try renumber(state, knowing: before.map(Self.numbers) ?? [:], in: &book)
+    }
+    guard book.next <= WalletBook.maximumNumber else {
+      throw StoreError(.tooLarge, "the wallet's operations are numbered as high as they can be")
     }
     try letGoOfSettled(book)
     try write(book, state)
@@ -48,95 +55,94 @@ extension StoreTransaction {
 
   // MARK: Reading
 
-  private func walletBody() throws -> Data? {
+  func walletBody() throws -> Data? {
     try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [WalletBook.name])
   }
 
   private func book(in body: Data) throws -> WalletBook {
-    let book = try codec.decode(WalletBook.self, from: body, place: RowPlace.fact(WalletBook.name))
-    try book.check()
-    return book
+    do {
+      return try WalletBook.read(body, codec)
+    } catch let error as StoreError where error.code == .damaged {
+      throw StoreError(
+        .damaged, "the wallet can't be read: close the store and open it again, what is left of it is put in order then", cause: error)
+    }
   }
 
-  private func keptWallet() throws -> (book: WalletBook, state: WalletState)? {
+  func keptWallet() throws -> (book: WalletBook, state: WalletState)? {
     guard let body = try walletBody() else { return nil }
     if let known = context.wallet.wallet(in: body) { return known }
-    let book = try book(in: body)
-    let (operations, late, isWhole) = try waitingOperations(of: book)
-    guard isWhole else {
+    let read = try readWallet(body)
+    guard read.isWhole else {
       throw StoreError(
         .damaged, "operations of the wallet are missing: close the store and open it again, what is left of it is put in order then")
     }
-    var state = book.state
-    (state.operations, state.late) = (operations, late)
-    context.wallet.insert(book, state, body: body)
-    return (book, state)
+    return (read.book, read.state)
   }
 
-  /// What the bank doesn't know yet, as far as it is here.
-  private func waitingOperations(
-    of book: WalletBook
-  ) throws -> (operations: [WalletOperation], late: [WalletOperation], isWhole: Bool) {
+  /// A wallet with all that can be read of what the bank doesn't know yet. Costs decoding that; a whole one is remembered.
+  func readWallet(_ body: Data) throws -> (book: WalletBook, state: WalletState, numbers: [Int64], isWhole: Bool) {
+    let book = try book(in: body)
+    var state = book.state
+    var numbers: [Int64] = []
     var last: WalletPage?
-    var isWhole = true
-    func operations(_ runs: [WalletBook.Run]) throws -> [WalletOperation] {
-      try WalletBook.numbers(of: runs).compactMap { number in
+    func read(_ runs: [WalletBook.Run], into list: inout OperationList) throws {
+      for number in WalletBook.numbers(of: runs) {
         let first = WalletPage.first(of: number)
         if last?.first != first { last = try page(WalletPage.name(of: number), of: book) ?? WalletPage(first: first) }
-        guard let page = last, number < page.end else {
-          isWhole = false
-          return nil
-        }
-        return page.operations[Int(number - first)]
+        guard let page = last, number < page.end else { continue }
+        list.append(page.operations[Int(number - first)])
+        numbers.append(number)
       }
     }
-    let found = (try operations(book.operations), try operations(book.late))
-    return (found.0, found.1, isWhole)
+    try read(book.operations, into: &state.operations)
+    try read(book.late, into: &state.late)
+    let isWhole = numbers.count == (book.operations + book.late).reduce(0) { $0 + $1.count }
+    if isWhole { context.wallet.insert(book, state, body: body) }
+    return (book, state, numbers, isWhole)
   }
 
   /// A page as far as the book goes; nil if it isn't here, or can't be.
-  private func page(_ name: String, of book: WalletBook) throws -> WalletPage? {
-    guard var page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name, page.first <= book.next else {
-      return nil
-    }
+  func page(_ name: String, of book: WalletBook) throws -> WalletPage? {
+    guard var page = try soundPage(name), page.first <= book.next else { return nil }
     // That of another copy of the store may have more.
     page.operations.removeLast(Int(min(max(page.end - book.next, 0), Int64(page.operations.count))))
     return page
   }
 
+  /// A page that one of ours can be; nil if there is none under that name. What somebody wrote there instead counts as lost.
+  func soundPage(_ name: String) throws -> WalletPage? {
+    do {
+      guard let page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name else { return nil }
+      return page
+    } catch let error as StoreError where error.code == .damaged {
+      return nil
+    }
+  }
+
   // MARK: Writing
 
-  /// What `state` has at its end that `before` lacks; nil if that isn't all in which they differ.
-  private static func appended(to before: WalletState, in state: WalletState) -> ArraySlice<WalletOperation>? {
-    guard state.operations.count >= before.operations.count, state.late.count == before.late.count,
-      zip(before.operations, state.operations).allSatisfy({ $0.id == $1.id }), zip(before.late, state.late).allSatisfy({ $0.id == $1.id })
-    else { return nil }
-    return state.operations[before.operations.count...]
-  }
-
-  private mutating func append(_ operations: ArraySlice<WalletOperation>, to book: inout WalletBook) throws {
-    guard !operations.isEmpty else { return }
-    let run = WalletBook.Run(first: book.next, count: operations.count)
-    if let last = book.operations.last, last.end == run.first {
-      book.operations[book.operations.count - 1].count += run.count
-    } else {
-      book.operations.append(run)
-    }
-    try keep(operations, from: run.first)
-    book.next = run.end
-  }
-
-  /// After the bank's answer: some are known to it now, or a new chain has begun.
-  private mutating func renumber(
-    _ state: WalletState, knowing before: (book: WalletBook, state: WalletState)?, in book: inout WalletBook
+  private mutating func append(
+    _ operations: some Collection<WalletOperation>, to runs: inout [WalletBook.Run], numberedFrom next: inout Int64,
+    on chain: ChainID
   ) throws {
-    var known: [OperationID: Int64] = [:]
-    if let before {
-      for (operation, number) in zip(before.state.operations, WalletBook.numbers(of: before.book.operations)) {
-        known[operation.id] = number
-      }
-      for (operation, number) in zip(before.state.late, WalletBook.numbers(of: before.book.late)) { known[operation.id] = number }
+    guard !operations.isEmpty else { return }
+    try keep(operations, from: next, on: chain)
+    let run = WalletBook.Run(first: next, count: operations.count)
+    if let last = runs.last, last.end == run.first { runs[runs.count - 1].count += run.count } else { runs.append(run) }
+    next = run.end
+  }
+
+  private static func numbers(_ wallet: (book: WalletBook, state: WalletState)) -> [OperationID: Int64] {
+    var numbers: [OperationID: Int64] = [:]
+    for (operation, number) in zip(wallet.state.operations, WalletBook.numbers(of: wallet.book.operations)) {
+      numbers[operation.id] = number
     }
+    for (operation, number) in zip(wallet.state.late, WalletBook.numbers(of: wallet.book.late)) { numbers[operation.id] = number }
+    return numbers
+  }
+
+  /// Gives each operation its number, the one that it has where it is kept already: a new chain has begun, or a commit before this one failed.
+  mutating func renumber(_ state: WalletState, knowing known: [OperationID: Int64], in book: inout WalletBook) throws {
     var next = book.next
     var fresh: [WalletOperation] = []
     func number(_ operation: WalletOperation) -> Int64 {
@@ -147,7 +153,7 @@ extension StoreTransaction {
     }
     book.operations = WalletBook.runs(of: state.operations.map(number))
     book.late = WalletBook.runs(of: state.late.map(number))
-    try keep(fresh[...], from: book.next)
+    try keep(fresh, from: book.next, on: state.chain)
     book.next = next
   }
 
@@ -158,12 +164,13 @@ extension StoreTransaction {
     return try page(WalletPage.name(of: first), of: book)?.end == book.next ? book.next : first + WalletPage.capacity
   }
 
-  private mutating func keep(_ operations: ArraySlice<WalletOperation>, from first: Int64) throws {
-    var (number, rest) = (first, operations)
+  private mutating func keep(_ operations: some Collection<WalletOperation>, from first: Int64, on chain: ChainID) throws {
+    var number = first
+    var rest = operations[...]
     while !rest.isEmpty {
       let begin = WalletPage.first(of: number)
-      var page = WalletPage(first: begin)
-      if number > begin, let known: WalletPage = try fact(WalletPage.name(of: number)) {
+      var page = WalletPage(first: begin, chain: chain)
+      if number > begin, let known = try soundPage(WalletPage.name(of: number)) {
         // That it has all before `number` was seen when the number was given.
         page.operations = Array(known.operations.prefix(Int(number - begin)))
       }
@@ -183,101 +190,13 @@ extension StoreTransaction {
     try run("DELETE FROM fact WHERE name > ? AND name < ?", [WalletPage.names.first, WalletPage.name(of: oldest)])
   }
 
-  private mutating func write(_ book: WalletBook, _ state: WalletState) throws {
+  mutating func write(_ book: WalletBook, _ state: WalletState) throws {
     let body = try codec.encode(book, place: RowPlace.fact(WalletBook.name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [WalletBook.name, body])
-    context.wallet.insert(book, state, body: body)
-  }
-
-  // MARK: Mending
-
-  /// Puts a wallet in order of whose operations some are lost, with damage or taken out by a seal: what the player had is still
-  /// known, but the bank would refuse a chain with holes. Does nothing where none is missing.
-  ///
-  /// Where no bank ever heard of the chain, a new one begins with the same money, of which what was lost is one operation "recovered" for each
-  /// currency. Else the bank knows best: what is left is offered to it as late.
-  ///
-  /// - Returns: Whether there was something to mend.
-  @discardableResult
-  mutating func mendWallet() throws -> Bool {
-    guard let body = try walletBody() else { return false }
-    let book = try book(in: body)
-    let (operations, late, isWhole) = try waitingOperations(of: book)
-    guard !isWhole else { return false }
-    var random = SystemRandomNumberGenerator()
-    let lost = book.state
-    var state = WalletState(chain: ChainID(using: &random))
-    (state.balances, state.wanted, state.settledClaims) = (lost.balances, lost.wanted, lost.settledClaims)
-    if lost.acknowledged.count == 0, lost.follows == nil {
-      var wallet = Wallet(state)
-      let totals = lost.totals.sorted { $0.key < $1.key }
-      for (currency, totals) in totals { wallet.makeUp(.earn, totals.earned, currency, operations, using: &random) }
-      // What was earned first: no spend may come before its money.
-      for operation in operations where operation.kind != .spend { wallet.take(operation) }
-      for operation in operations where operation.kind == .spend { wallet.take(operation) }
-      for (currency, totals) in totals { wallet.makeUp(.spend, totals.spent, currency, operations, using: &random) }
-      state = wallet.state
-    } else {
-      state.follows = lost.chain
-      state.late = late + operations.filter { $0.kind != .giveBack }
-    }
-    var fresh = WalletBook(state)
-    fresh.next = WalletPage.first(of: book.next) + WalletPage.capacity
-    try renumber(state, knowing: nil, in: &fresh)
-    try write(fresh, state)
-    return true
-  }
-
-  /// Takes up a wallet that comes from an older source than its pages: what was done since is done again, in its order. The next operation
-  /// begins a page, so that none is ever written in the place of another's.
-  ///
-  /// - Parameter pages: Those that were found, proven, as long as they were found anywhere.
-  mutating func continueWallet(with pages: some Sequence<WalletPage>) throws {
-    try mendWallet()
-    guard let known = try keptWallet() else { return }
-    let places = Dictionary(pages.filter(\.isSound).map { ($0.first, $0) }) { first, _ in first }
-    var wallet = Wallet(known.state)
-    var numbers = WalletBook.numbers(of: known.book.operations)
-    var next = known.book.next
-    while let page = places[WalletPage.first(of: next)], next < page.end {
-      wallet.take(page.operations[Int(next - page.first)])
-      if wallet.state.operations.count > numbers.count { numbers.append(next) }
-      next += 1
-    }
-    var book = WalletBook(wallet.state)
-    (book.operations, book.late) = (WalletBook.runs(of: numbers), known.book.late)
-    book.next = WalletPage.first(of: next + WalletPage.capacity - 1)
-    try write(book, wallet.state)
-  }
-}
-
-extension Wallet {
-  /// Far more than any game's money takes: as many greatest amounts as one thousand.
-  private static let maximumMadeUp = 1_000
-
-  /// Does what is lacking of `total` in `operations`.
-  fileprivate mutating func makeUp(
-    _ kind: WalletOperation.Kind, _ total: Int64, _ currency: String, _ operations: [WalletOperation],
-    using random: inout some RandomNumberGenerator
-  ) {
-    var lacking = total
-    for operation in operations where operation.kind == kind && operation.currency == currency && operation.amount > 0 {
-      lacking = lacking.subtractingReportingOverflow(operation.amount).partialValue
-    }
-    for _ in 0..<Self.maximumMadeUp where lacking > 0 {
-      let amount = min(lacking, Self.maximumAmount)
-      take(WalletOperation(id: OperationID(using: &random), kind: kind, currency: currency, amount: amount, reason: "recovered"))
-      lacking -= amount
-    }
-  }
-
-  /// Of an operation that doesn't add up with the others, as only somebody's hands can have written it, nothing is taken: the rest of the
-  /// player's money must not be lost for it.
-  fileprivate mutating func take(_ operation: WalletOperation) {
-    do throws(WalletError) {
-      try perform(operation)
-    } catch {
-      return
+    let memory = context.wallet
+    // Once for each transaction: whoever reads beside it goes on with what was committed before.
+    if memory.insertUncommitted(book, state, body: body) {
+      database.afterNextTransaction(onCommit: { _ in memory.commit() }, onRollback: { _ in memory.rollBack() })
     }
   }
 }

@@ -1,8 +1,8 @@
+import Foundation
 package import KeepsakeReplication
 
 /// How a wallet is kept: all but its operations in one row, the operations in pages of a few, so that an operation writes a page and
-/// not what the player ever earned. What no bank was told yet is held in memory, and looked through at each operation: 10,000 of them cost a
-/// millisecond.
+/// not what the player ever earned. What no bank was told yet is held in memory (`OperationList`).
 ///
 /// Operations are numbered in the order in which they were made and never change. The book says which of them the bank doesn't
 /// know yet; the others are the ledger's past.
@@ -31,19 +31,27 @@ struct WalletBook: Codable {
     self.state.late = []
   }
 
-  /// Throws `damaged` for numbers that can't be, so that nothing has to look again.
-  func check() throws {
+  /// Reads the row; throws `damaged` for one that can't be understood or can't be, so that nothing has to look again.
+  static func read(_ body: Data, _ codec: RowCodec) throws -> WalletBook {
+    let book = try codec.decode(WalletBook.self, from: body, place: RowPlace.fact(name))
+    if let objection = book.objection { throw StoreError(.damaged, "what is kept of the wallet can't be: \(objection)") }
+    return book
+  }
+
+  /// Why no wallet of ours can be like this; nil if one can. Only somebody who knows the format can have written it then.
+  var objection: String? {
     let runs = operations + late
     // The numbers first: only then can nothing overflow.
     guard (0...Self.maximumNumber).contains(next),
       runs.allSatisfy({ (0...next).contains($0.first) && $0.count > 0 && Int64($0.count) <= next && $0.end <= next }),
       runs.reduce(0, { min($0 + $1.count, Self.maximumWaiting + 1) }) <= Self.maximumWaiting
-    else { throw StoreError(.damaged, "the wallet names operations that can't be") }
+    else { return "it names operations that can't be" }
+    return state.objection
   }
 
   /// More than any player makes.
   static let maximumNumber: Int64 = 1 << 40
-  /// Operations that a bank wasn't told yet, which are held in memory: some hundred bytes each.
+  /// Operations that a bank wasn't told yet, which are held in memory (`OperationList`).
   static let maximumWaiting = 1 << 22
 
   /// Whether the bank doesn't know the operation yet.
@@ -63,6 +71,15 @@ struct WalletBook: Codable {
     return runs
   }
 
+  static func runs(_ runs: [Run], droppingFirst count: Int) -> [Run] {
+    var (rest, left) = (runs[...], count)
+    while left > 0, let run = rest.popFirst() {
+      if run.count > left { return [Run(first: run.first + Int64(left), count: run.count - left)] + rest }
+      left -= run.count
+    }
+    return Array(rest)
+  }
+
   static func numbers(of runs: [Run]) -> [Int64] { runs.flatMap { Array($0.first..<$0.end) } }
 }
 
@@ -70,17 +87,21 @@ struct WalletBook: Codable {
 struct WalletPage: Codable {
   /// Small enough to be written with each operation, large enough that a ledger is no heap of rows.
   static let capacity: Int64 = 32
+  /// So far below the book's highest number that what is lost can still be made up behind the last page.
+  static let maximumFirst = WalletBook.maximumNumber - (1 << 20)
 
   /// The number of the first one.
   var first: Int64
   var operations: [WalletOperation] = []
+  /// The chain on which the last of them was made: who lost the book can still say what the bank has to close.
+  var chain: ChainID?
 
   /// Only for one that is sound.
   var end: Int64 { first + Int64(operations.count) }
 
   /// Whether it can be one of ours: somebody may have written it who knows the format.
   var isSound: Bool {
-    (0...WalletBook.maximumNumber).contains(first) && first == Self.first(of: first) && operations.count <= Int(Self.capacity)
+    (0...Self.maximumFirst).contains(first) && first == Self.first(of: first) && operations.count <= Int(Self.capacity)
       && operations.allSatisfy(\.isSound)
   }
 
@@ -94,6 +115,12 @@ struct WalletPage: Codable {
   static func name(of number: Int64) -> String {
     let digits = String(number / capacity)
     return names.first + String(repeating: "0", count: max(12 - digits.count, 0)) + digits
+  }
+
+  /// The number of the first operation on the page of that name; nil for a name that no page has.
+  static func first(named name: String) -> Int64? {
+    guard let index = Int64(name.dropFirst(names.first.count)), (0...maximumFirst / capacity).contains(index) else { return nil }
+    return self.name(of: index * capacity) == name ? index * capacity : nil
   }
 }
 

@@ -4,24 +4,56 @@ import Synchronization
 
 /// The wallet as it was written or read last: it may have many operations that a bank was never told, and is asked often.
 ///
-/// It is asked with the row, so that one which was altered since, or rolled back, isn't found.
+/// It is asked with the row, so that one which was altered since, or rolled back, isn't found. What was committed stays known until something
+/// else is: who reads beside a write, or after one that failed, must not have to decode all operations again.
 final class WalletMemory: Sendable {
   private struct Known {
     var body: Data
     var book: WalletBook
     var state: WalletState
   }
+  private struct Content {
+    /// The last two, newest last: a reader may still see the one before.
+    var committed: [Known] = []
+    /// Those of the transaction that is under way, oldest first: parts of it may be taken back.
+    var uncommitted: [Known] = []
 
-  private let known = Mutex<Known?>(nil)
+    mutating func keep(_ known: Known) { committed = committed.suffix(1) + [known] }
+  }
+
+  /// More commits than ever share a transaction; each holds the book once more.
+  private static let maximumUncommitted = 64
+
+  private let content = Mutex(Content())
 
   func wallet(in body: Data) -> (book: WalletBook, state: WalletState)? {
-    known.withLock { known in
-      guard let known, known.body == body else { return nil }
-      return (known.book, known.state)
+    content.withLock { content in
+      let known = content.uncommitted.last { $0.body == body } ?? content.committed.last { $0.body == body }
+      return known.map { ($0.book, $0.state) }
     }
   }
 
+  /// One that was read.
   func insert(_ book: WalletBook, _ state: WalletState, body: Data) {
-    known.withLock { $0 = Known(body: body, book: book, state: state) }
+    content.withLock { $0.keep(Known(body: body, book: book, state: state)) }
   }
+
+  /// One that was written; says whether it is the first of its transaction.
+  func insertUncommitted(_ book: WalletBook, _ state: WalletState, body: Data) -> Bool {
+    content.withLock { content in
+      let isFirst = content.uncommitted.isEmpty
+      content.uncommitted.append(Known(body: body, book: book, state: state))
+      if content.uncommitted.count > Self.maximumUncommitted { content.uncommitted.removeFirst() }
+      return isFirst
+    }
+  }
+
+  func commit() {
+    content.withLock { content in
+      if let last = content.uncommitted.last { content.keep(last) }
+      content.uncommitted = []
+    }
+  }
+
+  func rollBack() { content.withLock { $0.uncommitted = [] } }
 }

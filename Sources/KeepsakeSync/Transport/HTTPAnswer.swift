@@ -11,6 +11,12 @@ enum HTTPAnswer {
     struct Details: Decodable {
       var code: String
       var message: String
+      /// With `wrong_offset`.
+      var received: Int?
+      /// With `quota`.
+      var limit: Int64?
+      var used: Int64?
+      var needed: Int64?
     }
     var error: Details
   }
@@ -22,6 +28,7 @@ enum HTTPAnswer {
     if isCloud, (200..<300).contains(status) { return }
     let details = details(body)
     let message = details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server answered \(status)."
+    // 507 is the server's full disk, which the operator sees to; a player's own limit is a 413.
     if status == 429 || status == 503 || status == 507 {
       throw TransportFailure(.server(retryAfterMilliseconds: retryAfter(response)), message)
     }
@@ -33,12 +40,23 @@ enum HTTPAnswer {
     switch status {
     case 401, 403: throw TransportFailure(.unauthorized, message)
     case 408: throw TransportFailure(.interrupted, message)
-    default: throw TransportFailure(.rejected, message)
+    default: throw TransportFailure(.rejected, message, quota: quota(status, details))
     }
+  }
+
+  /// What a refusal for want of room says; nil for any other, and for one that doesn't say how much there is.
+  private static func quota(_ status: Int, _ details: ErrorBody.Details?) -> QuotaShortage? {
+    guard status == 413, let details, details.code == "quota", let limit = details.limit, let used = details.used,
+      let needed = details.needed
+    else { return nil }
+    return QuotaShortage(limit: limit, used: used, needed: needed)
   }
 
   /// The cloud's own word for what is wrong; nil if there is none.
   static func code(_ body: Data) -> String? { details(body)?.code }
+
+  /// How much of an upload the cloud has, where an error says so.
+  static func received(_ body: Data) -> Int? { details(body)?.received }
 
   private static func details(_ body: Data) -> ErrorBody.Details? {
     // An error without our body is still an error: its status speaks.
@@ -59,6 +77,17 @@ enum HTTPAnswer {
   static func decode<Value: Decodable>(_ type: Value.Type, _ body: Data) throws(TransportFailure) -> Value {
     do {
       return try JSONDecoder().decode(type, from: body)
+    } catch {
+      throw TransportFailure(.rejected, "The cloud's answer can't be read: \(error)")
+    }
+  }
+
+  /// Reads the answer to an exchange: with its frames behind the JSON, or as plain JSON, as its content type says.
+  static func exchange(_ answer: HTTPSession.Answer) throws(TransportFailure) -> ExchangeResponse {
+    let type = answer.response.value(forHTTPHeaderField: "Content-Type") ?? ""
+    guard type.lowercased().hasPrefix(ExchangeBody.contentType) else { return try decode(ExchangeResponse.self, answer.body) }
+    do {
+      return try ExchangeBody.decode(ExchangeResponse.self, from: answer.body)
     } catch {
       throw TransportFailure(.rejected, "The cloud's answer can't be read: \(error)")
     }

@@ -12,19 +12,21 @@ import FoundationNetworking
 /// is refused, the error says "can't connect" although the first may well have arrived. So a session that has ever been
 /// answered is never believed when it says so, and is replaced after any failure: only a fresh one can tell `unreachable`.
 final class HTTPSession: Sendable {
-  private struct Current {
-    var session: URLSession
-    var wasAnswered = false
-    var number = 0
+  /// One session of the system's. Requests that run at the same time share it, and what they know of it.
+  private final class Life: Sendable {
+    let session: URLSession
+    let wasAnswered = Atomic(false)
+
+    init(_ session: URLSession) { self.session = session }
   }
   private let idleSeconds: Double
   private let traffic: TrafficCounter?
-  private let current: Mutex<Current>
+  private let current: Mutex<Life>
 
   init(idleSeconds: Double, traffic: TrafficCounter? = nil) {
     self.idleSeconds = idleSeconds
     self.traffic = traffic
-    current = Mutex(Current(session: Self.makeSession(idleSeconds)))
+    current = Mutex(Life(Self.makeSession(idleSeconds)))
   }
 
   deinit { current.withLock { $0.session.invalidateAndCancel() } }
@@ -32,6 +34,7 @@ final class HTTPSession: Sendable {
   private static func makeSession(_ idleSeconds: Double) -> URLSession {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.timeoutIntervalForRequest = idleSeconds
+    configuration.httpMaximumConnectionsPerHost = SyncLimits.connections
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
     configuration.urlCache = nil
     configuration.httpCookieStorage = nil
@@ -49,14 +52,35 @@ final class HTTPSession: Sendable {
     _ request: URLRequest, body: Data? = nil, limit: Int,
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
   ) async throws(TransportFailure) -> Answer {
-    let collected = Mutex(Data())
-    let exchange = HTTPExchange(limit: limit, sent: sent) { [traffic] part, progress in
-      traffic?.didReceive(part.count)
-      collected.withLock { $0.append(part) }
-      received?(progress)
+    let (answer, failure) = await collect(request, body: body, limit: limit, sent: sent, received: received)
+    if let failure { throw failure }
+    guard let answer else { throw TransportFailure(.interrupted, "The answer has no head.") }
+    return answer
+  }
+
+  /// As `send`, but what came of an answer is given also when it breaks off: both then, or only the failure if nothing came.
+  func collect(
+    _ request: URLRequest, body: Data? = nil, limit: Int,
+    sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
+  ) async -> (answer: Answer?, failure: TransportFailure?) {
+    let collected = Mutex<(head: HTTPURLResponse?, body: Data)>((nil, Data()))
+    let exchange = HTTPExchange(
+      limit: limit, sent: sent,
+      head: { response throws(TransportFailure) in collected.withLock { $0.head = response } },
+      part: { [traffic] part, progress in
+        traffic?.didReceive(part.count)
+        collected.withLock { $0.body.append(part) }
+        received?(progress)
+      })
+    var failure: TransportFailure?
+    do throws(TransportFailure) {
+      _ = try await run(request, body: body, exchange)
+    } catch {
+      failure = error
     }
-    let response = try await run(request, body: body, exchange)
-    return Answer(response: response, body: collected.withLock { $0 })
+    return collected.withLock { collected in
+      (collected.head.map { Answer(response: $0, body: collected.body) }, failure)
+    }
   }
 
   /// Sends a request and hands over its answer piece by piece. `accept` looks at the head first, and may throw.
@@ -85,13 +109,15 @@ final class HTTPSession: Sendable {
       request.setValue("close", forHTTPHeaderField: "Connection")
     }
     #endif
-    let (session, wasAnswered, number) = current.withLock { ($0.session, $0.wasAnswered, $0.number) }
     traffic?.didSend(body?.count ?? 0)
-    let task = body.map { session.uploadTask(with: request, from: $0) } ?? session.dataTask(with: request)
+    // The task is made while nobody can replace the session: one that is made in a session that was ended ends the process.
+    let (life, task) = current.withLock { [request] life -> (Life, URLSessionTask) in
+      (life, body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request))
+    }
     let result: Result<HTTPURLResponse, HTTPExchange.Failure> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         exchange.start(continuation)
-        (session.delegate as? HTTPDelegate)?.add(exchange, for: task)
+        (life.session.delegate as? HTTPDelegate)?.add(exchange, for: task)
         task.resume()
       }
     } onCancel: {
@@ -99,25 +125,25 @@ final class HTTPSession: Sendable {
     }
     switch result {
     case .success(let response):
-      current.withLock { if $0.number == number { $0.wasAnswered = true } }
+      life.wasAnswered.store(true, ordering: .relaxed)
       return response
     case .failure(.refused(let failure)):
       throw failure
     case .failure(.error(let error)):
-      renew(number)
-      throw Self.failure(of: error, fresh: !wasAnswered)
+      renew(life)
+      // Asked now and not at the start: another request may have left its connection to this one meanwhile.
+      throw Self.failure(of: error, fresh: !life.wasAnswered.load(ordering: .relaxed))
     }
   }
 
-  private func renew(_ number: Int) {
-    let old = current.withLock { current -> URLSession? in
-      guard current.number == number else { return nil }
-      let old = current.session
-      current = Current(session: Self.makeSession(idleSeconds), number: number + 1)
-      return old
+  private func renew(_ old: Life) {
+    let isOurs = current.withLock { current in
+      guard current === old else { return false }
+      current = Life(Self.makeSession(idleSeconds))
+      return true
     }
     // Requests that are under way on it end by themselves.
-    old?.finishTasksAndInvalidate()
+    if isOurs { old.session.finishTasksAndInvalidate() }
   }
 
   static func failure(of error: any Error, fresh: Bool) -> TransportFailure {

@@ -1,6 +1,5 @@
 import Foundation
 package import KeepsakeReplication
-import Synchronization
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -12,98 +11,50 @@ package final class HTTPTransport: Transport {
   /// What went over the wire so far.
   package let traffic: TrafficCounter
   private let requests: HTTPSession
-  private let streams: HTTPSession
+  private let contents: HTTPContents
+  private let streams: HTTPEvents
 
-  package init(_ credentials: CloudCredentials) {
+  /// - Parameter eventIdleSeconds: How long an event stream may say nothing before it counts as dead.
+  package init(_ credentials: CloudCredentials, eventIdleSeconds: Double = SyncLimits.eventIdleSeconds) {
     self.credentials = credentials
     traffic = TrafficCounter()
     requests = HTTPSession(idleSeconds: SyncLimits.idleSeconds, traffic: traffic)
-    streams = HTTPSession(idleSeconds: SyncLimits.eventIdleSeconds, traffic: traffic)
+    contents = HTTPContents(credentials, requests)
+    streams = HTTPEvents(credentials, requests, traffic: traffic, idleSeconds: eventIdleSeconds)
   }
 
   package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
-    let body = try HTTPRequests.encode(request)
+    let body: Data
+    do {
+      body = try ExchangeBody.encode(request)
+    } catch {
+      throw TransportFailure(.rejected, "The request can't be written: \(error)")
+    }
     var message = self.request("POST", "v1/exchange")
-    message.setValue("application/json", forHTTPHeaderField: "Content-Type")
+    message.setValue(ExchangeBody.contentType, forHTTPHeaderField: "Content-Type")
+    message.setValue("\(ExchangeBody.contentType), application/json", forHTTPHeaderField: "Accept")
     let answer = try await requests.send(message, body: body, limit: SyncLimits.answerBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
-    return try HTTPAnswer.decode(ExchangeResponse.self, answer.body)
+    let response = try HTTPAnswer.exchange(answer)
+    contents.heard(of: response.quota)
+    return response
   }
 
   package func putContent(
     _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
   ) async throws(TransportFailure) {
-    var message = request("PUT", "v1/contents/\(content.hash)")
-    message.setValue("application/zstd", forHTTPHeaderField: "Content-Type")
-    message.setValue(String(content.length), forHTTPHeaderField: "Keepsake-Length")
-    if let base = content.base { message.setValue(base.description, forHTTPHeaderField: "Keepsake-Base") }
-    let answer = try await requests.send(
-      message, body: content.bytes, limit: SyncLimits.accountBytes, sent: progress)
-    try HTTPAnswer.check(answer.response, body: answer.body)
+    try await contents.put(content, progress: progress)
   }
 
   package func getContent(
     _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
   ) async throws(TransportFailure) -> EncodedContent? {
-    let answer = try await requests.send(
-      request("GET", "v1/contents/\(hash)"), limit: SyncLimits.contentBytes, received: progress)
-    if answer.response.statusCode == 404, HTTPAnswer.code(answer.body) == "content_missing" { return nil }
-    try HTTPAnswer.check(answer.response, body: answer.body)
-    guard let length = answer.response.value(forHTTPHeaderField: "Keepsake-Length").flatMap({ Int($0) }), length >= 0 else {
-      throw TransportFailure(.rejected, "The cloud sent a content without its length.")
-    }
-    var base: ContentHash?
-    if let text = answer.response.value(forHTTPHeaderField: "Keepsake-Base") {
-      guard let hash = ContentHash(text) else {
-        throw TransportFailure(.rejected, "The cloud sent a content whose base has no name.")
-      }
-      base = hash
-    }
-    return EncodedContent(hash: hash, length: length, base: base, bytes: answer.body)
+    try await contents.get(hash, progress: progress)
   }
 
-  package func events() -> AsyncThrowingStream<CloudEvent, any Error> {
-    // A newer event says all that an older one did.
-    AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-      var message = request("GET", "v1/events")
-      message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
-      message.timeoutInterval = SyncLimits.eventIdleSeconds
-      #if canImport(FoundationNetworking)
-      // On a connection that it opened itself, Foundation off Apple's systems goes on asking whether it could write for as
-      // long as the answer lasts, and takes a whole core with that (seen with Swift 6.3.1). A connection that a short
-      // request opened and left behind doesn't have it.
-      let opener: URLRequest? = request("GET", "health")
-      #else
-      let opener: URLRequest? = nil
-      #endif
-      let task = Task { [message, streams] in
-        let lines = Mutex(EventLines())
-        do throws(TransportFailure) {
-          if let opener { _ = try await streams.send(opener, limit: SyncLimits.accountBytes) }
-          try await streams.stream(message) { response throws(TransportFailure) in
-            try HTTPAnswer.check(response)
-          } part: { piece in
-            do {
-              for event in try lines.withLock({ try $0.take(piece) }) { continuation.yield(event) }
-            } catch {
-              // Ends the task by letting go of the stream.
-              continuation.finish(throwing: error)
-            }
-          }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: error)
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
-    }
-  }
+  package func events() -> AsyncThrowingStream<CloudEvent, any Error> { streams.events() }
 
-  private func request(_ method: String, _ path: String) -> URLRequest {
-    var request = HTTPRequests.request(method, credentials.url, path)
-    request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")
-    return request
-  }
+  private func request(_ method: String, _ path: String) -> URLRequest { HTTPRequests.request(method, credentials, path) }
 }
 
 /// What all requests have in common.
@@ -114,6 +65,13 @@ enum HTTPRequests {
     request.timeoutInterval = SyncLimits.idleSeconds
     // Foundation's own offer of gzip would only cost: what is large is packed already.
     request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+    return request
+  }
+
+  /// A request by this device.
+  static func request(_ method: String, _ credentials: CloudCredentials, _ path: String) -> URLRequest {
+    var request = request(method, credentials.url, path)
+    request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")
     return request
   }
 

@@ -9,8 +9,17 @@ import FoundationNetworking
 
 /// Says anything to a server, right or wrong.
 struct Client: Sendable {
-  let server: LiveServer
+  let url: URL
+  let appKey: String
   var token: String?
+
+  init(server: LiveServer, token: String? = nil) { self.init(url: server.url, appKey: server.appKey, token: token) }
+
+  init(url: URL, appKey: String, token: String? = nil) {
+    self.url = url
+    self.appKey = appKey
+    self.token = token
+  }
 
   struct Answer: Sendable {
     var status: Int
@@ -31,7 +40,7 @@ struct Client: Sendable {
   func call(
     _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
   ) async throws -> Answer {
-    let url = try #require(URL(string: path, relativeTo: server.url))
+    let url = try #require(URL(string: path, relativeTo: url))
     var request = URLRequest(url: url)
     request.httpMethod = method
     request.timeoutInterval = 60
@@ -51,10 +60,10 @@ struct Client: Sendable {
 
   func register(_ name: String = "A") async throws -> (Client, Account) {
     let answer = try await call(
-      "POST", "/v1/devices", headers: ["Keepsake-App-Key": server.appKey], json: #"{"name": "\#(name)"}"#)
+      "POST", "/v1/devices", headers: ["Keepsake-App-Key": appKey], json: #"{"name": "\#(name)"}"#)
     try #require(answer.status == 201, "\(String(decoding: answer.body, as: UTF8.self))")
     let account = try JSONDecoder().decode(Account.self, from: answer.body)
-    return (Client(server: server, token: account.token), account)
+    return (Client(url: url, appKey: appKey, token: account.token), account)
   }
 }
 

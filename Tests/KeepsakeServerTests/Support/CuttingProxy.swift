@@ -17,21 +17,38 @@ private let streamType = SOCK_STREAM
 private let noSignal: Int32 = 0
 #endif
 
-/// A bad network: passes bytes on between devices and a server, and cuts each connection after so many of them.
+/// A bad network: passes bytes on between devices and a server, and cuts each connection after so many of them, or holds streams back.
 final class CuttingProxy: Sendable {
   let port: Int
   private let target: Int
   private let listener: Int32
   private let cuts = Mutex(0)
   private let isCutting = Mutex(true)
+  private let isHolding: Bool
+  /// Set where only one cut is wanted, after so many bytes of all connections in one direction.
+  private let once: (up: Budget, down: Budget)?
   private let state: Mutex<UInt64>
 
   var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
   /// Connections cut so far.
   var count: Int { cuts.withLock { $0 } }
 
-  init(to target: Int, seed: UInt64) throws {
+  convenience init(to target: Int, seed: UInt64) throws { try self.init(to: target, seed: seed, once: nil) }
+
+  /// Cuts one connection after so many bytes, and is a good network from then on.
+  convenience init(to target: Int, cuttingOnceAfterUp up: Int = .max, down: Int = .max) throws {
+    try self.init(to: target, seed: 0, once: (Budget(up), Budget(down)))
+  }
+
+  /// Cuts nothing, but keeps answers that are event streams until they are complete, as some proxies do.
+  convenience init(holdingStreamsOf target: Int) throws {
+    try self.init(to: target, seed: 0, once: (Budget(.max), Budget(.max)), isHolding: true)
+  }
+
+  private init(to target: Int, seed: UInt64, once: (up: Budget, down: Budget)?, isHolding: Bool = false) throws {
     self.target = target
+    self.once = once
+    self.isHolding = isHolding
     state = Mutex(seed)
     listener = socket(AF_INET, streamType, 0)
     var address = Self.address(0)
@@ -86,10 +103,11 @@ final class CuttingProxy: Sendable {
     let left = Budget(isCutting.withLock { $0 } ? budget : .max)
     let group = DispatchGroup()
     if connected == 0 {
-      for (from, to) in [(connection, onward), (onward, connection)] {
+      for (from, to, left) in [(connection, onward, once?.up ?? left), (onward, connection, once?.down ?? left)] {
         group.enter()
         Thread.detachNewThread { [self] in
           if pump(from, to, left) == .cut {
+            if once != nil { left.refill() }
             Self.reset(from)
             Self.reset(to)
           } else {
@@ -122,9 +140,12 @@ final class CuttingProxy: Sendable {
 
   private func pump(_ from: Int32, _ to: Int32, _ left: Budget) -> End {
     var buffer = [UInt8](repeating: 0, count: 16_384)
+    var isHeld = false
     while true {
       let count = recv(from, &buffer, buffer.count, 0)
       guard count > 0 else { return .finished }
+      if isHolding, !isHeld, Data(buffer[..<count]).range(of: Data("Content-Type: text/event-stream".utf8)) != nil { isHeld = true }
+      if isHeld { continue }
       let allowed = left.take(count)
       var sent = 0
       while sent < allowed {
@@ -152,6 +173,8 @@ final class CuttingProxy: Sendable {
   private final class Budget: Sendable {
     private let left: Mutex<Int>
     init(_ bytes: Int) { left = Mutex(bytes) }
+
+    func refill() { left.withLock { $0 = .max } }
 
     func take(_ count: Int) -> Int {
       left.withLock { left in

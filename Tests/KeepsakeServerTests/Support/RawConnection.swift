@@ -35,10 +35,16 @@ final class RawConnection: Sendable {
 
   deinit { close(socketDescriptor) }
 
-  func send(_ text: String) async {
+  func send(_ text: String) async { await send(Data(text.utf8)) }
+
+  func send(_ data: Data) async {
     await offPool {
-      let bytes = Array(text.utf8)
-      _ = bytes.withUnsafeBytes { write(self.socketDescriptor, $0.baseAddress, $0.count) }
+      var rest = data[...]
+      while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { write(self.socketDescriptor, $0.baseAddress, $0.count) }
+        guard count > 0 else { return }
+        rest = rest.dropFirst(count)
+      }
     }
   }
 

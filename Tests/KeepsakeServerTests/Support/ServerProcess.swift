@@ -20,12 +20,47 @@ struct ServerProcess: Sendable {
 
   var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
 
-  /// Starts a server; it listens when this returns.
-  static func start(data: URL, port: Int = 0) async throws -> ServerProcess {
+  /// The most memory that it has held so far, in bytes.
+  func peakMemory() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+    let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+    return try #require(Int(line.filter(\.isNumber))) * 1024
+  }
+
+  /// A file on its disk, which only its process sees.
+  func file(_ name: String, on data: URL) -> URL {
+    URL(fileURLWithPath: "/proc/\(process.processIdentifier)/root\(data.path)/\(name)")
+  }
+
+  /// Why no server can be given a small disk here; nil if it can.
+  static let diskObstacle: String? = {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["unshare", "-m", "sh", "-ec", "mount -t tmpfs -o size=1m keepsake /mnt"]
+    process.standardError = FileHandle.nullDevice
+    do {
+      try process.run()
+      process.waitUntilExit()
+      return process.terminationStatus == 0 ? nil : "a process of its own can't mount a file system here"
+    } catch {
+      return "unshare can't be started: \(error)"
+    }
+  }()
+
+  /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size, which goes with it.
+  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil) async throws -> ServerProcess {
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
-    process.arguments = ["--testing-library", "swift-testing", "--filter", "ServerProcessTests"]
+    let command = [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ServerProcessTests"]
+    if let diskMebibytes {
+      try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+      let script = "mount -t tmpfs -o size=\(diskMebibytes)m keepsake \"$0\" && exec \"$@\""
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = ["unshare", "-m", "--propagation", "private", "sh", "-ec", script, data.path] + command
+    } else {
+      process.executableURL = URL(fileURLWithPath: command[0])
+      process.arguments = Array(command.dropFirst())
+    }
     process.environment = ProcessInfo.processInfo.environment.merging(
       [variable: "\(port)\n\(data.path)\n\(note.path)"], uniquingKeysWith: { $1 })
     process.standardOutput = FileHandle.nullDevice

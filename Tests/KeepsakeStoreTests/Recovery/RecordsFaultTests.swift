@@ -79,6 +79,53 @@ extension DiskFaultTests {
       #expect(try numbers(again) == [2])
     }
 
+    @Test("a note of damage that the disk doesn't take is written when it does, at the latest at closing; if not even then, it is told")
+    func owesNote() throws {
+      let away = folder.appendingPathExtension("away")
+      defer { for url in [folder, away] { try? FileManager.default.removeItem(at: url) } }
+      for comesBack in [true, false] {
+        told.value = []
+        let records = try open()
+        failing(.write(SQLITE_CORRUPT)) {
+          let code = errorCode {
+            try records.write { database in
+              try FileManager.default.moveItem(at: folder, to: away)
+              try database.execute(sql: "CREATE TABLE thing_\(comesBack) (number)")
+            }
+          }
+          #expect(code == .damaged)
+        }
+        if comesBack { try FileManager.default.moveItem(at: away, to: folder) }
+        #expect(!StoreFiles.exists(RecordsFiles(folder: folder).suspicion))
+        try records.close()
+        if comesBack {
+          #expect(StoreFiles.exists(RecordsFiles(folder: folder).suspicion) && told.value == [])
+        } else {
+          #expect(told.value.map(\.kind) == [.unnoted])
+        }
+      }
+    }
+
+    @Test("closing without a limit waits for whoever reads")
+    func closesBesideRead() async throws {
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let records = try open()
+      let (entered, isOver) = (DispatchSemaphore(value: 0), Shared(false))
+      Thread {
+        _ = try? records.reading { _ in
+          entered.signal()
+          Thread.sleep(forTimeInterval: 0.1)
+          isOver.value = true
+        }
+      }.start()
+      try await onThread {
+        entered.wait()
+        try records.close()
+      }
+      #expect(isOver.value)
+      #expect(errorCode { try records.write { _ in } } == .misuse)
+    }
+
     @Test("a write within a read that finds the disk failed says so instead of waiting for itself")
     func writesWithinRead() throws {
       defer { try? FileManager.default.removeItem(at: folder) }

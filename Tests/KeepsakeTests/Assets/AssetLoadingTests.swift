@@ -1,5 +1,5 @@
 import Foundation
-import KeepsakeTesting
+import KeepsakeSimulation
 import Testing
 
 @testable import Keepsake

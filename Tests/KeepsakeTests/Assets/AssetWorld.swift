@@ -1,6 +1,6 @@
 import Foundation
 import Keepsake
-import KeepsakeTesting
+import KeepsakeSimulation
 import Synchronization
 import Testing
 

@@ -1,0 +1,195 @@
+import BenchmarkKit
+import Foundation
+import Keepsake
+import Synchronization
+
+/// What syncing takes over real HTTP on this machine: time until another device has a save, bytes for a change, a month away.
+struct SyncFigures: Codable {
+  /// Microseconds.
+  struct Times: Codable {
+    var median: Double
+    var highest: Double
+
+    init(_ all: [Double]) {
+      let sorted = all.sorted()
+      (median, highest) = (sorted[sorted.count / 2], sorted[min(sorted.count * 99 / 100, sorted.count - 1)])
+    }
+  }
+  struct Patch: Codable {
+    var change: Change
+    var bytesUp: Int
+    var bytesDown: Int
+    var patchBytes: Int
+  }
+  struct Absence: Codable {
+    var what: String
+    var wire: WireMeter.Count
+    var seconds: Double
+  }
+
+  var machine: String
+  var saves: Int
+  var requestBytes = 0
+  var readable: Times?
+  var bare: Times?
+  var patches: [Patch] = []
+  var autosaves: Int
+  var keys: Int
+  var absences: [Absence] = []
+
+  static func measure(keepsake: String, saves: Int, autosaves: Int, keys: Int, machine: String) throws -> SyncFigures {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-sync-\(ProcessInfo.processInfo.processIdentifier)")
+    defer {
+      // Only leaves a folder behind among the temporary files.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let cloud = try CloudProcess(keepsake: keepsake, data: folder.appending(path: "cloud"))
+    defer { cloud.stop() }
+    let result = Mutex<Result<SyncFigures, any Error>?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    let start = SyncFigures(machine: machine, saves: saves, autosaves: autosaves, keys: keys)
+    Task {
+      var figures = start
+      do {
+        try await figures.measureConvergence(cloud, in: folder.appending(path: "convergence"))
+        try await figures.measurePatches(cloud, in: folder.appending(path: "patches"))
+        try await figures.measureAbsences(cloud, in: folder.appending(path: "absences"))
+        result.withLock { $0 = .success(figures) }
+      } catch {
+        result.withLock { $0 = .failure(error) }
+      }
+      done.signal()
+    }
+    done.wait()
+    guard let outcome = result.withLock({ $0 }) else { throw BenchmarkError(message: "Nothing was measured") }
+    return try outcome.get()
+  }
+
+  /// From `save` returning on one device to `load` giving the value on the other; between every two, a bare exchange of as many bytes.
+  private mutating func measureConvergence(_ cloud: CloudProcess, in folder: URL) async throws {
+    Progress.tell("sync: bytes of a save")
+    var pot = Pot.sample
+    let metered = try await Player(cloud, in: folder.appending(path: "metered"), isMetered: true)
+    _ = try await metered.first.saves.save(pot, to: "pot")
+    try await metered.settle()
+    if let meter = metered.meters?.first {
+      let before = meter.count
+      for _ in 0..<20 {
+        pot.water()
+        _ = try await metered.first.saves.save(pot, to: "pot")
+        try await metered.settle()
+      }
+      let sent = meter.count - before
+      requestBytes = sent.bytesUp / max(sent.exchanges, 1)
+    }
+    try metered.close()
+
+    let player = try await Player(cloud, in: folder.appending(path: "plain"), isMetered: false)
+    let bare = try await BareClient(cloud)
+    _ = try await player.first.saves.save(pot, to: "pot")
+    try await player.settle()
+    let arrivals = player.second.changes
+    let second = player.second
+    let (loaded, hasLoaded) = AsyncStream.makeStream(of: (Int, ContinuousClock.Instant).self)
+    let reader = Task {
+      for await change in arrivals {
+        guard case .slots = change, let pot = try second.saves.load(Slot<Pot>("pot")) else { continue }
+        hasLoaded.yield((pot.waterings, .now))
+      }
+    }
+    var (readable, alone): ([Double], [Double]) = ([], [])
+    var arrived = loaded.makeAsyncIterator()
+    // The first ones warm up and don't count.
+    for number in -20..<saves {
+      pot.water()
+      _ = try await player.first.saves.save(pot, to: "pot")
+      let returned = ContinuousClock.now
+      var instant = returned
+      while let (waterings, at) = await arrived.next() {
+        instant = at
+        if waterings == pot.waterings { break }
+      }
+      try await player.first.cloud.sendNow()
+      let start = ContinuousClock.now
+      try await bare.post(number + 20, bytes: requestBytes)
+      let end = ContinuousClock.now
+      if number >= 0 {
+        readable.append((instant - returned) / .microseconds(1))
+        alone.append((end - start) / .microseconds(1))
+      }
+      if number % 100 == 0 { Progress.tell("sync: save \(max(number, 0)) of \(saves)") }
+    }
+    reader.cancel()
+    (self.readable, self.bare) = (Times(readable), Times(alone))
+    try player.close()
+  }
+
+  /// What a change of one percent of ten megabytes takes on the wire, beside zstd's own patch of the same bytes.
+  private mutating func measurePatches(_ cloud: CloudProcess, in folder: URL) async throws {
+    for change in Change.allCases {
+      Progress.tell("sync: \(change.title)")
+      let player = try await Player(cloud, in: folder.appending(path: change.rawValue), isMetered: true)
+      var island = Island.sample
+      _ = try await player.first.saves.save(island, to: "island")
+      try await player.settle()
+      guard try player.second.saves.load(Slot<Island>("island")) == island, let meters = player.meters else {
+        throw BenchmarkError(message: "The island did not arrive")
+      }
+      let before = (meters.first.count, meters.second.count)
+      let old = try Archive.encode(island)
+      change.apply(to: &island)
+      _ = try await player.first.saves.save(island, to: "island")
+      try await player.settle()
+      try BenchmarkError.require(try player.second.saves.load(Slot<Island>("island")) == island, "The changed island did not arrive")
+      patches.append(
+        Patch(
+          change: change, bytesUp: (meters.first.count - before.0).bytesUp, bytesDown: (meters.second.count - before.1).bytesDown,
+          patchBytes: try Zstandard.patch(from: old, to: try Archive.encode(island), in: folder)))
+      try player.close()
+    }
+  }
+
+  /// Thirty days of play on one device while one of the two was away.
+  private mutating func measureAbsences(_ cloud: CloudProcess, in folder: URL) async throws {
+    for isOffline in [true, false] {
+      Progress.tell("sync: a month, \(isOffline ? "played offline" : "while the other was away")")
+      let player = try await Player(cloud, in: folder.appending(path: "\(isOffline)"), isMetered: true)
+      guard let meters = player.meters else { return }
+      let (first, second) = (player.first, player.second)
+      var pot = Pot.sample
+      _ = try await first.saves.save(pot, to: "pot")
+      try await player.settle()
+      second.cloud.isEnabled = false
+      if isOffline { first.cloud.isEnabled = false }
+      for number in 0..<autosaves {
+        pot.water()
+        _ = try await first.saves.save(pot, to: "pot")
+        if number * keys / autosaves != (number + 1) * keys / autosaves {
+          let key = number * keys / autosaves
+          _ = try await first.progress.record(number + 1, for: .max("flower \(key)", default: 0)).value
+        }
+        if !isOffline { try await first.cloud.sendNow() }
+        if number % 1_000 == 999 { Progress.tell("sync: autosave \(number + 1)") }
+      }
+      if isOffline {
+        first.cloud.isEnabled = true
+        absences.append(try await Self.catchUp(first, meters.first, "the device that played: tells the cloud"))
+      }
+      second.cloud.isEnabled = true
+      let from = isOffline ? "of what was played offline" : "of what was played online"
+      absences.append(try await Self.catchUp(second, meters.second, "the device that was away: hears \(from)"))
+      let last = ProgressKey<Int>.max("flower \(keys - 1)", default: 0)
+      try BenchmarkError.require(
+        try second.saves.load(Slot<Pot>("pot")) == pot && second.progress[last] == first.progress[last] && first.progress[last] > 0,
+        "Not all arrived")
+      try player.close()
+    }
+  }
+
+  private static func catchUp(_ game: GameData, _ meter: WireMeter, _ what: String) async throws -> Absence {
+    let (before, start) = (meter.count, ContinuousClock.now)
+    try await game.cloud.sendNow()
+    return Absence(what: what, wire: meter.count - before, seconds: (ContinuousClock.now - start) / .seconds(1))
+  }
+}

@@ -1,0 +1,71 @@
+package import Foundation
+package import Keepsake
+
+/// One player's garden on one device: the few calls that the game's screens make.
+///
+///     let garden = FlowerGarden(game)
+///     try await garden.plant("tulip", in: "windowsill")
+///     try garden.buy("a fountain", for: 40)
+///     let view = try garden.view()
+package struct FlowerGarden: Sendable {
+  package static let id = "com.example.flowergarden"
+  /// What each player is given once, on whatever device.
+  package static let starterGems = 100
+
+  package let game: GameData
+
+  /// The garden in a game's data that is open.
+  package init(_ game: GameData) { self.game = game }
+
+  /// Opens the data in a folder, as a game does when it starts.
+  package init(store: URL) throws { game = try GameData.open(Self.id, at: store) }
+
+  // MARK: Pots
+
+  /// Loads a pot, or takes a new one, changes it and saves it.
+  package func change(pot name: String, _ change: (inout Pot) -> Void) async throws {
+    var pot = try game.saves.load(.pot(name)) ?? Pot(weather: .random(in: .min ... .max))
+    change(&pot)
+    try await game.saves.save(pot, to: .pot(name))
+  }
+
+  /// Plants a flower, which is another one than any that other devices plant.
+  package func plant(_ kind: String, in pot: String) async throws {
+    try await change(pot: pot) { $0.plant(kind, id: UUID().uuidString) }
+  }
+
+  package func water(_ pot: String, times: Int = 1) async throws { try await change(pot: pot) { $0.water(times) } }
+
+  // MARK: The player
+
+  package func reach(level: Int) throws { try game.progress.record(level, for: .level) }
+
+  package func unlock(seed: String) throws { try game.progress.insert(seed, into: .seeds) }
+
+  /// Once per player, however many devices ask.
+  package func claimStarterGift() throws {
+    try game.wallet.claim(Self.starterGems, .gems, key: "starter gift", for: "starter gift")
+  }
+
+  package func earn(_ gems: Int, for quest: String) throws { try game.wallet.earn(gems, .gems, for: quest) }
+
+  /// Throws `GameDataError.Code.insufficient` if less can be spent here now.
+  package func buy(_ thing: String, for gems: Int) throws { try game.wallet.spend(gems, .gems, for: thing, goods: [Goods(thing)]) }
+
+  // MARK: What is seen
+
+  package func view() throws -> GardenView {
+    var pots: [String: GardenView.PotView] = [:]
+    for entry in try game.saves.list() where entry.name.hasPrefix("pot/") {
+      let name = String(entry.name.dropFirst("pot/".count))
+      guard let pot = try game.saves.load(.pot(name)) else { continue }
+      pots[name] = GardenView.PotView(
+        flowers: pot.flowers.map(\.kind).sorted(), height: pot.height, waterings: pot.waterings.value,
+        heads: try game.saves.conflict(.pot(name))?.sides.count ?? 1, versions: try game.saves.history(of: .pot(name)).count)
+    }
+    let balance = game.wallet[.gems]
+    return GardenView(
+      level: game.progress[.level], seeds: game.progress[.seeds].sorted(), gems: Int64(balance.total),
+      spendableGems: Int64(balance.spendable), pots: pots, journal: try game.saves.load(.journal)?.entry ?? 0)
+  }
+}

@@ -1,0 +1,30 @@
+package import Keepsake
+
+/// What one device writes without pause while it is killed.
+@Archivable
+package struct Journal {
+  @Merge(.max) package var entry = 0
+
+  package init() {}
+}
+
+extension Slot<Pot> {
+  /// A pot is a slot of its own, so that two who water different pots never meet.
+  package static func pot(_ name: String) -> Self { Slot("pot/\(name)") }
+}
+
+extension Slot<Journal> {
+  package static var journal: Self { "journal" }
+}
+
+extension ProgressKey<Int> {
+  package static var level: Self { .max("level", default: 1) }
+}
+
+extension ProgressKey<Set<String>> {
+  package static var seeds: Self { .union("seeds") }
+}
+
+extension Currency {
+  package static var gems: Self { "gems" }
+}

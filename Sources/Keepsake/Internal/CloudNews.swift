@@ -1,0 +1,49 @@
+import KeepsakeReplication
+
+/// Hands what the engine says on to the parts of a game that it concerns.
+struct CloudNews: Sendable {
+  let core: GameCore
+  let progress: ProgressStore
+  let scores: HighScores
+  let wallet: WalletStore
+  let preferences: Preferences
+
+  func heard(_ news: EngineNews) {
+    switch news {
+    case .slots(let names): core.tell(.slots(names))
+    case .cells(let keys): received(keys)
+    case .caughtUp: received([])
+    case .wallet:
+      wallet.invalidate()
+      core.tell(.wallet)
+    case .decisions(let decisions):
+      wallet.invalidate()
+      core.tell(.decisions(decisions.map(WalletVerdict.init)))
+    case .acknowledged: break
+    case .refused(let refusals):
+      for refusal in refusals {
+        core.report(
+          Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
+      }
+    case .damaged(let hash):
+      core.report(
+        Incident(
+          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
+    }
+  }
+
+  /// The store joined another player.
+  func joined() throws { try progress.reload() }
+
+  private func received(_ keys: [CellKey]) {
+    scores.received(keys)
+    do {
+      try progress.received(keys)
+      try preferences.received(keys)
+    } catch {
+      // The store closes under the last news; what it holds is read at the next opening.
+      core.report(
+        Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
+    }
+  }
+}

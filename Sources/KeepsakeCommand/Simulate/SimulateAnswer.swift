@@ -1,0 +1,59 @@
+#if Cloud
+import KeepsakeSimulation
+
+/// What `keepsake simulate` found.
+struct SimulateAnswer: Encodable {
+  struct Failure: Encodable {
+    var seed: UInt64
+    var violations: [String]
+  }
+
+  var worlds: UInt64
+  /// Nil for a single world that was only shown.
+  var seconds: Double?
+  /// Of all worlds, in hexadecimal digits: the same seeds give the same.
+  var fingerprint: String
+  /// How often what happened, in all worlds together.
+  var counts: [String: Int]
+  var failures: [Failure]
+  /// What happened in the world that is shown: the first one that failed, or the one asked for.
+  var trace: [String] = []
+  /// In their order.
+  private var names: [String] = []
+
+  private enum CodingKeys: CodingKey { case worlds, seconds, fingerprint, counts, failures, trace }
+
+  init(_ progress: SimulationRun.Progress, seconds: Double?) {
+    worlds = progress.worlds
+    self.seconds = seconds
+    fingerprint = String(progress.trace, radix: 16)
+    counts = Dictionary(progress.statistics.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $0 + $1 })
+    names = progress.statistics.counts.map(\.name)
+    failures = progress.failures.map { Failure(seed: $0.seed, violations: $0.violations) }
+  }
+
+  init(_ world: WorldReport) {
+    var progress = SimulationRun.Progress()
+    progress.worlds = 1
+    (progress.statistics, progress.trace) = (world.statistics, world.trace)
+    progress.failures = world.violations.isEmpty ? [] : [world]
+    self.init(progress, seconds: nil)
+    trace = world.lines
+  }
+
+  /// - Parameter lines: The last ones of the trace that are shown.
+  func text(lines: Int) -> String {
+    var parts = trace.suffix(lines).map { Printable.text($0) }
+    if trace.count > lines { parts.insert("... the last \(lines) of \(trace.count) lines:", at: 0) }
+    if !parts.isEmpty { parts.append("") }
+    for failure in failures {
+      parts.append("seed \(failure.seed):")
+      parts += failure.violations.map { "  " + Printable.text($0) }
+    }
+    parts.append(names.map { "\($0) \(counts[$0] ?? 0)" }.joined(separator: ", "))
+    let rate = seconds.map { ", \(Int($0 + 0.5)) s, \(Int(Double(worlds) / max($0, 0.001))) a second" } ?? ""
+    parts.append("\(worlds) worlds\(rate), \(failures.count) with violations, fingerprint \(fingerprint)")
+    return parts.joined(separator: "\n")
+  }
+}
+#endif

@@ -1,0 +1,122 @@
+#if Cloud
+import ArgumentParser
+import Dispatch
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// `keepsake simulate`: whole worlds of devices and a cloud, in which everything goes wrong.
+struct SimulateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "simulate",
+    abstract: "Live through simulated worlds and look for a lost save.",
+    discussion: """
+      Each world comes from its seed: a few devices, games that play on them, and one cloud. Devices crash, are copied and set back, go \
+      offline, have wrong clocks; messages are lost, doubled and late. At the end all is delivered, and what must always hold is checked. \
+      It is the engine and the acceptance that games and servers run, over memory. A seed always gives the same world.
+
+      Exit status 1 says that something was lost: the seed, what was violated, and the end of that world's trace are printed. Build for \
+      release: a debug build takes some twenty times as long.
+      """)
+
+  /// Of a failing world's trace.
+  static let shownLines = 60
+  /// Each takes room for a deep stack.
+  static let mostThreads = 256
+
+  @Option(help: "How many worlds.")
+  var seeds: UInt64 = 1_000
+
+  @Option(help: "The first seed.")
+  var from: UInt64 = 1
+
+  @Option(help: "Threads (default: one for each processor).")
+  var threads: Int?
+
+  @Option(help: "What games do in each world, on average.")
+  var operations = World.Options().operations
+
+  @Option(help: "Plant a fault, to see that it is found: \(PlantedFault.names).")
+  var planted: [PlantedFault] = []
+
+  @Flag(help: "Print all that happens in the world of --from, and live through no other.")
+  var trace = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    guard seeds > 0, from <= .max - seeds else {
+      throw ValidationError("--seeds takes a number from 1, and --from with it one that exists.")
+    }
+    guard (1...Self.mostThreads).contains(threads ?? 1) else {
+      throw ValidationError("--threads takes a number from 1 to \(Self.mostThreads).")
+    }
+    guard (10...1_000_000).contains(operations) else { throw ValidationError("--operations takes a number from 10 to 1000000.") }
+  }
+
+  private var options: World.Options {
+    var options = World.Options()
+    options.operations = operations
+    options.planted = Set(planted.map(\.bug))
+    return options
+  }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json) {
+      if trace { return try show(SimulateAnswer(await SimulationRun.world(seed: from, options: options)), lines: .max) }
+      let began = ContinuousClock.now
+      let run = SimulationRun(seeds: from...from + seeds - 1, options: options)
+      let signals = StopSignals()
+      let stopping = Task {
+        for await _ in signals.stream { run.stop() }
+      }
+      run.start(threads: threads ?? ProcessInfo.processInfo.activeProcessorCount)
+      try await follow(run, since: began)
+      stopping.cancel()
+      var answer = SimulateAnswer(run.progress, seconds: (ContinuousClock.now - began) / .seconds(1))
+      if let first = run.progress.failures.first { answer.trace = await SimulationRun.world(seed: first.seed, options: options).lines }
+      try show(answer, lines: Self.shownLines)
+    }
+  }
+
+  private func follow(_ run: SimulationRun, since began: ContinuousClock.Instant) async throws {
+    let line = ProgressLine(quiet: json)
+    while !run.isOver {
+      let worlds = run.progress.worlds
+      let rate = Double(worlds) / max((ContinuousClock.now - began) / .seconds(1), 0.001)
+      line.update("\(worlds) of \(seeds) worlds, \(Int(rate)) a second")
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    line.clear()
+  }
+
+  private func show(_ answer: SimulateAnswer, lines: Int) throws {
+    if json {
+      try Output.document(answer)
+    } else {
+      Output.text(answer.text(lines: lines))
+    }
+    if !answer.failures.isEmpty { throw ExitCode(1) }
+  }
+}
+
+/// A planted bug by its name.
+struct PlantedFault: ExpressibleByArgument {
+  let bug: PlantedBug
+
+  static var names: String { PlantedBug.allCases.map(\.rawValue).joined(separator: ", ") }
+
+  init?(argument: String) {
+    guard let bug = PlantedBug(rawValue: argument) else { return nil }
+    self.bug = bug
+  }
+}
+#endif

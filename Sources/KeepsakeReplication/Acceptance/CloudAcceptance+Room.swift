@@ -1,0 +1,68 @@
+// How much of a player's a cloud keeps, and what goes to make room.
+extension CloudAcceptance {
+  /// Contents that no version names yet stay this long: a large save is put piece by piece before it is told of. If it is told of later all
+  /// the same, the answer names what is missing, and the device puts it again.
+  package static let strayMilliseconds: Int64 = 3_600_000
+
+  /// Whether so many bytes more fit, after what nobody needs has gone if they don't; if not, what is missing.
+  package static func shortage(
+    for needed: Int64, _ quota: Int64, now: Int64, in storage: inout some ContainerStorage
+  ) throws -> QuotaShortage? {
+    guard try QuotaUse(limit: quota, used: storage.usedBytes()).shortage(for: needed) != nil else { return nil }
+    try makeRoom(now: now, in: &storage)
+    return try QuotaUse(limit: quota, used: storage.usedBytes()).shortage(for: needed)
+  }
+
+  /// Why a request finds no room; nil if it does, or if nothing of it may be refused.
+  ///
+  /// Values, deletes, what a version is found to replace and the wallet are always taken: a player out of room goes on playing, and a delete
+  /// is what makes room.
+  static func refusal(
+    of plan: inout Plan, _ quota: Int64, _ now: Int64, in storage: inout some ContainerStorage
+  ) throws -> ExchangeOutcome? {
+    // What stands in for a damaged content was counted before, and is wanted.
+    let counted = try plan.contents.filter { try !storage.isSuspect($0.hash) }
+    let arriving = Set(counted.map(\.hash))
+    var needed = counted.reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
+    var refusable: [VersionID] = []
+    for record in plan.versions where !record.tombstone {
+      let isNew = try storage.version(record.id) == nil
+      if isNew { needed += Int64(record.size) }
+      if isNew || record.contents.contains(where: arriving.contains) { refusable.append(record.id) }
+    }
+    guard needed > 0, let shortage = try shortage(for: needed, quota, now: now, in: &storage) else { return nil }
+    guard !refusable.isEmpty else {
+      // Contents that no version of the request needs.
+      plan.contents.removeAll { arriving.contains($0.hash) }
+      return nil
+    }
+    let message =
+      "this player has \(shortage.used) of \(shortage.limit) bytes in the cloud, and this takes \(shortage.needed) more: delete saves to make room"
+    return .refused(
+      refusable.map { Refusal(item: ExchangeRules.item($0), reason: .quota, message: message, quota: shortage) })
+  }
+
+  // MARK: Making room
+
+  /// Frees what deleted slots held. A slot that still has a save, as beside a delete that didn't know of it, keeps everything.
+  static func freeDeleted(_ slots: Set<String>, in storage: inout some ContainerStorage) throws {
+    for slot in slots.sorted() {
+      let heads = try storage.heads(of: slot)
+      guard try !heads.isEmpty && heads.allSatisfy({ try storage.version($0)?.record.tombstone == true }) else { continue }
+      for holder in try storage.replacedHolders(in: slot) { try storage.releaseContents(of: holder.version) }
+    }
+  }
+
+  /// Lets go the contents of versions that are replaced, but for those that a conflict is merged from, and of uploads that came to nothing.
+  /// The records stay: they are what tells history.
+  private static func makeRoom(now: Int64, in storage: inout some ContainerStorage) throws {
+    try storage.removeStrayContents(before: now.addingClamped(-strayMilliseconds))
+    let bySlot = Dictionary(grouping: try storage.replacedHolders(in: nil), by: \.slot)
+    for slot in bySlot.keys.sorted() {
+      let heads = try storage.heads(of: slot)
+      var kept: Set<VersionID> = []
+      if heads.count > 1 { kept.formUnion(try Resolution.mergeAncestors(of: heads) { try storage.version($0)?.record }.all) }
+      for holder in bySlot[slot] ?? [] where !kept.contains(holder.version) { try storage.releaseContents(of: holder.version) }
+    }
+  }
+}

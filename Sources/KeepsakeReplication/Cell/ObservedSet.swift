@@ -1,0 +1,141 @@
+/// A set whose elements can be taken out again, as a cell of the rule `set` holds it.
+///
+/// Each time an element is put in, that gets a name that is used once: the writer, and the next of its numbers. An element is in while one of
+/// the additions that put it in stands. To take it out is to say which of its additions are gone, and these can only be ones that were seen:
+/// so an element that another device puts in meanwhile stays.
+///
+/// Of an addition a state knows nothing, or that it stands, or that it is gone, and a join takes whichever comes later of these. What is gone
+/// needs no trace but its number, and the numbers of a writer form ranges: to put in and take out for ever costs nothing for ever. What stays
+/// is one entry for each writer that ever put something in.
+package struct ObservedSet: Hashable, Sendable {
+  /// What one writer put in.
+  package struct Additions: Hashable, Sendable {
+    /// The numbers that are known here. Those that don't stand are gone.
+    package private(set) var seen: NumberRanges
+    /// The elements of those that stand.
+    package private(set) var standing: [UInt64: Scalar]
+
+    /// What stands is known.
+    package init(seen: NumberRanges, standing: [UInt64: Scalar] = [:]) {
+      let unseen = standing.keys.filter { !seen.contains($0) }
+      self.seen = unseen.isEmpty ? seen : seen.union(NumberRanges(unseen.map { $0...$0 }))
+      self.standing = standing
+    }
+
+    func joined(with other: Additions) -> Additions {
+      var standing = standing.filter { other.standing[$0.key] != nil || !other.seen.contains($0.key) }
+      for (number, element) in other.standing {
+        if let known = standing[number] {
+          // One name for two elements: nobody writes that, but it has to end alike everywhere.
+          if known < element { standing[number] = element }
+        } else if !seen.contains(number) {
+          standing[number] = element
+        }
+      }
+      return Additions(seen: seen.union(other.seen), standing: standing)
+    }
+  }
+
+  package private(set) var writers: [WriterID: Additions]
+
+  package init(_ writers: [WriterID: Additions] = [:]) { self.writers = writers.filter { !$0.value.seen.isEmpty } }
+
+  /// What is in.
+  package var elements: Set<Scalar> {
+    var elements: Set<Scalar> = []
+    for additions in writers.values { elements.formUnion(additions.standing.values) }
+    return elements
+  }
+
+  package func joined(with other: ObservedSet) -> ObservedSet {
+    var joined = self
+    for (writer, additions) in other.writers { joined.writers[writer] = joined.writers[writer]?.joined(with: additions) ?? additions }
+    return joined
+  }
+
+  // MARK: Changes
+
+  /// What has to be joined so that the elements are in: additions of those that aren't. Nil if the numbers of the writer are used up.
+  func adding(_ elements: Set<Scalar>, by writer: WriterID) -> ObservedSet? {
+    let missing = elements.subtracting(self.elements).sorted()
+    guard !missing.isEmpty else { return ObservedSet() }
+    let last = writers[writer]?.seen.bounds?.upperBound ?? 0
+    guard last <= Cursor.maximumSeq - UInt64(missing.count) else { return nil }
+    var standing: [UInt64: Scalar] = [:]
+    for (index, element) in missing.enumerated() { standing[last + 1 + UInt64(index)] = element }
+    return ObservedSet([writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), standing: standing)])
+  }
+
+  /// What has to be joined so that the elements are out: the additions of theirs that stand here.
+  func removing(_ elements: Set<Scalar>) -> ObservedSet {
+    ObservedSet(
+      writers.compactMapValues { additions in
+        let gone = additions.standing.filter { elements.contains($0.value) }.keys
+        return gone.isEmpty ? nil : Additions(seen: NumberRanges(gone.map { $0...$0 }))
+      })
+  }
+
+  // MARK: Limits
+
+  /// Roughly the bytes it takes.
+  package var size: Int {
+    writers.values.reduce(0) { sum, additions in
+      sum + 8 + additions.seen.ranges.count * 16 + additions.standing.values.reduce(0) { $0 + $1.size + 16 }
+    }
+  }
+
+  /// Why it can't be kept or sent; nil if it can.
+  package var objection: String? {
+    for additions in writers.values {
+      guard let bounds = additions.seen.bounds, bounds.lowerBound >= 1, bounds.upperBound <= Cursor.maximumSeq else {
+        return "the number of an addition is out of range"
+      }
+      guard additions.standing.values.allSatisfy(\.isOrdered) else { return "not a number" }
+    }
+    return nil
+  }
+}
+
+// {"set": [{"writer": "...", "seen": [[1, 4]], "standing": [{"number": 2, "element": {"string": "rose"}}]}]}, sorted by writer and number.
+extension ObservedSet: Codable {
+  private struct Entry: Codable {
+    struct Addition: Codable {
+      var number: UInt64
+      var element: Scalar
+    }
+
+    var writer: WriterID
+    var seen: [[UInt64]]
+    var standing: [Addition]?
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    var writers: [WriterID: Additions] = [:]
+    for entry in try container.decode([Entry].self) {
+      let ranges = try entry.seen.map { pair in
+        guard pair.count == 2, pair[0] <= pair[1] else {
+          throw DecodingError.dataCorruptedError(
+            in: container, debugDescription: "expected the first and the last number of a range, found \(pair.prefix(4))")
+        }
+        return pair[0]...pair[1]
+      }
+      // Who is named twice knows both, as after a join; likewise a number.
+      let standing = Dictionary((entry.standing ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
+      let additions = Additions(seen: NumberRanges(ranges), standing: standing)
+      writers[entry.writer] = writers[entry.writer]?.joined(with: additions) ?? additions
+    }
+    self.init(writers)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    let entries = writers.sorted { $0.key < $1.key }.map { writer, additions in
+      Entry(
+        writer: writer, seen: additions.seen.ranges.map { [$0.lowerBound, $0.upperBound] },
+        standing: additions.standing.isEmpty
+          ? nil : additions.standing.sorted { $0.key < $1.key }.map { Entry.Addition(number: $0.key, element: $0.value) })
+    }
+    var container = encoder.singleValueContainer()
+    try container.encode(entries)
+  }
+}

@@ -1,0 +1,188 @@
+import Foundation
+
+/// A container of the cloud in memory: a value, so that a copy is a backup, and dropping a changed copy is a rollback.
+///
+/// It has no clock and no chance: what `CloudAcceptance` makes of the same requests, times and random numbers is the same container.
+package struct MemoryContainer: ContainerStorage, Sendable {
+  private enum Name: Hashable, Sendable {
+    case cell(CellKey)
+    case version(VersionID)
+  }
+
+  private var thePosition: Cursor
+  private var marks: [UInt64: UInt64] = [:]
+  private var cells: [CellKey: SequencedCell] = [:]
+  private var versions: [VersionID: SequencedVersion] = [:]
+  private var covered: Set<VersionID> = []
+  private var headsBySlot: [String: Set<VersionID>] = [:]
+  private var contents: [ContentHash: EncodedContent] = [:]
+  /// How many contents lean on one.
+  private var leaning: [ContentHash: Int] = [:]
+  /// By content, the versions that hold it; and the other way, those that still hold theirs.
+  private var holders: [ContentHash: Set<VersionID>] = [:]
+  private var holding: Set<VersionID> = []
+  private var suspect: Set<ContentHash> = []
+  private var used: Int64 = 0
+  /// Every change in the order of its seq; those that a later change of the same item replaces stay, and are passed over.
+  private var log: [(seq: UInt64, name: Name)] = []
+  private var theBank = BankState()
+  /// What was decided about every operation, with the operation.
+  package private(set) var decisions: [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation)] = [:]
+  private var chainHeads: [ChainID: [UInt64: ChainHead]] = [:]
+  /// Operations that were decided twice: never happens.
+  package private(set) var decidedTwice: [OperationID] = []
+  /// For tests of the tests; nothing else plants any.
+  package var planted: Set<PlantedBug> = []
+
+  package init(epoch: UInt64) { thePosition = Cursor(epoch: epoch, seq: 0, mark: 0) }
+
+  package func position() -> Cursor { thePosition }
+  package mutating func advance(to position: Cursor) {
+    thePosition = position
+    marks[position.seq] = position.mark
+  }
+  package func mark(of seq: UInt64) -> UInt64? { seq == 0 ? 0 : marks[seq] }
+
+  package func cell(_ key: CellKey) -> SequencedCell? { cells[key] }
+  package mutating func setCell(_ cell: SequencedCell) {
+    used += Int64(cell.update.size - (cells[cell.update.key]?.update.size ?? 0))
+    cells[cell.update.key] = cell
+    log.append((cell.seq, .cell(cell.update.key)))
+  }
+  package func version(_ id: VersionID) -> SequencedVersion? { versions[id] }
+  package mutating func putVersion(_ version: SequencedVersion) {
+    let record = version.record
+    used += Int64(record.size - (versions[record.id]?.record.size ?? 0))
+    if versions[record.id] == nil, !covered.contains(record.id), !record.contents.isEmpty {
+      holding.insert(record.id)
+      for hash in record.contents { holders[hash, default: []].insert(record.id) }
+    }
+    versions[record.id] = version
+    if !covered.contains(record.id) { headsBySlot[record.slot, default: []].insert(record.id) }
+    log.append((version.seq, .version(record.id)))
+  }
+  package func heads(of slot: String) -> [VersionID] { (headsBySlot[slot] ?? []).sorted() }
+  package func isCovered(_ id: VersionID) -> Bool { covered.contains(id) }
+  package mutating func markCovered(_ id: VersionID) {
+    covered.insert(id)
+    if let slot = versions[id]?.record.slot { headsBySlot[slot]?.remove(id) }
+  }
+  package func slots() -> [String] { headsBySlot.keys.sorted() }
+
+  package func hasContent(_ hash: ContentHash) -> Bool { contents[hash] != nil && !suspect.contains(hash) }
+  package func content(_ hash: ContentHash) -> EncodedContent? { contents[hash] }
+  package mutating func putContent(_ content: EncodedContent) {
+    guard !hasContent(content.hash) else { return }
+    removeContent(content.hash)
+    contents[content.hash] = content
+    used += Int64(content.bytes.count)
+    if let base = content.base { leaning[base, default: 0] += 1 }
+  }
+  /// Throws away every content but these.
+  package mutating func removeContents(butNot kept: Set<ContentHash>) {
+    for hash in contents.keys where !kept.contains(hash) { removeContent(hash) }
+  }
+
+  private mutating func removeContent(_ hash: ContentHash) {
+    suspect.remove(hash)
+    guard let content = contents.removeValue(forKey: hash) else { return }
+    used -= Int64(content.bytes.count)
+    guard let base = content.base, let count = leaning[base] else { return }
+    leaning[base] = count > 1 ? count - 1 : nil
+  }
+
+  // MARK: Room
+
+  package func usedBytes() -> Int64 { used }
+
+  /// The same, counted anew.
+  package func recountedBytes() -> Int64 {
+    cells.values.reduce(Int64(0)) { $0 + Int64($1.update.size) } + versions.values.reduce(Int64(0)) { $0 + Int64($1.record.size) }
+      + contents.values.reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
+  }
+
+  package func replacedHolders(in slot: String?) -> [SlotVersion] {
+    holding.intersection(covered).sorted().compactMap { id in
+      guard let own = versions[id]?.record.slot, slot == nil || own == slot else { return nil }
+      return SlotVersion(slot: own, version: id)
+    }
+  }
+
+  package mutating func releaseContents(of version: VersionID) {
+    guard holding.remove(version) != nil else { return }
+    for hash in versions[version]?.record.contents ?? [] {
+      holders[hash]?.remove(version)
+      if holders[hash]?.isEmpty == true { holders[hash] = nil }
+      removeUnneeded(hash)
+    }
+  }
+
+  private mutating func removeUnneeded(_ hash: ContentHash) {
+    var next: ContentHash? = hash
+    while let hash = next, holders[hash] == nil, leaning[hash] == nil, let content = contents[hash] {
+      removeContent(hash)
+      next = content.base
+    }
+  }
+
+  /// Nothing: it has no clock, and doesn't know when a content came.
+  package mutating func removeStrayContents(before milliseconds: Int64) {}
+
+  // MARK: Damage
+
+  package func suspectContents() -> [ContentHash] { suspect.sorted() }
+  package func isSuspect(_ hash: ContentHash) -> Bool { suspect.contains(hash) }
+  package mutating func suspectContent(_ hash: ContentHash) {
+    if contents[hash] != nil { suspect.insert(hash) }
+  }
+  package func heads(needing hash: ContentHash) -> [VersionID] {
+    var needing: Set<ContentHash> = [hash]
+    var open = [hash]
+    while let base = open.popLast() {
+      for content in contents.values where content.base == base && needing.insert(content.hash).inserted { open.append(content.hash) }
+    }
+    return Set(needing.flatMap { holders[$0] ?? [] }).subtracting(covered).sorted()
+  }
+
+  /// Damages what is kept of a content, as a disk does.
+  package mutating func damageContent(_ hash: ContentHash) {
+    guard var content = contents[hash], !content.bytes.isEmpty else { return }
+    content.bytes[content.bytes.startIndex] ^= 0xFF
+    contents[hash] = content
+  }
+
+  package func changes(after seq: UInt64, limit: Int) -> [CloudChange] {
+    var low = 0
+    var high = log.count
+    while low < high {
+      let middle = (low + high) / 2
+      if log[middle].seq <= seq { low = middle + 1 } else { high = middle }
+    }
+    var result: [CloudChange] = []
+    for entry in log[low...] where result.count < limit {
+      switch entry.name {
+      case .cell(let key):
+        if let cell = cells[key], cell.seq == entry.seq { result.append(CloudChange(seq: entry.seq, item: .cell(cell.update))) }
+      case .version(let id):
+        if let version = versions[id], version.seq == entry.seq {
+          result.append(CloudChange(seq: entry.seq, item: .version(version.record)))
+        }
+      }
+    }
+    return result
+  }
+
+  package func bank() -> BankState { theBank }
+  package mutating func setBank(_ state: BankState) { theBank = state }
+  package func decision(on operation: OperationID) -> WalletDecision.Verdict? { decisions[operation]?.verdict }
+  package mutating func recordDecision(
+    _ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID
+  ) {
+    if decisions[operation.id] != nil { decidedTwice.append(operation.id) }
+    decisions[operation.id] = (verdict, operation)
+  }
+  package func chainHead(of chain: ChainID, at count: UInt64) -> ChainHead? { chainHeads[chain]?[count] }
+  package mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) {
+    chainHeads[chain, default: [:]][head.count] = head
+  }
+}

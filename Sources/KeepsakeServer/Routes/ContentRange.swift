@@ -1,0 +1,58 @@
+#if Cloud
+import HTTPTypes
+
+/// Which bytes of a whole a part has, as `Content-Range` says: `bytes 0-1048575/9000000`.
+struct ContentRange: Hashable, Sendable {
+  var first: Int
+  /// The last byte itself.
+  var last: Int
+  var total: Int
+
+  var count: Int { last - first + 1 }
+
+  /// Reads the header of a part. Throws an `APIError` that says what is wrong.
+  init(_ text: String) throws {
+    let words = text.split(separator: " ", maxSplits: 1)
+    let halves = words.count == 2 && words[0] == "bytes" ? words[1].split(separator: "/", omittingEmptySubsequences: false) : []
+    guard halves.count == 2, let total = Self.number(halves[1]), let (first, last) = Self.bounds(halves[0]), let last else {
+      throw APIError(.badRequest, .badRange, "A part needs a Content-Range such as \"bytes 0-1048575/9000000\".")
+    }
+    guard total <= ServerLimits.contentBytes else {
+      throw APIError(.contentTooLarge, .tooLarge, "A content has at most \(ServerLimits.contentBytes) bytes, this one \(total).")
+    }
+    guard first <= last, last < total else {
+      throw APIError(.rangeNotSatisfiable, .badRange, "There are no bytes \(first) to \(last) in \(total).")
+    }
+    (self.first, self.last, self.total) = (first, last, total)
+  }
+
+  /// What a `Range` asks for of so many bytes. Nil if it asks for what this server doesn't give (several ranges, the end counted from
+  /// behind): then all is sent, as HTTP wants it. Throws an `APIError` if there are no such bytes.
+  static func wanted(_ text: String, of total: Int) throws -> Self? {
+    guard text.hasPrefix("bytes="), let (first, last) = bounds(text.dropFirst(6)), first <= last ?? .max else { return nil }
+    guard first < total else {
+      throw APIError(.rangeNotSatisfiable, .badRange, "This content has \(total) bytes, none from \(first) on.")
+    }
+    return Self(first: first, last: min(last ?? .max, total - 1), total: total)
+  }
+
+  private init(first: Int, last: Int, total: Int) {
+    (self.first, self.last, self.total) = (first, last, total)
+  }
+
+  /// `5-9`, or `5-` without an end.
+  private static func bounds(_ text: Substring) -> (first: Int, last: Int?)? {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 2, let first = number(parts[0]) else { return nil }
+    if parts[1].isEmpty { return (first, nil) }
+    guard let last = number(parts[1]) else { return nil }
+    return (first, last)
+  }
+
+  /// Digits only: Swift would read a sign, too.
+  private static func number(_ text: Substring) -> Int? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+    return Int(text)
+  }
+}
+#endif

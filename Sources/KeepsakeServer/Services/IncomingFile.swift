@@ -1,0 +1,83 @@
+#if Cloud
+import Crypto
+import Dispatch
+import Foundation
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file that the body of a request is written to piece by piece, off the few threads that all requests share.
+final class IncomingFile: Sendable {
+  /// Bytes that are read at once where a file is hashed.
+  private static let hashedAtOnce = 1 << 20
+  private static let queue = DispatchQueue(label: "keepsake.cloud.incoming", attributes: .concurrent)
+
+  let url: URL
+  private let descriptor: Int32
+
+  /// Opens a file, which is made if it isn't there; what is in it stays.
+  init(at url: URL) async throws {
+    self.url = url
+    descriptor = try await Self.offPool {
+      let descriptor = open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw Self.failure("An upload can't be written to \(url.path).") }
+      return descriptor
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Writes all of `bytes` at `offset`. In the page cache when this returns, which outlives the process, not a power cut.
+  func write(_ bytes: ByteBufferView, at offset: Int) async throws {
+    try await Self.offPool { [self] in
+      var written = 0
+      while written < bytes.count {
+        let step = bytes.withUnsafeBytes { raw in
+          pwrite(descriptor, raw.baseAddress.map { $0 + written }, raw.count - written, off_t(offset + written))
+        }
+        if step < 0, errno == EINTR { continue }
+        guard step > 0 else { throw Self.failure("An upload can't be written to \(url.path).") }
+        written += step
+      }
+    }
+  }
+
+  /// The SHA-256 of the first `count` bytes of a file, read piece by piece; nil if it is shorter, or gone.
+  static func digest(of url: URL, count: Int) async throws -> SHA256.Digest? {
+    try await offPool {
+      let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+      if descriptor < 0, errno == ENOENT { return nil }
+      guard descriptor >= 0 else { throw failure("The upload \(url.path) can't be read.") }
+      defer { close(descriptor) }
+      var hasher = SHA256()
+      var buffer = [UInt8](repeating: 0, count: min(count, hashedAtOnce))
+      var left = count
+      while left > 0 {
+        let step = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, min($0.count, left)) }
+        if step < 0, errno == EINTR { continue }
+        guard step >= 0 else { throw failure("The upload \(url.path) can't be read.") }
+        if step == 0 { return nil }
+        buffer.withUnsafeBytes { hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<step])) }
+        left -= step
+      }
+      return hasher.finalize()
+    }
+  }
+
+  private static func failure(_ message: String) -> ServerError {
+    ServerError(.inputOutput, message, cause: PrivateFile.systemError())
+  }
+
+  private static func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      queue.async { continuation.resume(with: Swift.Result(catching: work)) }
+    }
+  }
+}
+#endif

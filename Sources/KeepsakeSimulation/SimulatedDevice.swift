@@ -1,0 +1,187 @@
+package import Foundation
+import Keepsake
+package import KeepsakeReplication
+package import KeepsakeStore
+
+/// A device's storage in memory: a value, so that a copy is a snapshot and dropping a changed copy is a rollback.
+///
+/// Contents travel as their plain bytes, but a content that was encoded against a base is only taken where the base is.
+package struct SimulatedDevice: SlotSource, Sendable {
+  package enum Failure: Error, Hashable, Sendable {
+    case noSuchContent(ContentHash)
+  }
+
+  /// What is kept of a slot's past.
+  package var rules = HistoryRules.everything
+  private var theFacts = DeviceFacts()
+  private var theCells: [CellKey: CellState] = [:]
+  private var versions: [VersionID: StoredVersion] = [:]
+  private var covered: Set<VersionID> = []
+  private var headsBySlot: [String: Set<VersionID>] = [:]
+  /// Every version of a slot, in the order in which they came.
+  private var arrivals: [String: [VersionID]] = [:]
+  /// Versions of which only the record is kept.
+  private var thinned: Set<VersionID> = []
+  /// Slots that changed since they were thinned.
+  private var touched: Set<String> = []
+  private var unacknowledged: Set<VersionID> = []
+  private var contents: [ContentHash: Data] = [:]
+  private var depths: [ContentHash: Int] = [:]
+  private var groups: [OutboxGroup] = []
+  private var lastGroup: Int64 = 0
+  private var stagedChanges: [CloudChange] = []
+  private var theWallet: WalletState?
+  /// Cells that were ever set to less than they held: never happens.
+  package private(set) var retreats: [CellKey] = []
+  /// For tests of the tests.
+  package var planted: Set<PlantedBug> = []
+
+  package init() {}
+
+  package func facts() -> DeviceFacts { theFacts }
+
+  /// What the shell around the engine does before its first step: from here on the store belongs to a container.
+  package mutating func connect() {
+    if theFacts.container == nil { theFacts.container = ContainerID(high: 0, low: 1) }
+  }
+  package mutating func setFacts(_ facts: DeviceFacts) { theFacts = facts }
+
+  package func cell(_ key: CellKey) -> CellState? { theCells[key] }
+  package func cells(in collection: String?) -> [CellUpdate] {
+    theCells.filter { collection == nil || $0.key.collection == collection }
+      .map { CellUpdate(key: $0.key, state: $0.value) }.sorted { $0.key < $1.key }
+  }
+  /// Keeps no scores but those in cells.
+  package func keptBest(for key: CellKey, _ order: ScoreOrder) -> BestScore? { nil }
+  package mutating func setCell(_ update: CellUpdate) {
+    if let known = theCells[update.key], !update.state.contains(known) { retreats.append(update.key) }
+    theCells[update.key] = update.state
+  }
+
+  package func version(_ id: VersionID) -> StoredVersion? { versions[id] }
+  package mutating func putVersion(_ version: StoredVersion) {
+    let id = version.record.id
+    touched.insert(version.record.slot)
+    if versions.updateValue(version, forKey: id) == nil { arrivals[version.record.slot, default: []].append(id) }
+    if version.acknowledged { unacknowledged.remove(id) } else { unacknowledged.insert(id) }
+    if covered.contains(id) {
+      headsBySlot[version.record.slot, default: []].remove(id)
+    } else {
+      headsBySlot[version.record.slot, default: []].insert(id)
+    }
+  }
+  package func slots() -> [String] { headsBySlot.keys.sorted() }
+  package func heads(of slot: String) -> [VersionID] {
+    guard planted.contains(.winnerByArrival) else { return (headsBySlot[slot] ?? []).sorted() }
+    return (arrivals[slot] ?? []).filter { headsBySlot[slot]?.contains($0) == true }
+  }
+  package func isCovered(_ id: VersionID) -> Bool { covered.contains(id) }
+  package mutating func markCovered(_ id: VersionID) {
+    covered.insert(id)
+    guard let slot = versions[id]?.record.slot else { return }
+    headsBySlot[slot]?.remove(id)
+    touched.insert(slot)
+  }
+  package func unacknowledgedVersions() -> [VersionID] { unacknowledged.sorted() }
+  package func unofferedVersions() -> [VersionID] {
+    unacknowledgedVersions().filter { versions[$0]?.offered == false }
+  }
+  /// Every version that is known, sorted by id.
+  package func allVersions() -> [VersionID] { versions.keys.sorted() }
+
+  package func hasContent(_ hash: ContentHash) -> Bool { contents[hash] != nil }
+  package func isReadable(_ hash: ContentHash) -> Bool { contents[hash] != nil }
+  package func contentLength(_ hash: ContentHash) -> Int? { contents[hash]?.count }
+  package func cloudDepth(of hash: ContentHash) -> Int? { depths[hash] }
+  package mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) { depths[hash] = depth }
+  package mutating func clearCloudDepths() { depths = [:] }
+  package func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
+    guard let bytes = contents[hash] else { throw Failure.noSuchContent(hash) }
+    // Does a delta always pay? About as often as not.
+    let base = base.flatMap { contents[$0] != nil && hash.bytes.first.map { $0 & 3 != 0 } == true ? $0 : nil }
+    return EncodedContent(hash: hash, length: bytes.count, base: base, bytes: bytes)
+  }
+  package mutating func receiveContent(_ content: EncodedContent) -> ContentReceipt {
+    if let base = content.base, contents[base] == nil { return .needsBase(base) }
+    guard content.bytes.count == content.length, ContentHash(of: content.bytes) == content.hash else { return .damaged }
+    contents[content.hash] = content.bytes
+    return .stored
+  }
+  /// Puts a content that the game made.
+  package mutating func addContent(_ bytes: Data) -> ContentHash {
+    let hash = ContentHash(of: bytes)
+    contents[hash] = bytes
+    return hash
+  }
+  package func content(_ hash: ContentHash) -> Data? { contents[hash] }
+
+  // MARK: History
+
+  package func plainBytes(of record: VersionRecord) throws -> Data {
+    try record.contents.reduce(into: Data()) { bytes, hash in
+      guard let content = contents[hash] else { throw StoreError(.missing, "the content \(hash) isn't here") }
+      bytes.append(content)
+    }
+  }
+  package func isPinned(_ id: VersionID) -> Bool { false }
+  package func history(of slot: String) -> [StoredVersion] {
+    (arrivals[slot] ?? []).reversed().filter { !thinned.contains($0) }.compactMap { versions[$0] }
+  }
+
+  /// What a store does at the end of a transaction: lets go of what neither the rules nor a head needs, in the slots that changed. No pins, and
+  /// nothing that deletes keep.
+  ///
+  /// - Returns: How many versions it let go of.
+  package mutating func thin() throws -> Int {
+    defer { touched = [] }
+    let before = thinned.count
+    var candidates: [ContentHash] = []
+    var unsent: Set<VersionID> = []
+    for slot in touched.sorted() {
+      let whole = history(of: slot)
+      guard whole.count > rules.newest else { continue }
+      let needed = try Resolution.needed(by: heads(of: slot), in: self)
+      // What was thinned and is needed again, and came back with a download.
+      for id in needed where versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
+      for (version, isKept) in zip(whole, rules.kept(whole.map(\.record.savedAtMilliseconds))) {
+        guard !isKept, !needed.contains(version.record.id) else { continue }
+        thinned.insert(version.record.id)
+        candidates += version.record.contents
+        if !version.acknowledged, !version.offered { unsent.insert(version.record.id) }
+      }
+    }
+    guard !candidates.isEmpty else { return 0 }
+    groups.removeAll { $0.isOnly(of: unsent) }
+    var used = Set(versions.values.filter { !thinned.contains($0.record.id) }.flatMap(\.record.contents))
+    for case .version(let record) in stagedChanges.map(\.item) { used.formUnion(record.contents) }
+    for hash in candidates where !used.contains(hash) {
+      contents[hash] = nil
+      depths[hash] = nil
+    }
+    return max(0, thinned.count - before)
+  }
+
+  /// Whether something changed since it was last thinned.
+  package var hasPastToThin: Bool { rules != .everything && !touched.isEmpty }
+
+  package func outbox(limit: Int) -> [OutboxGroup] { Array(groups.prefix(max(0, limit))) }
+  package func outboxCount() -> Int { groups.count }
+  package func newestOutboxGroup() -> OutboxGroup? { groups.last }
+  package mutating func appendToOutbox(_ group: OutboxGroup) {
+    lastGroup += 1
+    var group = group
+    group.id = lastGroup
+    groups.append(group)
+  }
+  package mutating func updateOutbox(_ group: OutboxGroup) {
+    if let index = groups.firstIndex(where: { $0.id == group.id }) { groups[index] = group }
+  }
+  package mutating func removeFromOutbox(_ id: Int64) { groups.removeAll { $0.id == id } }
+
+  package func staged() -> [CloudChange] { stagedChanges }
+  package mutating func stage(_ changes: [CloudChange]) { stagedChanges += changes }
+  package mutating func clearStaged() { stagedChanges = [] }
+
+  package func wallet() -> WalletState? { theWallet }
+  package mutating func setWallet(_ state: WalletState) { theWallet = state }
+}

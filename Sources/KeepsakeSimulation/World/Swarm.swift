@@ -1,0 +1,112 @@
+/// What one world is like: which things happen in it, how often, and what its network and its clocks do.
+///
+/// Drawn from the seed. Where everything can happen at once, much of it hides the rest: about a third of all acts is left out of each
+/// world, so that some worlds have nothing but crashes, some have never a crash too many, and some are only slow.
+struct Swarm {
+  /// What may happen next on a device.
+  enum Act: String, CaseIterable {
+    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect, sendNow
+
+    /// Out of about a hundred.
+    fileprivate var usual: Int {
+      switch self {
+      case .load: 14
+      case .save: 26
+      case .delete: 3
+      case .writeCell: 15
+      case .wallet: 18
+      case .network: 6
+      case .reopen: 4
+      case .copy, .rollBack, .backUp, .turnClock: 2
+      case .collect, .sendNow: 3
+      }
+    }
+
+    /// Without these nothing would be at stake.
+    fileprivate var isPlay: Bool { [.load, .save, .writeCell].contains(self) }
+  }
+
+  let devices: Int
+  /// With copies.
+  let maximumDevices: Int
+  let operations: Int
+  /// The longest time between two of them.
+  let pauseMilliseconds: Int64
+  /// The longest way of a message.
+  let latencyMilliseconds: Int64
+  /// One of so many messages goes wrong; 0 for none. The others likewise.
+  let lossOdds: Int
+  let doublingOdds: Int
+  let deafnessOdds: Int
+  let crashOdds: Int
+  let skewOdds: Int
+  let cloudRestoreOdds: Int
+  let cloudFillOdds: Int
+  /// Changes in one answer.
+  let page: Int
+  /// Contents that travel inside an exchange.
+  let inlineBytes: Int
+  /// Whether events say what changed; what they say is wrong for whoever missed one before.
+  let tellsSteps: Bool
+  /// Whether games keep documents that merge, and how much of their past devices keep.
+  let hasDocuments: Bool
+  let newestKept: Int
+  private let weights: [(act: Act, upTo: Int)]
+
+  /// - Parameter operations: How many there are on average.
+  init(operations mean: Int, using random: inout SeededGenerator) {
+    func one<Value>(of values: [Value], _ usual: Value) -> Value { values.randomElement(using: &random) ?? usual }
+    devices = Int.random(in: 2...5, using: &random)
+    maximumDevices = devices + Int.random(in: 0...3, using: &random)
+    operations = Int.random(in: mean / 2...mean * 3 / 2, using: &random)
+    pauseMilliseconds = one(of: [200, 3_000, 3_000, 30_000], 3_000)
+    latencyMilliseconds = one(of: [20, 200, 200, 3_000], 200)
+    lossOdds = one(of: [0, 25, 10, 5], 10)
+    doublingOdds = one(of: [0, 20, 6], 20)
+    deafnessOdds = one(of: [0, 3, 3, 1], 3)
+    crashOdds = one(of: [0, 400, 150, 60], 150)
+    skewOdds = one(of: [0, 4, 2], 4)
+    cloudRestoreOdds = random.once(in: 8) ? 20 : 0
+    cloudFillOdds = random.once(in: 6) ? 20 : 0
+    page = one(of: [3, 5, 20, 500], 20)
+    // Small enough that some contents have to be put one by one.
+    inlineBytes = one(of: [40, 100, 100_000], 100)
+    var sum = 0
+    var weights: [(Act, Int)] = []
+    for act in Act.allCases {
+      let isLeftOut = random.once(in: 3) && !act.isPlay
+      sum += isLeftOut ? 0 : act.usual * one(of: [1, 1, 1, 2, 4], 1)
+      weights.append((act, sum))
+    }
+    self.weights = weights
+    tellsSteps = !random.once(in: 3)
+    hasDocuments = !random.once(in: 4)
+    newestKept = one(of: [.max, .max, 1, 3, 10], .max)
+  }
+
+  func act(using random: inout SeededGenerator) -> Act {
+    let number = Int.random(in: 0..<(weights.last?.upTo ?? 1), using: &random)
+    return weights.first { number < $0.upTo }?.act ?? .save
+  }
+
+  /// For the first line of a trace.
+  var words: String {
+    var last = 0
+    let acts = weights.map { act, upTo in
+      defer { last = upTo }
+      return "\(act) \(upTo - last)"
+    }
+    return """
+      \(devices) to \(maximumDevices) devices, \(operations) operations, pauses to \(pauseMilliseconds) ms, latency to \(latencyMilliseconds) ms, one \
+      in: lost \(lossOdds), doubled \(doublingOdds), unheard \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \
+      \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), events \
+      \(tellsSteps ? "with" : "without") what changed; \(hasDocuments ? "documents" : "no documents"), past \
+      \(newestKept == .max ? "all" : "\(newestKept)"); \(acts.joined(separator: ", "))
+      """
+  }
+}
+
+extension SeededGenerator {
+  /// True once in so many times; never for 0.
+  mutating func may(_ odds: Int) -> Bool { odds > 0 && once(in: odds) }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import KeepsakeReplication
+
+// What must always hold, as it happens.
+extension World {
+  func check(_ index: Int, after effects: [EngineEffect]) {
+    checkRetreats(index)
+    var shown = false
+    for case .news(let news) in effects {
+      switch news {
+      case .slots, .cells: shown = true
+      default: break
+      }
+    }
+    if shown { checkGroups(index) }
+    // A bank set back to a backup may know less of a chain's rights than the chain has used.
+    if !cloudWasRestored, let wallet = devices[index].storage.wallet() {
+      for currency in wallet.totals.keys.sorted() where wallet.totals[currency].map({ $0.rights < 0 }) == true {
+        violation("device \(index) holds rights below zero in \(currency)")
+      }
+    }
+  }
+
+  /// No value ever goes back.
+  func checkRetreats(_ index: Int) {
+    if let key = devices[index].storage.retreats.first { violation("device \(index) let \(key) retreat") }
+  }
+
+  /// A checkpoint of another device is seen whole: its save and its value, or neither.
+  private func checkGroups(_ index: Int) {
+    // A restored cloud gets everything again, but not in the groups of old; a refusal splits a group, visibly.
+    guard !cloudWasRestored, swarm.cloudFillOdds == 0 else { return }
+    let storage = devices[index].storage
+    var elements: Set<VersionID> = []
+    if case .union(let values)? = storage.cell(Self.elements)?.value {
+      for case .string(let text) in values {
+        if let id = VersionID(text) { elements.insert(id) }
+      }
+    }
+    let isKnown = { (id: VersionID) in storage.version(id) != nil || storage.isCovered(id) }
+    for id in elements.sorted() where !devices[index].checkedElements.contains(id) {
+      guard model.versions[id]?.mayBeGone == false else { continue }
+      if !isKnown(id), !isReplaced(id, among: isKnown) {
+        violation("device \(index) shows the value of a checkpoint without its save \(short(id))")
+      }
+      devices[index].checkedElements.insert(id)
+    }
+    for id in storage.allVersions() where !elements.contains(id) {
+      guard let made = model.versions[id], made.paired, !made.mayBeGone else { continue }
+      violation("device \(index) shows the save \(short(id)) without the value of its checkpoint")
+    }
+  }
+
+  /// Whether a later save of games that had seen `id` fulfils the condition.
+  func isReplaced(_ id: VersionID, among condition: (VersionID) -> Bool) -> Bool {
+    var open = model.successors[id] ?? []
+    var reached = Set(open)
+    while let next = open.popLast() {
+      if condition(next) { return true }
+      for later in model.successors[next] ?? [] where reached.insert(later).inserted { open.append(later) }
+    }
+    return false
+  }
+
+  /// Whatever the cloud shows is complete, and its money adds up.
+  func checkCloud(after request: ExchangeRequest) {
+    for record in request.versions where !cloud.isCovered(record.id) && cloud.version(record.id) != nil {
+      for hash in record.contents {
+        var next: ContentHash? = hash
+        var steps = 0
+        while let hash = next {
+          guard let content = cloud.content(hash) else {
+            violation("the cloud shows \(short(record.id)) without its contents or their bases")
+            break
+          }
+          next = content.base
+          steps += 1
+          // The same content sent by two devices in different encodings makes a chain longer than either knows.
+          if steps > 4 * (engineOptions.maximumDepth + 2) {
+            violation("a content in the cloud has more than \(steps) bases")
+            break
+          }
+        }
+      }
+    }
+    if request.wallet != nil { checkBank() }
+  }
+
+  private func checkBank() {
+    let bank = Bank(cloud.bank())
+    var held: [String: Int64] = bank.state.pool
+    for (currency, amount) in held where amount < 0 { violation("the bank's pool of \(currency) is below zero: \(amount)") }
+    for (id, chain) in bank.state.chains {
+      for (currency, totals) in chain.totals {
+        if totals.rights < 0 { violation("the chain \(short(id)) holds rights below zero in \(currency)") }
+        if chain.fenced, totals.rights != 0 { violation("money is stranded on the closed chain \(short(id))") }
+        held[currency, default: 0] += totals.rights
+      }
+    }
+    var made: [String: Int64] = [:]
+    for (verdict, operation) in cloud.decisions.values where verdict == .accepted {
+      switch operation.kind {
+      case .earn, .claim: made[operation.currency, default: 0] += operation.amount
+      case .spend: made[operation.currency, default: 0] -= operation.amount
+      case .giveBack: break
+      }
+    }
+    for currency in Set(held.keys).union(made.keys).sorted() where held[currency, default: 0] != made[currency, default: 0] {
+      violation("\(currency): the operations make \(made[currency, default: 0]), the bank has \(held[currency, default: 0])")
+    }
+    if let twice = cloud.decidedTwice.first { violation("the operation \(twice) was decided twice") }
+  }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeReplication
+
+// Saves that are documents: loaded and merged by the code that merges a game's.
+extension World {
+  static let garden = Slot<Plot>("garden")
+
+  /// The document that a game holds, and what was done to it as far as that game has seen.
+  struct Garden {
+    var plot: Plot
+    var known: Set<Int>
+    /// The merge that it came of lacked an ancestor, or had several.
+    var isUncertain: Bool
+  }
+
+  // MARK: Playing
+
+  func loadGarden(_ index: Int) {
+    do {
+      let (garden, basis) = try shownGarden(index)
+      devices[index].garden = garden
+      devices[index].loaded[Self.garden.name] = basis
+      trace(32, UInt64(index), UInt64(basis.count), words: "device \(index) loads the garden: \(basis.map { short($0) })")
+    } catch {
+      violation("device \(index) can't load the garden: \(error)")
+    }
+  }
+
+  /// Does a few things to the garden that the game holds, and saves it.
+  func saveGarden(_ index: Int) {
+    if devices[index].garden == nil || random.once(in: 3) { loadGarden(index) }
+    guard var garden = devices[index].garden else { return }
+    for _ in 0..<Int.random(in: 1...3, using: &random) {
+      // Where a garden begins has a number, too: gardens that never met differ in it.
+      let kind = garden.known.isEmpty ? .move : deed(in: garden.plot)
+      let number = model.deeds.count
+      model.deeds.append(Model.Deed(kind: kind, known: garden.known))
+      garden.known.insert(number)
+      garden.plot.apply(kind, number: number)
+    }
+    do {
+      let bytes = try Archive.encode(garden.plot, writer: devices[index].writer.value)
+      let draft = saveDraft(index, Self.garden.name, tombstone: false, document: bytes)
+      model.known[draft.id] = garden.known
+      if garden.isUncertain { model.uncertain.insert(draft.id) }
+      let opening = devices[index].opening
+      commit(index, CommitDraft(saves: [draft]), paired: nil)
+      // What isn't in an archive yet stays with the game, unless that ended with the commit.
+      if devices[index].opening == opening { devices[index].garden = garden }
+    } catch {
+      violation("device \(index) can't save the garden: \(error)")
+    }
+  }
+
+  private func deed(in plot: Plot) -> Model.Deed.Kind {
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0..<2: return .water(Int.random(in: 1...3, using: &random))
+    case 2: return .grow(Int.random(in: 1...1_000, using: &random))
+    case 3: return .bloom(Int.random(in: 1...365, using: &random))
+    case 4: return .hang
+    case 5..<7: return plot.ornaments.sorted().randomElement(using: &random).map { .takeOff($0) } ?? .hang
+    case 7: return .plant
+    case 8..<10: return plot.flowers.randomElement(using: &random).map { .pull($0.id) } ?? .plant
+    case 10: return .label(["bed", "gate"].randomElement(using: &random) ?? "bed")
+    default: return .move
+    }
+  }
+
+  // MARK: Looking
+
+  /// What a game is given that loads the garden, checked, and what its next save replaces.
+  func shownGarden(_ index: Int) throws -> (garden: Garden, basis: [VersionID]) {
+    let storage = devices[index].storage
+    let reading = try SlotReading.read(Self.garden.name, policy: .mostProgress, in: storage)
+    if let damage = reading.damage.first { violation("device \(index) can't read \(short(damage.version)): \(damage.message)") }
+    let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil).view()
+    let heads = storage.heads(of: Self.garden.name).sorted()
+    let (ancestors, whole) = (try ancestors(of: heads, on: index), try wholeAncestors(of: heads, on: index))
+    let isUncertain = ancestors.count > 1 || !isCertain(heads, whole)
+    report.statistics.documents += 1
+    if heads.count > 1 { report.statistics.merges += 1 }
+    if heads.count > 1, isUncertain { report.statistics.mergesUncertain += 1 }
+    let known = view.basis.reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
+    let plot = view.value ?? Plot()
+    check(plot, knowing: known, isUncertain: isUncertain, on: index)
+
+    let key = Model.MergedHeads(heads: heads.compactMap { storage.version($0)?.record }, ancestors: whole, known: ancestors)
+    let bytes = try Archive.encode(plot)
+    let first = model.gardens[key]
+    if let first, first != bytes {
+      let other = try Archive.decode(Plot.self, from: first)
+      violation(
+        "device \(index) makes another garden of \(heads.map { short($0) }) than the first one that showed them: "
+          + plot.differences(from: other).joined(separator: ", "))
+    }
+    if first == nil { model.gardens[key] = bytes }
+    return (Garden(plot: plot, known: known, isUncertain: isUncertain), view.basis)
+  }
+
+  /// The ancestors from which a merge of heads starts.
+  private func ancestors(of heads: [VersionID], on index: Int) throws -> [VersionID] {
+    guard heads.count > 1 else { return [] }
+    return try Resolution.mergeAncestors(of: heads) { devices[index].storage.version($0)?.record }.all
+  }
+
+  /// Those of them that can be read on a device.
+  func wholeAncestors(of heads: [VersionID], on index: Int) throws -> Set<VersionID> {
+    let storage = devices[index].storage
+    return Set(
+      try ancestors(of: heads, on: index).filter { storage.version($0)?.record.contents.allSatisfy(storage.hasContent) == true })
+  }
+
+  /// Whether the ancestors have all that any two of the heads both know: then what was removed on either side can be told.
+  private func isCertain(_ heads: [VersionID], _ ancestors: Set<VersionID>) -> Bool {
+    guard !heads.contains(where: model.uncertain.contains) else { return false }
+    for (index, left) in heads.enumerated() {
+      for right in heads[(index + 1)...] {
+        let (left, right) = (model.known[left] ?? [], model.known[right] ?? [])
+        let common = left.intersection(right)
+        let told = ancestors.reduce(into: Set<Int>()) { told, id in
+          let known = model.known[id] ?? []
+          if known.isSubset(of: common) { told.formUnion(known) }
+        }
+        if told != common { return false }
+      }
+    }
+    return true
+  }
+
+  private func check(_ plot: Plot, knowing known: Set<Int>, isUncertain: Bool, on index: Int) {
+    let deeds = known.sorted().map { (number: $0, kind: model.deeds[$0].kind) }
+    func violated(_ text: String) { violation("in the garden of device \(index) \(text)") }
+    if plot.deeds != known {
+      violated("\(known.subtracting(plot.deeds).sorted()) is lost, \(plot.deeds.subtracting(known).sorted()) nobody did")
+    }
+    if Set(plot.notes) != known { violated("the notes are of \(plot.notes), not of \(known.sorted())") }
+    var (waterings, height, bloom) = (0, 0, Int?.none)
+    var (hung, takenOff, planted, pulled): (Set<Int>, Set<Int>, Set<Int>, Set<Int>) = ([], [], [], [])
+    var written: [String: [Int]] = [:]
+    for deed in deeds {
+      switch deed.kind {
+      case .water(let times): waterings += times
+      case .grow(let tall): height = max(height, tall)
+      case .bloom(let day): bloom = min(bloom ?? day, day)
+      case .hang: hung.insert(deed.number)
+      case .takeOff(let ornament): takenOff.insert(ornament)
+      case .plant: planted.insert(deed.number)
+      case .pull(let flower): pulled.insert(flower)
+      case .label(let name): written[name, default: []].append(deed.number)
+      case .move: written["", default: []].append(deed.number)
+      }
+    }
+    if plot.waterings.value != waterings { violated("\(plot.waterings.value) waterings are counted of \(waterings)") }
+    if plot.height != height { violated("the height is \(plot.height), not \(height)") }
+    if plot.firstBloom != bloom { violated("the first bloom was on \(plot.firstBloom ?? 0), not on \(bloom ?? 0)") }
+    guard !isUncertain else { return }
+    if plot.ornaments != hung.subtracting(takenOff) {
+      violated("\(plot.ornaments.sorted()) hang, of \(hung.sorted()) without \(takenOff.sorted())")
+    }
+    let flowers = plot.flowers.map(\.id)
+    if Set(flowers) != planted.subtracting(pulled) || Set(flowers).count != flowers.count {
+      violated("\(flowers) stand, of \(planted.sorted()) without \(pulled.sorted())")
+    }
+    for name in Set(written.keys).union(plot.labels.keys).sorted() {
+      let all = written[name, default: []]
+      // What a later one replaced whose game had seen it is gone; any other one may stand.
+      let standing = all.filter { number in !all.contains { model.deeds[$0].known.contains(number) } }
+      let shown = name.isEmpty ? plot.place : plot.labels[name]
+      if !standing.contains(shown ?? 0) {
+        violated("\(shown ?? 0) stands \(name.isEmpty ? "as its place" : "on the label \(name)"), where \(standing) do")
+      }
+    }
+  }
+
+  // MARK: History
+
+  /// Lets a device let go of its past, which must leave it what a merge starts from.
+  func thin(_ index: Int) throws {
+    guard devices[index].storage.hasPastToThin else { return }
+    var before: [String: Set<VersionID>] = [:]
+    for slot in devices[index].storage.slots() {
+      let whole = try wholeAncestors(of: devices[index].storage.heads(of: slot), on: index)
+      if !whole.isEmpty { before[slot] = whole }
+    }
+    report.statistics.thinned += try devices[index].storage.thin()
+    for (slot, whole) in before.sorted(by: { $0.key < $1.key }) {
+      let left = try wholeAncestors(of: devices[index].storage.heads(of: slot), on: index)
+      if let lost = whole.subtracting(left).min() {
+        violation("device \(index) lets go of \(short(lost)), from which the sides of the conflict in \(slot) come")
+      }
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import KeepsakeReplication
+
+// Between devices and cloud, and the cloud itself.
+extension World {
+  func perform(_ effects: [EngineEffect], of index: Int) {
+    let opening = devices[index].opening
+    let underWay = devices[index].engine?.status.transfers.count ?? 0
+    for effect in effects {
+      switch effect {
+      case .exchange(let number, let request):
+        report.statistics.exchanges += 1
+        if underWay > 0 { report.statistics.exchangesBeside += 1 }
+        devices[index].exchanges += 1
+        trace(
+          4, UInt64(index), number, UInt64(request.cells.count), UInt64(request.versions.count), request.cursor.seq,
+          words: "device \(index) exchanges #\(number & 0xFFFF) from \(request.cursor.seq) cells "
+            + "\(request.cells.map(\.key.key)) versions \(request.versions.map { short($0.id) }) "
+            + "wallet \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")")
+        send(.exchange(number, request), number, from: index)
+      case .upload(let number, let content):
+        report.statistics.uploads += 1
+        if underWay > 1 { report.statistics.transfersBeside += 1 }
+        trace(5, UInt64(index), number, words: "device \(index) uploads \(content.hash.description.prefix(6))")
+        send(.upload(number, content), number, from: index)
+      case .download(let number, let hash):
+        report.statistics.downloads += 1
+        if underWay > 1 { report.statistics.transfersBeside += 1 }
+        trace(6, UInt64(index), number, words: "device \(index) downloads \(hash.description.prefix(6))")
+        send(.download(number, hash), number, from: index)
+      case .wake(let delay):
+        devices[index].wake += 1
+        schedule(after: delay, .wake(device: index, opening: opening, number: devices[index].wake))
+      case .news(let news):
+        hear(news, on: index)
+      }
+    }
+  }
+
+  private func send(_ call: Call, _ number: UInt64, from index: Int) {
+    let opening = devices[index].opening
+    func fail(after delay: Int64, _ kind: TransportFailure.Kind) {
+      schedule(
+        after: delay,
+        .toDevice(device: index, opening: opening, .failed(request: number, TransportFailure(kind, "simulated"))))
+    }
+    guard calm || devices[index].online else { return fail(after: 10, .unreachable) }
+    let arrival = Int64.random(in: 5...swarm.latencyMilliseconds * call.weight, using: &random)
+    guard !calm, random.may(swarm.lossOdds) else {
+      if !calm, random.may(swarm.doublingOdds) {
+        report.statistics.doubled += 1
+        schedule(
+          after: arrival + Int64.random(in: 0...8_000, using: &random),
+          .toCloud(device: index, opening: opening, call))
+      }
+      return schedule(after: arrival, .toCloud(device: index, opening: opening, call))
+    }
+    switch Int.random(in: 0..<5, using: &random) {
+    case 0:
+      fail(after: 50, .unreachable)
+    case 1:
+      report.statistics.lostRequests += 1
+      fail(after: Self.timeoutMilliseconds, .interrupted)
+    case 2:
+      // The answer finds nobody: the request's number is no longer in flight.
+      report.statistics.lateAnswers += 1
+      fail(after: Self.timeoutMilliseconds, .interrupted)
+      schedule(
+        after: Int64.random(in: 4_000...15_000, using: &random), .toCloud(device: index, opening: opening, call))
+    case 3:
+      report.statistics.lostAnswers += 1
+      fail(after: Self.timeoutMilliseconds, .interrupted)
+      schedule(after: arrival, .toCloud(device: index, opening: -1, call))
+    default:
+      fail(after: arrival, .server(retryAfterMilliseconds: random.once(in: 2) ? 2_000 : nil))
+    }
+  }
+
+  /// The cloud takes a call. An opening below zero is an answer that gets lost.
+  func receive(_ call: Call, from index: Int, _ opening: Int) {
+    let delay = Int64.random(in: 5...swarm.latencyMilliseconds, using: &random)
+    func answer(_ event: EngineEvent) {
+      schedule(after: delay, .toDevice(device: index, opening: opening, event))
+    }
+    switch call {
+    case .upload(let number, let content):
+      if let base = content.base, !cloud.hasContent(base) {
+        return answer(.failed(request: number, TransportFailure(.rejected, "the base isn't here")))
+      }
+      cloud.putContent(content)
+      answer(.uploaded(request: number, content.hash))
+    case .download(let number, let hash):
+      answer(.downloaded(request: number, hash, cloud.content(hash)))
+    case .exchange(let number, let request):
+      let before = cloud.position()
+      let contested = contested(in: request)
+      do {
+        let response = try respond(to: request)
+        count(response)
+        checkLifted(contested)
+        checkCloud(after: request)
+        trace(
+          7, UInt64(index), number, response.cursor.seq, UInt64(response.changes.count), response.cursor.mark,
+          words: "cloud answers device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
+            + "\(response.restart ? "RESTART " : "")changes \(response.changes.map(short)) to \(response.cursor.seq)"
+            + "\(response.more ? " more" : "") wallet \(response.wallet.map { short($0.standing) } ?? "-")")
+        answer(.answered(request: number, response))
+      } catch {
+        violation("the cloud refuses what device \(index) sent: \(error)")
+      }
+      if cloud.position().seq > before.seq { announce(since: before, from: index) }
+    }
+  }
+
+  /// What the acceptance makes of it. A cloud without room takes no saves, and what came with them, but tells what is new.
+  private func respond(to request: ExchangeRequest) throws -> ExchangeResponse {
+    let response = try CloudAcceptance.exchange(request, now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
+    if case .refused = response.outcome { report.statistics.refusals += 1 }
+    if cloud.usedBytes() != cloud.recountedBytes() {
+      violation("the cloud counts \(cloud.usedBytes()) bytes and has \(cloud.recountedBytes())")
+    }
+    return response
+  }
+
+  /// Tells every device, the one that made the change too: perhaps before its answer is there.
+  private func announce(since before: Cursor, from sender: Int) {
+    let seq = cloud.position().seq
+    var step: CloudEvent.Step?
+    do {
+      if swarm.tellsSteps { step = try CloudAcceptance.step(since: before, in: cloud) }
+    } catch {
+      violation("the cloud can't say what changed: \(error)")
+    }
+    for index in devices.indices {
+      guard calm || (devices[index].online && !random.may(swarm.deafnessOdds)) else { continue }
+      schedule(
+        after: Int64.random(in: 1...300, using: &random),
+        .toDevice(device: index, opening: devices[index].opening, .announced(CloudEvent(seq: seq, step: index == sender ? nil : step))))
+    }
+  }
+
+  private func count(_ response: ExchangeResponse) {
+    if response.restart { report.statistics.restarts += 1 }
+    if response.more { report.statistics.pages += 1 }
+    if case .missing = response.outcome { report.statistics.missingContents += 1 }
+    if case .refused(let refusals) = response.outcome, !isFull { violation("a correct device was refused: \(refusals)") }
+    switch response.wallet?.standing {
+    case .fork?: report.statistics.forks += 1
+    case .fenced?: report.statistics.fences += 1
+    default: break
+    }
+    if response.wallet?.recalled.isEmpty == false { report.statistics.recalls += 1 }
+  }
+
+  private func hear(_ news: EngineNews, on index: Int) {
+    switch news {
+    case .acknowledged(let ids):
+      for id in ids where cloud.version(id) == nil && !cloud.isCovered(id) && !cloudWasRestored {
+        if !isReplaced(id, among: { cloud.version($0) != nil || cloud.isCovered($0) }) {
+          violation("device \(index) was told that \(short(id)) is in the cloud, and it isn't")
+        }
+      }
+    case .refused(let refusals) where swarm.cloudFillOdds == 0: violation("device \(index) was refused: \(refusals)")
+    case .damaged(let hash): violation("device \(index) found \(hash) damaged or gone")
+    case .decisions(let decisions):
+      for decision in decisions where decision.verdict == .declined {
+        guard let write = model.operations[decision.id] else { continue }
+        if case .claim = write.kind { report.statistics.claimsDeclined += 1 } else { report.statistics.declined += 1 }
+        if let held = cloud.decision(on: decision.id), held != .declined, !cloudWasRestored {
+          violation("device \(index) was told that \(decision.id) was declined, and it was charged")
+        }
+      }
+    case .slots, .cells, .wallet, .caughtUp, .refused: break
+    }
+  }
+
+  // MARK: Words
+
+  func short(_ id: Identifier<some Any>) -> String { String(id.description.prefix(6)) }
+
+  private func short(_ change: CloudChange) -> String {
+    switch change.item {
+    case .cell(let update): "\(change.seq):\(update.key.key)"
+    case .version(let record): "\(change.seq):\(short(record.id))"
+    }
+  }
+
+  private func short(_ outcome: ExchangeOutcome?) -> String {
+    switch outcome {
+    case nil: "nothing"
+    case .accepted(let seq): "accepted at \(seq)"
+    case .missing(let hashes): "missing \(hashes.count)"
+    case .refused(let refusals): "refused \(refusals.count)"
+    }
+  }
+
+  private func short(_ standing: WalletReply.Standing) -> String {
+    switch standing {
+    case .accepted(let head): "accepted \(head.count)"
+    case .fenced(let head): "fenced \(head.count)"
+    case .fork(let head, let common): "fork \(head.count) common \(common.count)"
+    case .behind(let head): "behind \(head.count)"
+    }
+  }
+}

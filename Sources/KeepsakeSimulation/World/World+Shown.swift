@@ -1,0 +1,99 @@
+import KeepsakeReplication
+
+// What games see, compared with what they have to.
+extension World {
+  static let season = progress("season")
+
+  // MARK: After a commit
+
+  /// What a player has just done is there, and ranks as it must.
+  func checkCommitted(
+    _ records: [VersionRecord], _ cells: [CellDraft], _ before: SimulatedDevice, _ seen: [VersionID: Set<VersionID>], on index: Int
+  ) {
+    for case .set(let value) in cells.filter({ $0.key == Self.progress("name") }).map(\.change) {
+      if case .latest(_, value)? = devices[index].storage.cell(Self.progress("name"))?.value { continue }
+      violation("device \(index) doesn't show the name \(value) that was just set")
+    }
+    for record in records where seen[record.id]?.isEmpty == true && !before.facts().caughtUp && !record.provisional {
+      violation("device \(index) never heard of its cloud, and its save \(short(record.id)) ranks as if it had")
+    }
+  }
+
+  func noteSeason(_ cell: CellDraft, _ index: Int, _ write: Int) {
+    guard cell.key == Self.season, let generation = devices[index].storage.cell(Self.season)?.generation else { return }
+    switch cell.change {
+    case .max(let value), .reset(.max(let value)): model.seasons.append((write, generation, value))
+    default: break
+    }
+  }
+
+  // MARK: Slots
+
+  /// The same saves are the same to every player, and none is hidden.
+  func checkView(_ view: SlotView, of slot: String, _ policy: SavePolicy, on index: Int) {
+    let storage = devices[index].storage
+    let heads = storage.heads(of: slot).sorted().compactMap { storage.version($0)?.record }
+    if view.heads.isEmpty, let live = heads.first(where: { !$0.tombstone }) {
+      violation("device \(index) shows \(slot) as deleted, where \(short(live.id)) stands")
+    }
+    let key = Model.ShownHeads(policy: policy, heads: heads, related: view.related)
+    if let first = model.winners[key] {
+      if first != view.winner?.id { violation("device \(index) shows another save in \(slot) than the first one that had the same") }
+    } else {
+      model.winners[key] = .some(view.winner?.id)
+    }
+  }
+
+  func checkShown() {
+    do {
+      for index in devices.indices {
+        for slot in Self.slots {
+          for policy in [SavePolicy.mostProgress, .longestPlayed, .newest] {
+            checkView(try Resolution.view(of: slot, in: devices[index].storage, policy: policy), of: slot, policy, on: index)
+          }
+        }
+        _ = try shownGarden(index)
+      }
+    } catch {
+      violation("what is saved can't be loaded at rest: \(error)")
+    }
+  }
+
+  // MARK: Values
+
+  /// A reset takes back what was there before, and nothing since.
+  func checkSeason() {
+    guard let held = devices[0].storage.cell(Self.season), case .max(let value) = held.value else {
+      if model.seasons.contains(where: { !model.writes[$0.write].mayBeGone }) { violation("\(Self.season) is lost") }
+      return
+    }
+    let certain = model.seasons.filter { !model.writes[$0.write].mayBeGone }
+    if let newest = certain.map(\.generation).max(), newest > held.generation {
+      violation("\(Self.season) was reset to generation \(newest), and stands at \(held.generation)")
+    }
+    let current = model.seasons.filter { $0.generation == held.generation }
+    if !current.contains(where: { $0.value == value }) {
+      violation("\(Self.season) stands at \(value), which nobody wrote since it was reset")
+    }
+    if let greatest = certain.filter({ $0.generation == held.generation }).map(\.value).max(), greatest > value {
+      violation("\(Self.season) fell back behind \(greatest): \(value)")
+    }
+  }
+
+  // MARK: The cloud
+
+  /// Saves of fresh installs that the cloud is about to hear of, beside heads that they don't replace.
+  func contested(in request: ExchangeRequest) -> [(save: VersionRecord, others: Set<VersionID>)] {
+    request.versions.filter { $0.provisional && cloud.version($0.id) == nil }.compactMap { record in
+      let others = Set(cloud.heads(of: record.slot)).subtracting(record.covers)
+      return others.isEmpty ? nil : (record, others)
+    }
+  }
+
+  func checkLifted(_ contested: [(save: VersionRecord, others: Set<VersionID>)]) {
+    for (save, others) in contested where cloud.version(save.id)?.record.provisional == false {
+      guard !others.isDisjoint(with: cloud.heads(of: save.slot)) else { continue }
+      violation("the cloud ranks \(short(save.id)) of a fresh install like the saves that stand beside it")
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import Foundation
+package import KeepsakeReplication
+import KeepsakeStore
+
+/// A whole world from one seed: devices with their games, one cloud, and everything between them that can go wrong.
+///
+/// Devices play, crash, are copied, restored and reopened, go offline, have wrong clocks; messages are lost, doubled, late
+/// and out of order. Then all of that stops, everything is delivered, and what must always hold is checked.
+package final class World {
+  package struct Options: Hashable, Sendable {
+    /// What games do, all devices together, on average: each world has from half of it to half as many again.
+    package var operations = 220
+    /// Keep the trace in words.
+    package var keepsLines = false
+    package var planted: Set<PlantedBug> = []
+
+    package init() {}
+  }
+
+  struct Device {
+    var storage = SimulatedDevice()
+    var engine: DeviceEngine?
+    var writer = WriterID(0)
+    /// What its clock is off by.
+    var skew: Int64 = 0
+    var online = true
+    /// Counts the openings: what was meant for an earlier one is nobody's.
+    var opening = 0
+    /// The newest wake-up that it asked for.
+    var wake = 0
+    /// What the game has loaded or saved last, by slot.
+    var loaded: [String: [VersionID]] = [:]
+    /// The document that the game holds.
+    var garden: Garden?
+    /// Writes made here, as indices into `Model.writes`.
+    var journal: [Int] = []
+    /// An older state of the storage, and how many writes it had.
+    var backup: (storage: SimulatedDevice, writes: Int)?
+    var checkedElements: Set<VersionID> = []
+    var exchanges = 0
+  }
+
+  enum Call {
+    case exchange(UInt64, ExchangeRequest)
+    case upload(UInt64, EncodedContent)
+    case download(UInt64, ContentHash)
+
+    /// Contents take longer, so that much happens while several are on their way.
+    var weight: Int64 { if case .exchange = self { 1 } else { 6 } }
+  }
+
+  enum Happening {
+    case toCloud(device: Int, opening: Int, Call)
+    case toDevice(device: Int, opening: Int, EngineEvent)
+    case wake(device: Int, opening: Int, number: Int)
+    case action
+  }
+
+  static let slots = ["main", "second"]
+  /// How long a device waits for an answer.
+  static let timeoutMilliseconds: Int64 = 5_000
+  /// 2025-01-01, so that times look like times.
+  static let epochMilliseconds: Int64 = 1_735_689_600_000
+
+  let options: Options
+  let swarm: Swarm
+  let engineOptions: DeviceEngine.Options
+  var random: SeededGenerator
+  var report: WorldReport
+  var model = Model()
+  var now = World.epochMilliseconds
+  var devices: [Device] = []
+  var cloud = MemoryContainer(epoch: 1)
+  var cloudBackup: MemoryContainer?
+  var cloudWasRestored = false
+  var agenda = Agenda<Happening>()
+  /// Everything that goes wrong by chance stops when the world comes to rest.
+  var calm = false
+  /// The cloud takes no saves for now.
+  var isFull = false
+
+  package init(seed: UInt64, options: Options = Options()) {
+    self.options = options
+    random = SeededGenerator(seed: seed)
+    report = WorldReport(seed: seed)
+    swarm = Swarm(operations: options.operations, using: &random)
+    var engine = DeviceEngine.Options()
+    engine.page = swarm.page
+    engine.inlineBytes = swarm.inlineBytes
+    engine.maximumDepth = 3
+    engineOptions = engine
+    cloud.planted = options.planted
+  }
+
+  /// Lives the world through. Can be called once.
+  package func run() -> WorldReport {
+    report.statistics.worlds = 1
+    trace(0, words: swarm.words)
+    // Some are played for a while before they ever hear of the cloud.
+    for _ in 0..<swarm.devices { addDevice(SimulatedDevice(), online: !random.once(in: 3)) }
+    var time = now
+    for _ in 0..<swarm.operations {
+      time += Int64.random(in: 0...swarm.pauseMilliseconds, using: &random)
+      agenda.add(.action, at: time)
+    }
+    while report.statistics.operations < swarm.operations, report.violations.isEmpty, let next = agenda.next() {
+      now = max(now, next.time)
+      happen(next.item)
+    }
+    if report.violations.isEmpty { comeToRest() }
+    report.statistics.devices = devices.count
+    return report
+  }
+
+  // MARK: Trace
+
+  /// Adds to the trace; the words are made only when they are kept.
+  func trace(_ numbers: UInt64..., words: @autoclosure () -> String) {
+    for number in numbers {
+      report.trace = (report.trace ^ number) &* 0x100_0000_01B3
+      report.trace ^= report.trace >> 29
+    }
+    if options.keepsLines { report.lines.append("\(now - Self.epochMilliseconds) \(words())") }
+  }
+
+  func violation(_ text: String) {
+    report.violations.append(text)
+    if options.keepsLines { report.lines.append("VIOLATION \(text)") }
+  }
+
+  // MARK: Time
+
+  func schedule(after delay: Int64, _ happening: Happening) { agenda.add(happening, at: now + delay) }
+
+  func happen(_ happening: Happening) {
+    switch happening {
+    case .toCloud(let device, let opening, let call):
+      receive(call, from: device, opening)
+    case .toDevice(let device, let opening, let event):
+      if devices[device].opening == opening { step(device, event) }
+    case .wake(let device, let opening, let number):
+      if devices[device].opening == opening, devices[device].wake == number { step(device, .woke) }
+    case .action:
+      report.statistics.operations += 1
+      act()
+    }
+  }
+
+  // MARK: Devices
+
+  func addDevice(_ storage: SimulatedDevice, online: Bool = true, writer: WriterID? = nil) {
+    var device = Device()
+    device.online = online
+    device.storage = storage
+    device.storage.planted = options.planted
+    if swarm.newestKept != .max { device.storage.rules = HistoryRules(newest: swarm.newestKept, hourly: 2, daily: 1, weekly: 1) }
+    if random.may(swarm.skewOdds) {
+      device.skew = Int64.random(in: -400_000_000_000...400_000_000_000, using: &random)
+      report.statistics.skewedClocks += 1
+    }
+    device.writer = writer ?? WriterID(0)
+    devices.append(device)
+    open(devices.count - 1, keepingWriter: writer != nil)
+  }
+
+  func clock(of device: Int) -> Int64 { now + devices[device].skew }
+
+  /// Opens the device's store as a new process would.
+  func open(_ index: Int, keepingWriter: Bool = false) {
+    devices[index].opening += 1
+    let isFirst = devices[index].opening == 1
+    if !keepingWriter, isFirst || !options.planted.contains(.reuseWriter) {
+      devices[index].writer = WriterID(using: &random)
+    }
+    devices[index].loaded = [:]
+    devices[index].garden = nil
+    devices[index].engine = DeviceEngine(options: engineOptions)
+    do {
+      try DeviceCommit.opened(in: &devices[index].storage, using: &random)
+    } catch {
+      violation("device \(index) can't be opened: \(error)")
+    }
+    trace(1, UInt64(index), devices[index].writer.value, words: "device \(index) opens as \(devices[index].writer)")
+    if devices[index].online { devices[index].storage.connect() }
+    step(index, .started)
+  }
+
+  func step(_ index: Int, _ event: EngineEvent) {
+    // A game without a cloud has no engine running; what it commits is the same.
+    guard var engine = devices[index].engine, devices[index].storage.facts().container != nil else { return }
+    let crash = drawCrash()
+    let before = crash == .beforeCommit ? devices[index].storage : nil
+    let cursor = devices[index].storage.facts().cursor
+    let effects: [EngineEffect]
+    do {
+      effects = try engine.step(event, now: clock(of: index), in: &devices[index].storage, using: &random)
+      try thin(index)
+    } catch {
+      violation("device \(index): \(error)")
+      return
+    }
+    if crash != nil, engine.status.transfers.count > 2 { report.statistics.crashesInFlight += 1 }
+    if let before {
+      report.statistics.crashesBeforeCommit += 1
+      devices[index].storage = before
+      trace(2, UInt64(index), words: "device \(index) crashes before the commit of a step")
+      return open(index)
+    }
+    devices[index].engine = engine
+    if case .announced = event, devices[index].storage.facts().cursor != cursor { report.statistics.steps += 1 }
+    check(index, after: effects)
+    if crash == .afterCommit {
+      report.statistics.crashesAfterCommit += 1
+      trace(3, UInt64(index), words: "device \(index) crashes after the commit of a step")
+      return open(index)
+    }
+    perform(effects, of: index)
+  }
+
+  enum Crash { case beforeCommit, afterCommit }
+
+  /// Whether the process ends at the transaction that is next; at least one does in every world.
+  func drawCrash() -> Crash? {
+    guard !calm else { return nil }
+    let crashes = report.statistics.crashesBeforeCommit + report.statistics.crashesAfterCommit
+    let isDue = crashes == 0 && report.statistics.operations > swarm.operations / 2
+    guard isDue || random.may(swarm.crashOdds) else { return nil }
+    return random.once(in: 2) ? .beforeCommit : .afterCommit
+  }
+}

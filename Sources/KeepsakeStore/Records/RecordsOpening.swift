@@ -1,0 +1,92 @@
+import Foundation
+import GRDB
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Opens the file of the game's own tables after a look at it, and puts it right before.
+struct RecordsOpening {
+  private let files: RecordsFiles
+
+  init(_ files: RecordsFiles) { self.files = files }
+
+  /// The connections to tables that are whole. What had to be done for that is told.
+  ///
+  /// Throws what `objection` says of sound tables, with nothing changed.
+  func open(
+    _ checkpointer: WALCheckpointer, _ objection: RecordsDatabase.Objection, _ report: (StoreIncident) -> Void
+  ) throws -> DatabasePool {
+    guard access(files.folder.path, W_OK) == 0 else { throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)") }
+    try RecordsRecovery.finishInterrupted(files)
+    // An index may be what was amiss, which only the comparison with its table shows.
+    var findings = try look(StoreFiles.exists(files.suspicion) ? .everything : .opening, objection)
+    if !findings.damage.isEmpty {
+      report(StoreIncident(.recovered, try RecordsRecovery(files).run(because: findings.damage).message))
+      // A backup may be of a newer game, too.
+      findings = try look(.opening, objection)
+    }
+    if let damage = findings.damage.first { throw StoreError(.damaged, damage) }
+    if !findings.indexes.isEmpty { report(try RecordsDoctor.mendIndexes(files, because: findings.indexes)) }
+    let pool = try connect(checkpointer)
+    try StoreFiles.remove(files.suspicion)
+    return pool
+  }
+
+  /// What is wrong with the file. Throws what `objection` says of tables that are whole. Changes nothing that was committed.
+  func look(
+    _ extent: RecordsAudit.Extent, _ objection: RecordsDatabase.Objection = { _ in nil }
+  ) throws -> RecordsAudit.Findings {
+    if let damage = try files.damageAtFirstSight() { return RecordsAudit.Findings(damage: [damage]) }
+    guard try (RawFile(files.database)?.size ?? 0) > 0 else { return RecordsAudit.Findings() }
+    do {
+      var configuration = RecordsAudit.configuration("keepsake.records.check")
+      // What a journal holds has to be put back before anything can be read.
+      configuration.readonly = !StoreFiles.exists(files.journal)
+      configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
+      let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
+      let (findings, refusal) = try queue.readAround { database in
+        let findings = try RecordsAudit.run(on: database, extent)
+        return (findings, try findings.damage.isEmpty ? objection(database) : nil)
+      }
+      try queue.close()
+      if let refusal { throw refusal }
+      return findings
+    } catch let error as DatabaseError where error.isBrokenFile {
+      return RecordsAudit.Findings(damage: ["the database can't be read: \(error.message ?? "damaged")"])
+    }
+  }
+
+  func connect(_ checkpointer: WALCheckpointer) throws -> DatabasePool {
+    var configuration = Configuration()
+    configuration.label = "keepsake.records"
+    configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
+    configuration.prepareDatabase { database in
+      // Finds damage in a page when it is read, not when it is used.
+      try database.execute(sql: "PRAGMA cell_size_check = ON")
+      #if canImport(Darwin)
+      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+      #endif
+    }
+    let pool = try DatabasePool(path: files.database.path, configuration: configuration)
+    do {
+      try pool.writeWithoutTransaction { database in
+        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+        try database.execute(sql: "PRAGMA secure_delete = OFF")
+        try checkpointer.install(on: database)
+      }
+      return pool
+    } catch {
+      try? pool.close()  // The reason to give up is the error that is thrown.
+      throw error
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// What keeps a folder whole and small. Nothing depends on it, so whoever calls it may go on after an error.
+extension FolderCloud {
+  /// What a killed process may leave beside a file that it was writing.
+  static func isPartial(_ name: String) -> Bool { name.hasPrefix(".") && name.hasSuffix(".partial") }
+
+  /// Puts contents again that heads need and the folder has lost; removes what a snapshot of this store replaces, once it may, and with
+  /// that the contents which nothing needs any more.
+  func tidy(now: Int64) throws {
+    guard let replica, try FolderIdentity.read(in: layout)?.container == container else { return }
+    let needed = replica.neededContents()
+    for hash in needed.heads.sorted() where try !contents.seemsComplete(hash) {
+      if let content = try ownContent(hash) { try contents.put(content) }
+    }
+    let old = replaceable(replica, now)
+    let names = names(of: old)
+    guard !names.isEmpty else { return }
+    try remove(names)
+    var kept = needed.heads.union(needed.ancestors)
+    for segment in waiting.values {
+      for version in segment.versions { kept.formUnion(version.contents) }
+    }
+    let partials = now - FolderLimits.partialMilliseconds
+    try contents.collect(keeping: kept, changedBefore: now - options.contentMilliseconds, partialsBefore: partials)
+    for name in try FolderFiles.names(in: layout.state) ?? [] where Self.isPartial(name) {
+      guard let signature = try FolderFiles.signature(of: "\(layout.state)/\(name)"), signature.modifiedMilliseconds < partials else {
+        continue
+      }
+      try FolderFiles.remove("\(layout.state)/\(name)")
+    }
+  }
+
+  /// What snapshots of this store replace that others have, or had time enough for.
+  private func replaceable(_ replica: FolderReplica, _ now: Int64) -> Set<SegmentHash> {
+    let chain = ownChain()
+    let places = Dictionary(chain.enumerated().map { ($1, $0) }) { first, _ in first }
+    // The newest own segment that another store says it has: it has all before that, too.
+    var seenFrom = Int.max
+    for (hash, links) in links where places[hash] == nil && replica.applied[hash] != nil {
+      for seen in links.seen { seenFrom = min(seenFrom, places[seen] ?? .max) }
+    }
+    var old: Set<SegmentHash> = []
+    for (place, hash) in chain.enumerated() {
+      guard present.contains(hash), let replaces = links[hash]?.replaces, !replaces.isEmpty, let date = date(of: hash) else { continue }
+      if place >= seenFrom || date < now - options.snapshotMilliseconds { old.formUnion(replaces) }
+    }
+    return old
+  }
+}

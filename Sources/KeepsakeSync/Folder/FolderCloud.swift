@@ -1,0 +1,349 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// A folder as a cloud: reads what other devices put there, and writes what this one sends, both as whole segments.
+///
+/// The decisions of a cloud are `CloudAcceptance`'s, over a replica that all segments make together; so outbox, cursor, staging and
+/// conflicts are the engine's, as with a server. What the folder adds is when a segment counts (`FolderReplica`), and that an exchange is
+/// answered when it lies in the folder durably.
+///
+/// Used from one place at a time. Every call blocks for what it reads and writes.
+final class FolderCloud {
+  let layout: FolderLayout
+  let container: ContainerID
+  let options: FolderOptions
+  let contents: ContentFolder
+  /// The device's own contents, whole; nil for what it doesn't have.
+  let ownContent: (ContentHash) throws -> EncodedContent?
+
+  private struct Seen {
+    var signature: FolderSignature
+    /// Nil if the file is no whole segment of this container.
+    var hash: SegmentHash?
+  }
+  /// What stands in `state`, by name: looked into once, and again when it changes.
+  private var files: [String: Seen] = [:]
+  /// Of every segment that was ever read here.
+  private(set) var links: [SegmentHash: StateSegment.Links] = [:]
+  /// Segments that stand in the folder now, whatever they are called.
+  private(set) var present: Set<SegmentHash> = []
+  /// What the snapshots among them name as replaced.
+  private(set) var replacedByPresent: Set<SegmentHash> = []
+  /// Read, and not applied yet.
+  private(set) var waiting: [SegmentHash: StateSegment] = [:]
+  private(set) var replica: FolderReplica?
+  /// Segments of this store since its last snapshot.
+  private var ownLength = 0
+  /// Announced while there is no replica: 0 at first, and beyond where the device stands when it has to begin again.
+  private var announced: UInt64 = 0
+
+  init(
+    _ folder: URL, container: ContainerID, options: FolderOptions = FolderOptions(),
+    ownContent: @escaping (ContentHash) throws -> EncodedContent?
+  ) {
+    layout = FolderLayout(folder)
+    self.container = container
+    self.options = options
+    contents = ContentFolder(layout)
+    self.ownContent = ownContent
+  }
+
+  // MARK: What a transport asks
+
+  /// Takes what the device sends, durably, and says what is new, as a server would.
+  func exchange(_ request: ExchangeRequest, now: Int64) throws -> ExchangeResponse {
+    var request = request
+    // No bank: the offer stays unanswered, and the engine asks no more.
+    request.wallet = nil
+    // A page that follows is of the same replica, or of one that begins anew.
+    request.cursor.ahead = nil
+    try look()
+    // A device that begins again gets everything one by one, also what it was thought to have.
+    if request.cursor.seq == 0, let replica, replica.start > 0 { try forget() }
+    if replica == nil, !open(at: request.cursor) { return restart(now) }
+    try applyWaiting()
+    guard var replica else { return restart(now) }
+
+    var marks = ConstantMarks(mark: replica.mark)
+    var next = FolderContainer(replica.memory, contents)
+    var response = try CloudAcceptance.exchange(request, now: now, in: &next, using: &marks)
+    guard !response.restart else { return response }
+    if response.more, case .accepted = response.outcome {
+      // Until the device has all pages it would send the same again. It hears first.
+      (request.cells, request.versions, request.contents) = ([], [], [])
+      next = FolderContainer(replica.memory, contents)
+      response = try CloudAcceptance.exchange(request, now: now, in: &next, using: &marks)
+    }
+    if case .accepted = response.outcome {
+      for content in next.arriving { try contents.put(content) }
+      let segment = try write(
+        StateSegment.Links(previous: replica.tip, seen: replica.seen { links[$0] }, replaces: []),
+        cells: request.cells, versions: Self.taken(request.versions, in: next.memory))
+      replica.wrote(segment, next.memory)
+      self.replica = replica
+      ownLength += 1
+      if ownLength > options.segmentsBeforeSnapshot { writeSnapshot() }
+      response.cursor = self.replica?.memory.position() ?? response.cursor
+    }
+    return response
+  }
+
+  func putContent(_ content: EncodedContent) throws {
+    try checkIdentity()
+    try contents.put(content)
+  }
+
+  func content(_ hash: ContentHash) throws -> EncodedContent? {
+    try checkIdentity()
+    return try contents.content(hash)
+  }
+
+  /// Looks at the folder, and says how far its container has come; 0 until the first exchange.
+  func poll() throws -> UInt64 {
+    try look()
+    if replica != nil { try applyWaiting() }
+    return replica?.memory.position().seq ?? announced
+  }
+
+  private func restart(_ now: Int64) -> ExchangeResponse {
+    ExchangeResponse(
+      outcome: nil, restart: true, changes: [], contents: [], wallet: nil, cursor: .start, more: true, serverTimeMilliseconds: now)
+  }
+
+  // MARK: Looking
+
+  private func checkIdentity() throws {
+    guard let identity = try FolderIdentity.read(in: layout) else { throw TransportFailure.folderMissing(layout.root) }
+    guard identity.container == container else {
+      throw TransportFailure.otherFolder(layout.root, held: container, found: identity.container)
+    }
+  }
+
+  /// Reads segments that are new or changed. If this store's own chain isn't all there any more, the replica goes: the next exchange
+  /// begins again.
+  private func look() throws {
+    try checkIdentity()
+    if try readSegments() { noteWhatIsThere() }
+    if let lost = replica, let tip = lost.tip, !isWhole(tip) {
+      announced = lost.memory.position().seq + 1
+      try forget()
+    }
+  }
+
+  /// Lets go of the replica, and reads again what it held.
+  private func forget() throws {
+    replica = nil
+    (files, links, present, replacedByPresent, waiting) = ([:], [:], [], [], [:])
+    _ = try readSegments()
+    noteWhatIsThere()
+  }
+
+  /// True if anything is otherwise than at the last look.
+  private func readSegments() throws -> Bool {
+    switch try FolderFiles.kind(of: layout.state) {
+    case .file?, .other?: throw TransportFailure.folderBlocked(layout.state)
+    case .folder?, nil: break
+    }
+    let names = try FolderFiles.names(in: layout.state) ?? []
+    var changed = names.count != files.count
+    var now: [String: Seen] = [:]
+    var waitingBytes = waiting.values.reduce(0) { $0 + $1.byteCount }
+    for name in names {
+      let path = "\(layout.state)/\(name)"
+      guard let signature = try FolderFiles.signature(of: path) else { continue }
+      if let known = files[name], known.signature == signature {
+        now[name] = known
+        continue
+      }
+      changed = true
+      let bytes: Data?
+      do {
+        bytes = try FolderFiles.read(path, limit: FolderLimits.segmentBytes)
+      } catch {
+        // One file that can't be read must not keep the others away. It isn't noted, so it is tried at each look.
+        continue
+      }
+      var seen = Seen(signature: signature)
+      if let bytes, let segment = StateSegment(bytes), segment.container == container {
+        seen.hash = segment.hash
+        if links.updateValue(segment.links, forKey: segment.hash) == nil {
+          waiting[segment.hash] = segment
+          waitingBytes += segment.byteCount
+        }
+        guard waitingBytes <= FolderLimits.waitingBytes else { throw TransportFailure.tooMuchWaiting(layout.state) }
+      }
+      now[name] = seen
+    }
+    files = now
+    return changed
+  }
+
+  private func noteWhatIsThere() {
+    present = Set(files.values.compactMap(\.hash))
+    replacedByPresent = []
+    for hash in present { replacedByPresent.formUnion(links[hash]?.replaces ?? []) }
+  }
+
+  private func applyWaiting() throws {
+    guard var replica else { return }
+    var isDone = waiting.isEmpty
+    // Each round applies something, or is the last: what a snapshot replaces may let others follow.
+    while !isDone {
+      let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in try contents.isComplete(hash) }
+      for hash in applied + refused { waiting[hash] = nil }
+      for hash in waiting.keys where replica.isIn(hash) { waiting[hash] = nil }
+      isDone = applied.isEmpty || waiting.isEmpty
+    }
+    self.replica = replica
+  }
+
+  // MARK: Chains
+
+  /// Whether a segment and all that its store wrote before are in the folder, or in a snapshot that is.
+  private func isWhole(_ tip: SegmentHash) -> Bool {
+    var next: SegmentHash? = tip
+    while let hash = next {
+      if replacedByPresent.contains(hash) { return true }
+      guard present.contains(hash), let links = links[hash] else { return false }
+      if links.isSnapshot { return true }
+      next = links.previous
+    }
+    return true
+  }
+
+  /// Own segments that are known here, the newest first, beyond snapshots too.
+  func ownChain() -> [SegmentHash] {
+    var chain: [SegmentHash] = []
+    var next = replica?.tip
+    while let hash = next, let links = links[hash] {
+      chain.append(hash)
+      next = links.previous
+    }
+    return chain
+  }
+
+  /// Begins where the device's cursor stands; false if that isn't a place in this folder.
+  private func open(at cursor: Cursor) -> Bool {
+    guard cursor.seq > 0 else {
+      replica = FolderReplica(container, startingAt: .start, tip: nil)
+      ownLength = 0
+      return true
+    }
+    guard cursor.epoch == Cursor.start.epoch, cursor.seq < Cursor.maximumSeq else { return false }
+    var tip: SegmentHash?
+    if cursor.mark != StateSegment.mark(ofReaderIn: container) {
+      let isMarked = { (hash: SegmentHash) in StateSegment.mark(of: hash) == cursor.mark }
+      guard let found = present.first(where: isMarked) ?? replacedByPresent.first(where: isMarked), isWhole(found) else { return false }
+      tip = found
+    }
+    var replica = FolderReplica(container, startingAt: cursor, tip: tip)
+    self.replica = replica
+    let chain = ownChain()
+    ownLength = chain.firstIndex { links[$0]?.isSnapshot == true } ?? chain.count
+    let had = heldByDevice(chain).compactMap { waiting[$0] }.sorted { $0.hash < $1.hash }
+    replica.applyQuietly(had)
+    for segment in had { waiting[segment.hash] = nil }
+    self.replica = replica
+    return true
+  }
+
+  /// What the device has for certain: what it wrote, what its snapshots replaced, and what it said that it had seen, with what came before
+  /// that.
+  private func heldByDevice(_ chain: [SegmentHash]) -> Set<SegmentHash> {
+    var held: Set<SegmentHash> = []
+    for own in chain {
+      held.insert(own)
+      held.formUnion(links[own]?.replaces ?? [])
+      for seen in links[own]?.seen ?? [] {
+        var next: SegmentHash? = seen
+        while let hash = next, held.insert(hash).inserted {
+          held.formUnion(links[hash]?.replaces ?? [])
+          next = links[hash]?.previous
+        }
+      }
+    }
+    return held
+  }
+
+  // MARK: Writing
+
+  /// The versions as they were taken: what is no longer provisional is said once, by whoever found nothing beside it.
+  private static func taken(_ versions: [VersionRecord], in memory: MemoryContainer) -> [VersionRecord] {
+    var names: Set<VersionID> = []
+    return versions.compactMap { version in
+      guard names.insert(version.id).inserted else { return nil }
+      var version = version
+      version.covers = Set(version.covers).sorted()
+      version.provisional = memory.version(version.id)?.record.provisional ?? version.provisional
+      return version
+    }
+  }
+
+  private func write(_ links: StateSegment.Links, cells: [CellUpdate], versions: [VersionRecord]) throws -> StateSegment {
+    let (segment, bytes) = try StateSegment.encoded(container, links, cells: cells, versions: versions)
+    guard bytes.count <= FolderLimits.segmentBytes else {
+      throw TransportFailure(
+        .rejected, "what is sent at once takes \(bytes.count) bytes, where \(FolderLimits.segmentBytes) may go together")
+    }
+    if try FolderFiles.makeFolder(layout.state) { try AtomicFile.syncFolder(layout.root) }
+    let path = layout.segment(segment.hash)
+    try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
+    self.links[segment.hash] = segment.links
+    if let signature = try FolderFiles.signature(of: path) { files["\(segment.hash)"] = Seen(signature: signature, hash: segment.hash) }
+    noteWhatIsThere()
+    return segment
+  }
+
+  /// Writes everything as one segment that replaces all that is applied. Nothing depends on it.
+  private func writeSnapshot() {
+    guard var replica else { return }
+    let direct = replica.applied.keys.sorted()
+    var named = Set(direct)
+    var inherited: [SegmentHash] = []
+    // Its own last snapshot has the newest first; then what others' name.
+    let last = ownChain().first { links[$0]?.isSnapshot == true }.flatMap { links[$0]?.replaces } ?? []
+    for hash in last + replica.replaced.sorted() where named.insert(hash).inserted { inherited.append(hash) }
+    let replaces = direct + inherited.prefix(max(0, min(FolderLimits.inherited, FolderLimits.replaced - direct.count)))
+    guard replaces.count <= FolderLimits.replaced else { return }
+    let (cells, versions) = replica.everything()
+    // However this ends, the next comes after as many segments more.
+    ownLength = 0
+    do {
+      let segment = try write(
+        StateSegment.Links(previous: replica.tip, seen: [], replaces: replaces), cells: cells, versions: versions)
+      replica.wrote(segment, replica.memory)
+      self.replica = replica
+    } catch {
+      // A disk that is full, or too much for one file. What the device sent is in the folder already, and that must be said.
+    }
+  }
+
+  // MARK: Tidying up
+
+  /// Names of files in `state` that hold one of these segments.
+  func names(of segments: Set<SegmentHash>) -> [String] {
+    files.compactMap { name, seen in seen.hash.map(segments.contains) == true ? name : nil }.sorted()
+  }
+
+  /// When a segment's file was last written; nil if it isn't there.
+  func date(of segment: SegmentHash) -> Int64? {
+    files.values.filter { $0.hash == segment }.map(\.signature.modifiedMilliseconds).min()
+  }
+
+  /// Takes files out that aren't needed any more.
+  func remove(_ names: [String]) throws {
+    defer { noteWhatIsThere() }
+    for name in names {
+      try FolderFiles.remove("\(layout.state)/\(name)")
+      files[name] = nil
+    }
+  }
+}
+
+/// Marks of changes aren't drawn here: each says which own segment was the last.
+private struct ConstantMarks: RandomNumberGenerator {
+  let mark: UInt64
+
+  func next() -> UInt64 { mark }
+}

@@ -1,0 +1,48 @@
+import KeepsakeReplication
+
+/// The folder as the cloud's acceptance sees it: cells and versions in memory, contents in the folder, and no bank.
+struct FolderContainer: ContainerStorage {
+  var memory: MemoryContainer
+  private let contents: ContentFolder
+  /// Contents that came with the request, in an order in which each one's base is there before it.
+  private(set) var arriving: [EncodedContent] = []
+
+  init(_ memory: MemoryContainer, _ contents: ContentFolder) {
+    self.memory = memory
+    self.contents = contents
+  }
+
+  func position() -> Cursor { memory.position() }
+  mutating func advance(to position: Cursor) { memory.advance(to: position) }
+  func mark(of seq: UInt64) -> UInt64? { memory.mark(of: seq) }
+
+  func cell(_ key: CellKey) -> SequencedCell? { memory.cell(key) }
+  mutating func setCell(_ cell: SequencedCell) { memory.setCell(cell) }
+  func version(_ id: VersionID) -> SequencedVersion? { memory.version(id) }
+  mutating func putVersion(_ version: SequencedVersion) { memory.putVersion(version) }
+  func heads(of slot: String) -> [VersionID] { memory.heads(of: slot) }
+  func isCovered(_ id: VersionID) -> Bool { memory.isCovered(id) }
+  mutating func markCovered(_ id: VersionID) { memory.markCovered(id) }
+  func changes(after seq: UInt64, limit: Int) -> [CloudChange] { memory.changes(after: seq, limit: limit) }
+
+  func hasContent(_ hash: ContentHash) throws -> Bool {
+    try arriving.contains { $0.hash == hash } || contents.isComplete(hash)
+  }
+  /// For contents that go along with an answer. Larger ones, which don't, are left unread: they count as not here.
+  func content(_ hash: ContentHash) throws -> EncodedContent? {
+    let limit = CloudAcceptance.inlineContentBytes + FolderLimits.contentHeadBytes
+    guard let size = try contents.fileSize(hash), size <= Int64(limit) else { return nil }
+    return try contents.content(hash)
+  }
+  mutating func putContent(_ content: EncodedContent) { arriving.append(content) }
+
+  // Wallet offers are taken out of a request before it comes here.
+  func bank() -> BankState { memory.bank() }
+  mutating func setBank(_ state: BankState) { memory.setBank(state) }
+  func decision(on operation: OperationID) -> WalletDecision.Verdict? { memory.decision(on: operation) }
+  mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID) {
+    memory.recordDecision(verdict, on: operation, of: chain)
+  }
+  func chainHead(of chain: ChainID, at count: UInt64) -> ChainHead? { memory.chainHead(of: chain, at: count) }
+  mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) { memory.recordChainHead(head, of: chain) }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import KeepsakeReplication
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What tells a file that changed from one that didn't, without opening it. No program can set the time of the inode's last change.
+struct FolderSignature: Hashable, Sendable {
+  var size: Int64
+  var modifiedMilliseconds: Int64
+  var changedNanoseconds: Int64
+  var inode: UInt64
+
+  fileprivate init(_ status: borrowing stat) {
+    size = Int64(status.st_size)
+    #if canImport(Darwin)
+    let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+    #else
+    let (modified, changed) = (status.st_mtim, status.st_ctim)
+    #endif
+    // Wraps on times some centuries away: all that is asked of these is to differ.
+    modifiedMilliseconds = Int64(modified.tv_sec) &* 1000 &+ Int64(modified.tv_nsec) / 1_000_000
+    changedNanoseconds = Int64(changed.tv_sec) &* 1_000_000_000 &+ Int64(changed.tv_nsec)
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+  }
+}
+
+/// Looks at files in a folder that anybody may put anything into: only plain files are opened, links are not followed, and no more is read
+/// than was allowed.
+enum FolderFiles {
+  enum Kind {
+    case file(FolderSignature)
+    case folder
+    /// A link, a pipe, a device.
+    case other
+  }
+
+  /// What stands under a path; nil if nothing does.
+  static func kind(of path: String) throws(TransportFailure) -> Kind? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw .looking(at: path, errno)
+    }
+    return switch status.st_mode & S_IFMT {
+    case S_IFREG: .file(FolderSignature(status))
+    case S_IFDIR: .folder
+    default: .other
+    }
+  }
+
+  static func signature(of path: String) throws(TransportFailure) -> FolderSignature? {
+    if case .file(let signature)? = try kind(of: path) { signature } else { nil }
+  }
+
+  /// The names in a folder, sorted, those left out that are no UTF-8: none of ours are such. Nil if there is no folder.
+  static func names(in folder: String) throws(TransportFailure) -> [String]? {
+    guard let stream = opendir(folder) else {
+      if errno == ENOENT || errno == ENOTDIR { return nil }
+      throw .looking(at: folder, errno)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      if let name = name(of: entry), name != ".", name != ".." { names.append(name) }
+      guard names.count <= FolderLimits.entries else { throw .tooManyEntries(folder) }
+      errno = 0
+    }
+    guard errno == 0 else { throw .looking(at: folder, errno) }
+    return names.sorted()
+  }
+
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> String? {
+    // Read in place: copying the entry out would read beyond one that is shorter than its type.
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
+    let start = UnsafeRawPointer(entry) + offset
+    return String(validatingCString: start.assumingMemoryBound(to: CChar.self))
+  }
+
+  /// The bytes of a plain file, the first `limit` of them if `isPrefix`; nil if there is none, or if it is larger than allowed.
+  static func read(_ path: String, limit: Int, isPrefix: Bool = false) throws(TransportFailure) -> Data? {
+    // A pipe must not hold up who opens it.
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else {
+      if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(errno) { return nil }
+      throw .looking(at: path, errno)
+    }
+    let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw .looking(at: path, errno) }
+    guard status.st_mode & S_IFMT == S_IFREG, isPrefix || Int64(status.st_size) <= Int64(limit) else { return nil }
+    do {
+      // A file may grow while it is read.
+      let bytes = try handle.read(upToCount: isPrefix ? limit : limit &+ 1) ?? Data()
+      return bytes.count <= limit ? bytes : nil
+    } catch {
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(error)")
+    }
+  }
+
+  /// Makes a folder whose parent is there; one that is there already may stay. True if it is new.
+  static func makeFolder(_ path: String) throws -> Bool {
+    if mkdir(path, 0o777) == 0 { return true }
+    let number = errno
+    switch try kind(of: path) {
+    case .folder?: return false
+    case .file?, .other?: throw TransportFailure.folderBlocked(path)
+    case nil:
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), "the folder \(path) can't be made: \(words(for: number))")
+    }
+  }
+
+  /// Removes a file. One that is gone already is as good.
+  static func remove(_ path: String) throws(TransportFailure) {
+    guard unlink(path) == 0 || errno == ENOENT else {
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be removed: \(words(for: errno))")
+    }
+  }
+
+  /// Gives a file a name that nothing has; false if something has it.
+  static func rename(_ path: String, toFree name: String) throws(TransportFailure) -> Bool {
+    if link(path, name) == 0 {
+      try remove(path)
+      return true
+    }
+    if errno == EEXIST {
+      try remove(path)
+      return false
+    }
+    // File systems of memory sticks have no second names. Looking first leaves a moment in which another device may come between; who loses
+    // finds the other's file when it looks again.
+    guard try kind(of: name) == nil else {
+      try remove(path)
+      return false
+    }
+    guard moveFile(path, name) == 0 else {
+      let number = errno
+      try remove(path)
+      throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(name) can't be written: \(words(for: number))")
+    }
+    return true
+  }
+
+  static func words(for number: Int32) -> String { String(cString: strerror(number)) }
+}
+
+/// Outside the type, whose own `rename` would stand before the system's.
+private func moveFile(_ from: String, _ to: String) -> Int32 { rename(from, to) }

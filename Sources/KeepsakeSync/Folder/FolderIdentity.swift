@@ -1,0 +1,61 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// Which folder this is: `keepsake.json`, made once by whoever is first.
+///
+/// Without it nothing is read or written: a mount point without its disk looks just like an empty folder.
+struct FolderIdentity: Hashable, Sendable, Codable {
+  static let currentFormat = 1
+
+  var format: Int
+  var container: ContainerID
+  /// Tells a whole file from one whose digits changed on the way.
+  var checksum: String
+
+  init(container: ContainerID) {
+    format = Self.currentFormat
+    self.container = container
+    checksum = Self.checksum(format, container)
+  }
+
+  private static func checksum(_ format: Int, _ container: ContainerID) -> String {
+    ContentHash(of: Data("keepsake folder \(format) \(container)".utf8)).description
+  }
+
+  private var isWhole: Bool { checksum == Self.checksum(format, container) }
+
+  /// The identity that holds in a folder; nil if it has none.
+  ///
+  /// Two devices that each made one before they saw the other's leave two files, once a program has carried them together. The smaller
+  /// identifier holds, whichever file it is in, so that all devices choose the same.
+  static func read(in layout: FolderLayout) throws(TransportFailure) -> FolderIdentity? {
+    guard let names = try FolderFiles.names(in: layout.root) else { return nil }
+    var found: FolderIdentity?
+    // However many others there are, the name itself is looked at.
+    let others = names.filter { FolderLayout.isIdentity($0) && $0 != FolderLayout.identityName }
+    for name in [FolderLayout.identityName] + others.prefix(FolderLimits.identities) {
+      guard let bytes = try FolderFiles.read("\(layout.root)/\(name)", limit: FolderLimits.identityBytes),
+        let identity = try? JSONDecoder().decode(Self.self, from: bytes), identity.isWhole
+      else { continue }  // Not ours, or not yet here as a whole.
+      guard identity.format <= currentFormat else { throw .newerFolder(layout.root) }
+      if found.map({ identity.container < $0.container }) ?? true { found = identity }
+    }
+    return found
+  }
+
+  /// The identity of a folder, made with `container` if it has none. The folder itself has to be there.
+  static func readOrMake(in layout: FolderLayout, _ container: ContainerID) throws -> FolderIdentity {
+    if let known = try read(in: layout) { return known }
+    guard case .folder? = try FolderFiles.kind(of: layout.root + "/.") else { throw TransportFailure.folderMissing(layout.root) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+    let beside = "\(layout.root)/.keepsake-\(container).new"
+    try AtomicFile.write(encoder.encode(FolderIdentity(container: container)), to: URL(fileURLWithPath: beside))
+    _ = try FolderFiles.rename(beside, toFree: layout.identity)
+    try AtomicFile.syncFolder(layout.root)
+    // Whoever was first, what stands there now holds.
+    guard let made = try read(in: layout) else { throw TransportFailure.folderBlocked(layout.identity) }
+    return made
+  }
+}

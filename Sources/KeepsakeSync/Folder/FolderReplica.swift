@@ -1,0 +1,162 @@
+import KeepsakeReplication
+
+/// The container that a folder's segments make together, and which of them are in it.
+///
+/// Segments come in any order. One is applied when what its store wrote before is (or a snapshot that replaces that), and when no version
+/// becomes visible without its contents. Never half of one.
+struct FolderReplica {
+  private(set) var memory: MemoryContainer
+  /// The seq after which a segment's items stand, for each that is applied.
+  private(set) var applied: [SegmentHash: UInt64] = [:]
+  /// What snapshots that are applied name as replaced.
+  private(set) var replaced: Set<SegmentHash> = []
+  /// The last segment of this store's own chain; nil before the first.
+  private(set) var tip: SegmentHash?
+  /// Applied since this store wrote last, in order: what its next segment may say that it has seen.
+  private var unmentioned: [SegmentHash] = []
+
+  /// Where its changes begin.
+  let start: UInt64
+  private let container: ContainerID
+
+  /// A replica whose changes are numbered from where the device's cursor stands.
+  init(_ container: ContainerID, startingAt cursor: Cursor, tip: SegmentHash?) {
+    self.container = container
+    self.tip = tip
+    start = cursor.seq
+    memory = MemoryContainer(epoch: cursor.epoch)
+    if cursor.seq > 0 { memory.advance(to: cursor) }
+  }
+
+  /// The mark of every change from here on: it holds for as long as this store's own chain is in the folder.
+  var mark: UInt64 { tip.map(StateSegment.mark) ?? StateSegment.mark(ofReaderIn: container) }
+
+  func isIn(_ hash: SegmentHash) -> Bool { applied[hash] != nil || replaced.contains(hash) }
+
+  // MARK: Applying
+
+  /// Joins segments whose items the device has already: they are not told to it again.
+  mutating func applyQuietly(_ segments: [StateSegment]) {
+    let seq = memory.position().seq
+    for segment in segments where !contradicts(segment) {
+      join(segment) { _ in seq }
+      note(segment, at: seq)
+    }
+  }
+
+  /// Joins every one of `waiting` that can be, and returns which were; those that contradict what is here are in `refused`.
+  mutating func apply(
+    _ waiting: [SegmentHash: StateSegment], isComplete: (ContentHash) throws(TransportFailure) -> Bool
+  ) throws(TransportFailure) -> (applied: [SegmentHash], refused: [SegmentHash]) {
+    var choice = SegmentChoice(waiting, after: self)
+    try choice.dropIncomplete(in: memory, isComplete: isComplete)
+    var (done, refused): ([SegmentHash], [SegmentHash]) = ([], [])
+    for segment in choice.inOrder() {
+      // The one before it may have been refused just now.
+      guard segment.links.isSnapshot || segment.links.previous.map(isIn) ?? true else { continue }
+      guard !contradicts(segment) else {
+        refused.append(segment.hash)
+        continue
+      }
+      join(segment) { replica in replica.advance() }
+      note(segment, at: memory.position().seq)
+      unmentioned.append(segment.hash)
+      done.append(segment.hash)
+    }
+    return (done, refused)
+  }
+
+  private mutating func note(_ segment: StateSegment, at seq: UInt64) {
+    applied[segment.hash] = seq
+    replaced.formUnion(segment.links.replaces)
+  }
+
+  private mutating func advance() -> UInt64 {
+    let seq = memory.position().seq + 1
+    memory.advance(to: Cursor(epoch: memory.position().epoch, seq: seq, mark: mark))
+    return seq
+  }
+
+  /// Whether a version says other things than one of the same name that is here, or replaces one of another slot. No correct device
+  /// writes such.
+  private func contradicts(_ segment: StateSegment) -> Bool {
+    segment.versions.contains { version in
+      if let known = memory.version(version.id)?.record, !known.isSame(as: version) { return true }
+      return version.covers.contains { memory.version($0).map { $0.record.slot != version.slot } ?? false }
+    }
+  }
+
+  private mutating func join(_ segment: StateSegment, seq: (inout Self) -> UInt64) {
+    for var update in segment.cells {
+      let stored = memory.cell(update.key)?.update
+      if let stored { update.state = stored.state.joined(with: update.state) }
+      // A value that outgrows its limit where devices meet stays as it is here; all else goes on.
+      guard update != stored, ExchangeRules.objection(to: update) == nil else { continue }
+      let seq = seq(&self)
+      memory.setCell(SequencedCell(update: update, seq: seq))
+    }
+    for var record in segment.versions {
+      let stored = memory.version(record.id)?.record
+      if let stored {
+        record = stored.joined(with: record)
+        if record.covers.count > ExchangeRules.maximumCovers { record.covers = stored.covers }
+      }
+      for id in record.covers { memory.markCovered(id) }
+      guard stored != record else { continue }
+      let seq = seq(&self)
+      memory.putVersion(SequencedVersion(record: record, seq: seq))
+    }
+  }
+
+  // MARK: Writing
+
+  /// What this store's next segment says that it has seen: all that is applied and wasn't said before.
+  ///
+  /// The device has it for certain wherever that segment is the last of its chain: the answer that brings the mark brings all that is here.
+  func seen(_ links: (SegmentHash) -> StateSegment.Links?) -> [SegmentHash] {
+    // What others of these follow on from needs no naming.
+    var inner: Set<SegmentHash> = []
+    for hash in unmentioned {
+      guard let links = links(hash) else { continue }
+      if let previous = links.previous { inner.insert(previous) }
+      inner.formUnion(links.replaces)
+    }
+    return Array(unmentioned.filter { !inner.contains($0) }.prefix(FolderLimits.seen))
+  }
+
+  /// Takes what an exchange made of the container, and the segment that holds it: it is in the folder now.
+  mutating func wrote(_ segment: StateSegment, _ next: MemoryContainer) {
+    memory = next
+    tip = segment.hash
+    let mentioned = Set(segment.links.seen)
+    // A full list leaves the rest for the next segment.
+    if mentioned.count < FolderLimits.seen { unmentioned = [] } else { unmentioned.removeAll(where: mentioned.contains) }
+    // One more change without an item, whose mark says that this segment is there.
+    note(segment, at: advance())
+  }
+
+  /// Every cell and version, for a snapshot.
+  func everything() -> (cells: [CellUpdate], versions: [VersionRecord]) {
+    var (cells, versions): ([CellUpdate], [VersionRecord]) = ([], [])
+    for change in memory.changes(after: 0, limit: .max) {
+      switch change.item {
+      case .cell(let update): cells.append(update)
+      case .version(let record): versions.append(record)
+      }
+    }
+    return (cells, versions)
+  }
+
+  /// Contents that heads need, and those of what they directly replaced, which merging them may need.
+  func neededContents() -> (heads: Set<ContentHash>, ancestors: Set<ContentHash>) {
+    var (heads, ancestors): (Set<ContentHash>, Set<ContentHash>) = ([], [])
+    for slot in memory.slots() {
+      for id in memory.heads(of: slot) {
+        guard let record = memory.version(id)?.record else { continue }
+        heads.formUnion(record.contents)
+        for older in record.covers { ancestors.formUnion(memory.version(older)?.record.contents ?? []) }
+      }
+    }
+    return (heads, ancestors)
+  }
+}

@@ -1,0 +1,120 @@
+package import Foundation
+package import KeepsakeReplication
+
+/// The way to a folder that is a cloud: one that a program carries from device to device (iCloud Drive, Dropbox, Syncthing), a memory
+/// stick, or a disk that several computers share.
+///
+/// `accepted` means that what was sent lies in the folder durably; another device has it when the folder has come there and the game ran.
+/// Files are read and written on a queue of its own.
+package actor FolderTransport: Transport {
+  /// Time, handed in.
+  package struct Environment: Sendable {
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    package var sleep: @Sendable (Duration) async throws -> Void
+
+    package init(now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Duration) async throws -> Void) {
+      self.now = now
+      self.sleep = sleep
+    }
+  }
+  private nonisolated let executor = SyncExecutor()
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  private let cloud: FolderCloud
+  private let options: FolderOptions
+  private let environment: Environment
+  private var lastTidied: Int64?
+
+  /// A transport for the folder that `container(of:making:)` found.
+  ///
+  /// - Parameter ownContent: Lends the device's own contents, as full frames; nil for what it doesn't have. Contents that the folder lost
+  ///   are put again from there.
+  package init(
+    _ folder: URL, container: ContainerID, options: FolderOptions = FolderOptions(), environment: Environment,
+    ownContent: @escaping @Sendable (ContentHash) throws -> EncodedContent?
+  ) {
+    cloud = FolderCloud(folder, container: container, options: options, ownContent: ownContent)
+    self.options = options
+    self.environment = environment
+  }
+
+  /// Which container a folder holds. A folder that has none becomes `container`, if there is one to give.
+  ///
+  /// Throws `unreachable` if the folder isn't there, or has no container and gets none. Blocks.
+  package static func container(of folder: URL, making container: ContainerID?) throws(TransportFailure) -> ContainerID {
+    let layout = FolderLayout(folder)
+    do {
+      if let container { return try FolderIdentity.readOrMake(in: layout, container).container }
+      guard let known = try FolderIdentity.read(in: layout) else { throw TransportFailure.folderMissing(layout.root) }
+      return known.container
+    } catch {
+      throw TransportFailure(inFolder: error)
+    }
+  }
+
+  package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+    do {
+      return try cloud.exchange(request, now: environment.now())
+    } catch {
+      throw TransportFailure(inFolder: error)
+    }
+  }
+
+  package func putContent(
+    _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) {
+    do {
+      try cloud.putContent(content)
+    } catch {
+      throw TransportFailure(inFolder: error)
+    }
+    let count = Int64(content.bytes.count)
+    progress(TransferProgress(bytesDone: count, bytesInAll: count))
+  }
+
+  package func getContent(
+    _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) -> EncodedContent? {
+    do {
+      return try cloud.content(hash)
+    } catch {
+      throw TransportFailure(inFolder: error)
+    }
+  }
+
+  package nonisolated func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+    // A newer event says all that an older one did.
+    AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      let task = Task {
+        var last: UInt64?
+        do {
+          while true {
+            let seq = try await self.poll()
+            if seq != last { continuation.yield(CloudEvent(seq: seq)) }
+            last = seq
+            try await self.environment.sleep(.milliseconds(self.options.lookMilliseconds))
+          }
+        } catch {
+          continuation.finish(throwing: TransportFailure(inFolder: error))
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func poll() throws -> UInt64 {
+    let seq = try cloud.poll()
+    let now = environment.now()
+    if lastTidied.map({ now - $0 >= options.tidyMilliseconds || now < $0 }) ?? true {
+      lastTidied = now
+      do {
+        try cloud.tidy(now: now)
+      } catch {
+        // A folder that can be read only, or is full, is tidied by another device, or later: nobody waits for it, and what this device
+        // sends says by itself what is wrong.
+      }
+    }
+    return seq
+  }
+}

@@ -1,0 +1,105 @@
+import KeepsakeReplication
+
+/// The largest set of segments that can be applied together.
+///
+/// It begins as all of those whose chain is complete. Those go out that would make a version visible whose contents aren't there, with all
+/// that follow on from them, until nothing more goes. So a later segment may bring what replaces the version that an earlier one can't show.
+/// Costs time in proportion to what the segments hold.
+struct SegmentChoice {
+  private let waiting: [SegmentHash: StateSegment]
+  /// Chosen segments, and how many of their chosen predecessors hold them: a segment that a snapshot replaces is held by each of those.
+  private var chosen: Set<SegmentHash> = []
+  private var followers: [SegmentHash: [SegmentHash]] = [:]
+  /// How many chosen segments replace a version.
+  private var coverings: [VersionID: Int] = [:]
+  /// Which chosen segments bring a version.
+  private var bringers: [VersionID: [SegmentHash]] = [:]
+
+  init(_ waiting: [SegmentHash: StateSegment], after replica: FolderReplica) {
+    self.waiting = waiting
+    var snapshots: [SegmentHash: [SegmentHash]] = [:]
+    var next: [SegmentHash] = []
+    for (hash, segment) in waiting {
+      for old in segment.links.replaces where waiting[old] == nil { snapshots[old, default: []].append(hash) }
+      if let previous = segment.links.previous, !segment.links.isSnapshot {
+        followers[previous, default: []].append(hash)
+        if replica.isIn(previous) { next.append(hash) }
+      } else {
+        next.append(hash)
+      }
+    }
+    // A segment whose predecessor is gone, and only named by a snapshot that waits itself, follows on from that.
+    for (old, named) in snapshots {
+      for follower in followers[old] ?? [] where !replica.isIn(old) {
+        for snapshot in named { followers[snapshot, default: []].append(follower) }
+      }
+    }
+    while let hash = next.popLast() {
+      guard chosen.insert(hash).inserted, let segment = waiting[hash] else { continue }
+      for version in segment.versions {
+        bringers[version.id, default: []].append(hash)
+        for id in version.covers { coverings[id, default: 0] += 1 }
+      }
+      next += followers[hash] ?? []
+    }
+  }
+
+  /// Takes out what can't be shown yet.
+  mutating func dropIncomplete(
+    in memory: MemoryContainer, isComplete: (ContentHash) throws(TransportFailure) -> Bool
+  ) throws(TransportFailure) {
+    var known: [ContentHash: Bool] = [:]
+    var suspects = Array(bringers.keys)
+    while let id = suspects.popLast() {
+      guard coverings[id, default: 0] == 0, !memory.isCovered(id) else { continue }
+      for hash in bringers[id] ?? [] where chosen.contains(hash) {
+        guard let version = waiting[hash]?.versions.first(where: { $0.id == id }) else { continue }
+        var isWhole = true
+        for content in version.contents where isWhole {
+          if let answer = known[content] {
+            isWhole = answer
+          } else {
+            isWhole = try isComplete(content)
+            known[content] = isWhole
+          }
+        }
+        if !isWhole { suspects += drop(hash) }
+      }
+    }
+  }
+
+  /// Takes a segment and its followers out; returns the versions that nothing replaces any more.
+  private mutating func drop(_ hash: SegmentHash) -> [VersionID] {
+    var uncovered: [VersionID] = []
+    var next = [hash]
+    while let hash = next.popLast() {
+      guard chosen.remove(hash) != nil, let segment = waiting[hash] else { continue }
+      for version in segment.versions {
+        for id in version.covers {
+          coverings[id, default: 1] -= 1
+          if coverings[id] == 0 { uncovered.append(id) }
+        }
+      }
+      next += followers[hash] ?? []
+    }
+    return uncovered
+  }
+
+  /// The chosen ones, each after the one that it follows on from, and in the same order for the same choice.
+  func inOrder() -> [StateSegment] {
+    var order: [StateSegment] = []
+    var done: Set<SegmentHash> = []
+    var next = chosen.filter { hash in
+      guard let segment = waiting[hash], !segment.links.isSnapshot, let previous = segment.links.previous else { return true }
+      return !chosen.contains(previous)
+    }.sorted(by: >)
+    // Snapshots first: others may follow on from what they replace.
+    next = next.filter { waiting[$0]?.links.isSnapshot != true } + next.filter { waiting[$0]?.links.isSnapshot == true }
+    while let hash = next.popLast() {
+      guard done.insert(hash).inserted, let segment = waiting[hash] else { continue }
+      order.append(segment)
+      next += (followers[hash] ?? []).filter(chosen.contains).sorted(by: >)
+    }
+    return order
+  }
+}

@@ -1,0 +1,29 @@
+import Foundation
+
+extension SyncService {
+  /// Time and chance, handed in.
+  package struct Environment: Sendable {
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    package var random: any RandomNumberGenerator & Sendable
+    /// Returns when that long has passed; throws `CancellationError` when its task is cancelled before. Every pause of a service is one of
+    /// these.
+    package var sleep: @Sendable (Duration) async throws -> Void
+
+    package init(
+      now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable,
+      sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+      self.now = now
+      self.random = random
+      self.sleep = sleep
+    }
+
+    /// The device's clock and the system's random numbers.
+    package static var system: Self {
+      Self(
+        now: { Int64(Date().timeIntervalSince1970 * 1000) }, random: SystemRandomNumberGenerator(),
+        sleep: { try await Task.sleep(for: $0) })
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import KeepsakeReplication
+import Synchronization
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// What the cloud tells by itself: by a stream, or where something in between holds a stream back until it is complete (a proxy that
+/// buffers answers), by one question after the other, each answered when there is something new.
+final class HTTPEvents: Sendable {
+  private struct State {
+    /// Streams in a row that ended without having said anything.
+    var silentStreams = 0
+    var isPolling: Bool { silentStreams >= SyncLimits.silentStreams }
+  }
+  private let credentials: CloudCredentials
+  private let requests: HTTPSession
+  private let streams: HTTPSession
+  private let idleSeconds: Double
+  private let state = Mutex(State())
+
+  init(_ credentials: CloudCredentials, _ requests: HTTPSession, traffic: TrafficCounter, idleSeconds: Double) {
+    self.credentials = credentials
+    self.requests = requests
+    self.idleSeconds = idleSeconds
+    streams = HTTPSession(idleSeconds: idleSeconds, traffic: traffic)
+  }
+
+  func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+    AsyncThrowingStream(bufferingPolicy: .bufferingNewest(SyncLimits.waitingEvents)) { continuation in
+      let task = Task {
+        do throws(TransportFailure) {
+          if state.withLock({ $0.isPolling }) { try await poll(for: continuation) } else { try await stream(to: continuation) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func stream(to continuation: AsyncThrowingStream<CloudEvent, any Error>.Continuation) async throws(TransportFailure) {
+    var message = HTTPRequests.request("GET", credentials, "v1/events")
+    message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
+    message.timeoutInterval = idleSeconds
+    #if canImport(FoundationNetworking)
+    // On a connection that it opened itself, Foundation off Apple's systems goes on asking whether it could write for as
+    // long as the answer lasts, and takes a whole core with that (seen with Swift 6.3.1). A connection that a short
+    // request opened and left behind doesn't have it.
+    _ = try await streams.send(HTTPRequests.request("GET", credentials, "health"), limit: SyncLimits.accountBytes)
+    #endif
+    let lines = Mutex(EventLines())
+    let hasSpoken = Atomic(false)
+    defer {
+      // Who couldn't be reached at all isn't held back, and a game that lets go has heard what it wanted.
+      if !hasSpoken.load(ordering: .acquiring), !Task.isCancelled { state.withLock { $0.silentStreams += 1 } }
+    }
+    try await streams.stream(message) { response throws(TransportFailure) in
+      try HTTPAnswer.check(response)
+    } part: { [self] piece in
+      do {
+        for event in try lines.withLock({ try $0.take(piece) }) {
+          if !hasSpoken.exchange(true, ordering: .acquiringAndReleasing) { state.withLock { $0.silentStreams = 0 } }
+          continuation.yield(event)
+        }
+      } catch {
+        // Ends the task by letting go of the stream.
+        continuation.finish(throwing: error)
+      }
+    }
+  }
+
+  /// Asks for some minutes; then a stream is tried again.
+  private func poll(for continuation: AsyncThrowingStream<CloudEvent, any Error>.Continuation) async throws(TransportFailure) {
+    var known: UInt64?
+    for _ in 0..<SyncLimits.pollsForAStream where !Task.isCancelled {
+      var message = HTTPRequests.request("GET", credentials, "v1/events/next")
+      if let known { message.url?.append(queryItems: [URLQueryItem(name: "after", value: String(known))]) }
+      let answer = try await requests.send(message, limit: SyncLimits.eventLineBytes)
+      try HTTPAnswer.check(answer.response, body: answer.body)
+      if answer.response.statusCode == 204 { continue }
+      let event = try HTTPAnswer.decode(CloudEvent.self, answer.body)
+      known = event.seq
+      continuation.yield(event)
+    }
+    state.withLock { $0.silentStreams = 0 }
+  }
+}

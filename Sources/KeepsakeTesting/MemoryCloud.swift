@@ -1,0 +1,176 @@
+import Foundation
+package import Keepsake
+package import KeepsakeReplication
+package import KeepsakeSync
+import Synchronization
+
+/// A cloud in this process: the real acceptance over memory, and a network that a test can cut.
+package final class MemoryCloud: Transport {
+  private struct State {
+    var container = MemoryContainer(epoch: 1)
+    var random = SystemRandomNumberGenerator()
+    var listeners: [UUID: AsyncThrowingStream<CloudEvent, any Error>.Continuation] = [:]
+    var isCut = false
+    var isFull = false
+    var quota: Int64?
+    var exchanges = 0
+  }
+  private let state = Mutex(State())
+  private let now: @Sendable () -> Int64
+  package let name = UUID().uuidString
+  package let id: ContainerID
+
+  package init(
+    id: ContainerID = ContainerID(high: 7, low: 7), now: @escaping @Sendable () -> Int64 = { 10_000_000_000 }
+  ) {
+    self.id = id
+    self.now = now
+  }
+
+  package var address: CloudAddress { .transport(self, container: id, name: name) }
+
+  /// Nobody reaches the cloud while this is true.
+  package var isCut: Bool {
+    get { state.withLock { $0.isCut } }
+    set {
+      state.withLock { $0.isCut = newValue }
+      if newValue { dropListeners("cut") }
+    }
+  }
+
+  /// While this is true the cloud takes no saves and no values, and goes on telling what is new.
+  package var isFull: Bool {
+    get { state.withLock { $0.isFull } }
+    set { state.withLock { $0.isFull = newValue } }
+  }
+
+  /// Bytes that the player may keep; nil for any number.
+  package var quota: Int64? {
+    get { state.withLock { $0.quota } }
+    set { state.withLock { $0.quota = newValue } }
+  }
+
+  package var exchanges: Int { state.withLock { $0.exchanges } }
+
+  /// All that the cloud holds: reading it makes a backup, setting it puts one back, as after a server's disk was replaced.
+  package var container: MemoryContainer {
+    get { state.withLock { $0.container } }
+    set {
+      state.withLock { $0.container = newValue }
+      dropListeners("the cloud was restored")
+    }
+  }
+
+  private func dropListeners(_ reason: String) {
+    let listeners = state.withLock { state in
+      defer { state.listeners = [:] }
+      return Array(state.listeners.values)
+    }
+    for listener in listeners { listener.finish(throwing: TransportFailure(.interrupted, reason)) }
+  }
+
+  // MARK: At once, without a network
+
+  package func answer(_ request: ExchangeRequest) throws(TransportFailure) -> ExchangeResponse {
+    let result: Result<(ExchangeResponse, UInt64?), TransportFailure> = state.withLock { state in
+      guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
+      state.exchanges += 1
+      do {
+        var next = state.container
+        let before = next.position().seq
+        var taken = request
+        let refusals = state.isFull ? Self.refusals(of: request) : []
+        if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents) = ([], [], []) }
+        var response = try CloudAcceptance.exchange(taken, now: now(), quota: state.quota, in: &next, using: &state.random)
+        if !refusals.isEmpty, !response.restart { response.outcome = .refused(refusals) }
+        state.container = next
+        let after = next.position().seq
+        return .success((response, after > before ? after : nil))
+      } catch {
+        return .failure(TransportFailure(.rejected, "\(error)"))
+      }
+    }
+    let (response, seq) = try result.get()
+    if let seq {
+      let listeners = state.withLock { Array($0.listeners.values) }
+      for listener in listeners { listener.yield(CloudEvent(seq: seq)) }
+    }
+    return response
+  }
+
+  private static func refusals(of request: ExchangeRequest) -> [Refusal] {
+    let items = request.versions.map { ExchangeRules.item($0.id) } + request.cells.map { ExchangeRules.item($0.key) }
+    return items.map { Refusal(item: $0, reason: .quota, message: "the cloud has no room left for this player") }
+  }
+
+  package func put(_ content: EncodedContent) throws(TransportFailure) {
+    var healed: (UInt64, [AsyncThrowingStream<CloudEvent, any Error>.Continuation])?
+    let failure = state.withLock { state -> TransportFailure? in
+      if state.isCut { return TransportFailure(.unreachable, "the network is cut") }
+      if let base = content.base, !state.container.hasContent(base) {
+        return TransportFailure(.rejected, "the cloud doesn't have the content \(base) that this one was made from")
+      }
+      do {
+        let heals = state.container.isSuspect(content.hash)
+        if let quota = state.quota, !heals, !state.container.hasContent(content.hash),
+          let shortage = try CloudAcceptance.shortage(for: Int64(content.bytes.count), quota, now: now(), in: &state.container)
+        {
+          return TransportFailure(.rejected, "the player's room in the cloud is used up", quota: shortage)
+        }
+        guard !heals || content.base == nil else {
+          return TransportFailure(.rejected, "the content \(content.hash) is damaged in the cloud, and has to be put in full")
+        }
+        try CloudAcceptance.put(content, in: &state.container, using: &state.random)
+        if heals { healed = (state.container.position().seq, Array(state.listeners.values)) }
+        return nil
+      } catch {
+        return TransportFailure(.rejected, "\(error)")
+      }
+    }
+    if let failure { throw failure }
+    if let (seq, listeners) = healed {
+      for listener in listeners { listener.yield(CloudEvent(seq: seq)) }
+    }
+  }
+
+  package func content(_ hash: ContentHash) throws(TransportFailure) -> EncodedContent? {
+    let (content, isCut) = state.withLock { ($0.container.content(hash), $0.isCut) }
+    if isCut { throw TransportFailure(.unreachable, "the network is cut") }
+    return content
+  }
+
+  // MARK: Transport
+
+  package func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { try answer(request) }
+
+  package func putContent(
+    _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) {
+    try put(content)
+  }
+
+  package func getContent(
+    _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) -> EncodedContent? {
+    try content(hash)
+  }
+
+  package func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+    let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
+    let id = UUID()
+    let seq = state.withLock { state -> UInt64? in
+      guard !state.isCut else { return nil }
+      state.listeners[id] = continuation
+      return state.container.position().seq
+    }
+    if let seq {
+      continuation.yield(CloudEvent(seq: seq))
+    } else {
+      continuation.finish(throwing: TransportFailure(.unreachable, "the network is cut"))
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) }
+    }
+    return stream
+  }
+}

@@ -1,0 +1,337 @@
+import Foundation
+import KeepsakeReplication
+import Testing
+
+/// Every way in which two devices can come to write up to four times to a cell, with what reaches the other one in between: all, nothing, or
+/// the last change without those before it. Whatever reached whom in which order, all end with the same, and that is what was meant.
+@Suite(.serialized) struct CellWriteTests {
+  /// How many writes there are at most.
+  private static let maximumWrites = 4
+
+  struct Rule: CustomTestStringConvertible, Sendable {
+    var name: String
+    /// What the devices write, over and over.
+    var changes: [CellDraft.Change]
+    var maximumWrites = CellWriteTests.maximumWrites
+
+    var testDescription: String { name }
+  }
+
+  static let rules: [Rule] = {
+    func score(_ value: Int64) -> BestScore {
+      BestScore(order: .descending, entry: .init(score: .int(value), dateMilliseconds: 0, payload: Data()))
+    }
+    let (x, y) = (Scalar.string("x"), Scalar.string("y"))
+    return [
+      Rule(name: "max", changes: [.max(.int(1)), .max(.int(2))]),
+      Rule(name: "max, reset", changes: [.max(.int(2)), .reset(.max(.int(1)))]),
+      Rule(name: "min", changes: [.min(.int(1)), .min(.double(0.5))]),
+      Rule(name: "latest", changes: [.set(x), .set(y)]),
+      Rule(name: "latest, reset", changes: [.set(x), .reset(.set(y))]),
+      Rule(name: "union", changes: [.insert([x]), .insert([x, y])]),
+      Rule(name: "union, reset", changes: [.insert([x]), .reset(.insert([y]))]),
+      Rule(name: "counter", changes: [.add(plus: 1, minus: 0), .add(plus: 0, minus: 10)]),
+      Rule(name: "counter, reset", changes: [.add(plus: 1, minus: 0), .reset(.add(plus: 10, minus: 0))]),
+      Rule(name: "best", changes: [.best(score(1)), .best(score(2))]),
+      Rule(name: "set", changes: [.putIn([x]), .takeOut([x])]),
+      Rule(name: "set of two", changes: [.putIn([x]), .putIn([x, y]), .takeOut([y])], maximumWrites: 3),
+      Rule(name: "set, reset", changes: [.putIn([x]), .takeOut([x]), .reset(.putIn([y]))], maximumWrites: 3),
+      Rule(name: "set, reset to what was taken out", changes: [.takeOut([x]), .reset(.putIn([x]))]),
+      Rule(name: "dictionary of max", changes: [.entries([x: .max(.int(1))]), .entries([x: .max(.int(2)), y: .max(.int(1))])]),
+      Rule(name: "dictionary of latest", changes: [.entries([x: .set(x)]), .entries([x: .set(y)])]),
+      Rule(
+        name: "dictionary of counter",
+        changes: [.entries([x: .add(plus: 1, minus: 0)]), .entries([x: .add(plus: 0, minus: 10), y: .add(plus: 1, minus: 0)])]),
+      Rule(name: "dictionary of set", changes: [.entries([x: .putIn([x]), y: .putIn([y])]), .entries([x: .takeOut([x])])]),
+      Rule(
+        name: "dictionary, reset",
+        changes: [
+          .entries([x: .add(plus: 1, minus: 0)]), .entries([y: .add(plus: 1, minus: 0)]), .reset(.entries([x: .add(plus: 100, minus: 0)])),
+        ], maximumWrites: 3),
+      Rule(name: "optional max", changes: [.optional(.max(.int(1))), .optional(.max(.int(2)))]),
+      Rule(name: "optional, reset", changes: [.optional(.max(.int(1))), .optional(nil), .reset(.optional(nil))], maximumWrites: 3),
+    ]
+  }()
+
+  @Test("What two devices wrote depends on the order of delivery, or isn't what they meant", arguments: rules)
+  func allInterleavings(rule: Rule) async {
+    let found = await withCheckedContinuation { continuation in
+      let thread = Thread { continuation.resume(returning: Interleavings(rule).run()) }
+      thread.stackSize = 4 << 20
+      thread.start()
+    }
+    for failure in found.failures { Issue.record("\(failure)") }
+    // All of them: each further write is by one of two devices, after one of four deliveries at least.
+    var least = 1
+    for number in 0..<rule.maximumWrites { least *= number == 0 ? rule.changes.count : rule.changes.count * 2 * 4 }
+    #expect(found.count >= least)
+  }
+}
+
+/// One write, as somebody notes it down who sees all devices.
+private struct Write {
+  var change: CellDraft.Change
+  var device: Int
+  /// The writes that had reached the device, as bits.
+  var seen: Int
+  var generation: Int
+  /// It asked for something that wasn't so already.
+  var changed: Bool
+}
+
+private struct Interleavings {
+  /// Two devices, one with a clock that is late.
+  struct Pair {
+    var states: [CellState?] = [nil, nil]
+    var seen = [0, 0]
+    var writes: [Write] = []
+    var deltas: [CellState?] = []
+  }
+
+  enum Delivery: CaseIterable { case nothing, toFirst, toSecond, lastChange, both }
+
+  let rule: CellWriteTests.Rule
+  var failures: [String] = []
+  /// Endings of the full length.
+  var count = 0
+  private var checkedDeltas: Set<[CellState]> = []
+  private let key = CellKey(collection: "progress", key: "x")
+
+  init(_ rule: CellWriteTests.Rule) { self.rule = rule }
+
+  func run() -> Interleavings {
+    var run = self
+    run.go(on: Pair())
+    return run
+  }
+
+  private mutating func go(on pair: Pair) {
+    guard failures.count < 3 else { return }
+    if !pair.writes.isEmpty { check(pair) }
+    guard pair.writes.count < rule.maximumWrites else {
+      count += 1
+      return
+    }
+    for delivery in pair.writes.isEmpty ? [.nothing] : Delivery.allCases {
+      guard let delivered = deliver(delivery, to: pair) else { continue }
+      // The devices are alike: the first write is the first one's.
+      for device in pair.writes.isEmpty ? [0] : [0, 1] {
+        for change in rule.changes {
+          var next = delivered
+          write(change, on: device, &next)
+          go(on: next)
+        }
+      }
+    }
+  }
+
+  private func deliver(_ delivery: Delivery, to pair: Pair) -> Pair? {
+    func joined(_ left: CellState?, _ right: CellState?) -> CellState? {
+      guard let left, let right else { return left ?? right }
+      return left.joined(with: right)
+    }
+    var pair = pair
+    switch delivery {
+    case .nothing: break
+    case .toFirst, .toSecond:
+      let (from, to) = delivery == .toFirst ? (1, 0) : (0, 1)
+      pair.states[to] = joined(pair.states[to], pair.states[from])
+      pair.seen[to] |= pair.seen[from]
+    case .both:
+      let all = joined(pair.states[0], pair.states[1])
+      pair.states = [all, all]
+      pair.seen = Array(repeating: pair.seen[0] | pair.seen[1], count: 2)
+    case .lastChange:
+      guard let last = pair.writes.last, let delta = pair.deltas.last ?? nil else { return nil }
+      let to = 1 - last.device
+      pair.states[to] = joined(pair.states[to], delta)
+      pair.seen[to] |= 1 << (pair.writes.count - 1)
+    }
+    return pair
+  }
+
+  private mutating func write(_ change: CellDraft.Change, on device: Int, _ pair: inout Pair) {
+    let context = CellDraft.Context(writer: WriterID(UInt64(device) + 1), caughtUp: true, nowMilliseconds: device == 0 ? 10 : 5)
+    let before = pair.states[device]
+    var generation = 0
+    for (index, write) in pair.writes.enumerated() where pair.seen[device] & 1 << index != 0 && write.changed {
+      generation = max(generation, write.generation)
+    }
+    if case .reset = change { generation += 1 }
+    var write = Write(change: change, device: device, seen: pair.seen[device], generation: generation, changed: false)
+    do {
+      if let result = try CellDraft(key, change).applied(to: before, context) {
+        write.changed = true
+        if let before, !result.state.contains(before) { failures.append("\(rule.name): retreats from \(before) to \(result.state)") }
+        pair.states[device] = result.state
+        pair.deltas.append(result.delta)
+      } else {
+        pair.deltas.append(nil)
+      }
+    } catch {
+      failures.append("\(rule.name): \(change) on \(String(describing: before)): \(error)")
+    }
+    pair.seen[device] |= 1 << pair.writes.count
+    pair.writes.append(write)
+  }
+
+  private mutating func check(_ pair: Pair) {
+    let end: CellState?
+    if let left = pair.states[0], let right = pair.states[1] {
+      end = left.joined(with: right)
+      if right.joined(with: left) != end { failures.append("\(rule.name): two ends of \(pair.writes)") }
+    } else {
+      end = pair.states[0] ?? pair.states[1]
+    }
+    checkDeltas(pair.deltas.compactMap(\.self), end)
+    let meant = Observer(pair.writes).meaning()
+    let shown = Observer.text(of: end?.value)
+    if !meant.contains(shown) { failures.append("\(rule.name): \(shown), not \(meant), after \(pair.writes)") }
+  }
+
+  /// What was sent, in any order and twice, makes what the devices come to.
+  private mutating func checkDeltas(_ deltas: [CellState], _ end: CellState?) {
+    guard checkedDeltas.insert(deltas).inserted, !deltas.isEmpty else { return }
+    var joins: [CellState?] = [nil]
+    for mask in 1..<(1 << deltas.count) {
+      var all: CellState?
+      for (index, delta) in deltas.enumerated() where mask & 1 << index != 0 {
+        let next = joins[mask & ~(1 << index)]?.joined(with: delta) ?? delta
+        if let all, all != next { failures.append("\(rule.name): the order of \(deltas) matters") }
+        if next.joined(with: delta) != next { failures.append("\(rule.name): \(delta) counts twice in \(next)") }
+        all = next
+      }
+      joins.append(all)
+    }
+    if joins.last != end {
+      failures.append("\(rule.name): \(deltas) make \(String(describing: joins.last)), the devices have \(String(describing: end))")
+    }
+  }
+}
+
+/// What writes mean, told from who had seen what, without any of what cells are made of.
+private struct Observer {
+  private typealias Noted = (change: CellDraft.Change, index: Int)
+
+  private let writes: [Write]
+
+  init(_ writes: [Write]) { self.writes = writes }
+
+  /// Those that nobody started anew after.
+  private func living(among seen: Int) -> Int {
+    let indices = writes.indices.filter { seen & 1 << $0 != 0 && writes[$0].changed }
+    let last = indices.map { writes[$0].generation }.max()
+    return indices.filter { writes[$0].generation == last }.reduce(0) { $0 | 1 << $1 }
+  }
+
+  /// What there may be in the end: more than one thing where devices wrote without having heard of each other, and the later wins.
+  func meaning() -> Set<String> {
+    let living = living(among: (1 << writes.count) - 1)
+    let noted = writes.indices.filter { living & 1 << $0 != 0 }.map { index -> Noted in
+      if case .reset(let change) = writes[index].change { return (change, index) }
+      return (writes[index].change, index)
+    }
+    return meaning(of: noted, under: [])
+  }
+
+  private func meaning(of noted: [Noted], under path: [Scalar]) -> Set<String> {
+    guard let first = noted.first?.change else { return [""] }
+    func values(_ value: (CellDraft.Change) -> Scalar?) -> [Scalar] { noted.compactMap { value($0.change) } }
+    switch first {
+    case .max: return [Self.text(values { if case .max(let value) = $0 { value } else { nil } }.max())]
+    case .min: return [Self.text(values { if case .min(let value) = $0 { value } else { nil } }.min())]
+    case .best: return [Self.text(values { if case .best(let best) = $0 { best.entry?.score } else { nil } }.max())]
+    case .insert:
+      let all = noted.reduce(into: Set<Scalar>()) { if case .insert(let values) = $1.change { $0.formUnion(values) } }
+      return [Self.text(all)]
+    case .add:
+      let sum = noted.reduce(0) { if case .add(let plus, let minus) = $1.change { $0 + Int(plus) - Int(minus) } else { $0 } }
+      return ["\(sum)"]
+    case .set:
+      // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote nothing.
+      let last = noted.filter { one in !noted.contains { writes[$0.index].seen & 1 << one.index != 0 } }
+      return Set(last.map { if case .set(let value) = $0.change { Self.text(value) } else { "" } })
+    case .putIn, .takeOut:
+      var elements: Set<Scalar> = []
+      for (change, _) in noted { if case .putIn(let values) = change { elements.formUnion(values) } }
+      let all = noted.reduce(0) { $0 | 1 << $1.index }
+      return [Self.text(elements.filter { isIn($0, among: all, under: path) })]
+    case .entries:
+      var byKey: [Scalar: [Noted]] = [:]
+      for (change, index) in noted {
+        guard case .entries(let changes) = change else { continue }
+        for (key, change) in changes { byKey[key, default: []].append((change, index)) }
+      }
+      // At most one of the keys may have several meanings here.
+      var texts: Set<String> = [""]
+      for (key, noted) in byKey.sorted(by: { $0.key < $1.key }) {
+        let meanings = meaning(of: noted, under: path + [key])
+        texts = Set(texts.flatMap { text in meanings.map { $0.isEmpty ? text : text + "\(Self.text(key)): \($0); " } })
+      }
+      return texts
+    case .optional:
+      return meaning(
+        of: noted.compactMap { if case .optional(let change?) = $0.change { (change, $0.index) } else { nil } },
+        under: path)
+    case .reset, .withdraw: return ["not looked at"]
+    }
+  }
+
+  /// Whether an element is in, for somebody who has seen these writes: something that put it in there wasn't known to who took it out.
+  private func isIn(_ element: Scalar, among seen: Int, under path: [Scalar]) -> Bool {
+    let living = living(among: seen)
+    func touches(_ index: Int, putting: Bool) -> Bool {
+      var change = writes[index].change
+      if case .reset(let inner) = change { change = inner }
+      for key in path {
+        guard case .entries(let changes) = change, let inner = changes[key] else { return false }
+        change = inner
+      }
+      switch change {
+      case .putIn(let elements): return putting && elements.contains(element)
+      case .takeOut(let elements): return !putting && elements.contains(element)
+      default: return false
+      }
+    }
+    let known = writes.indices.filter { living & 1 << $0 != 0 }
+    return known.contains { addition in
+      guard touches(addition, putting: true) else { return false }
+      // What was in already wasn't put in again. A reset began with nothing.
+      let before = self.living(among: writes[addition].seen)
+      let isSameGeneration = writes.indices.contains { before & 1 << $0 != 0 && writes[$0].generation == writes[addition].generation }
+      if isSameGeneration, isIn(element, among: before, under: path) { return false }
+      return !known.contains { touches($0, putting: false) && writes[$0].seen & 1 << addition != 0 }
+    }
+  }
+
+  // MARK: Words
+
+  static func text(of value: CellValue?) -> String {
+    switch value {
+    case nil, .optional(nil)?: return ""
+    case .max(let value)?, .min(let value)?, .latest(_, let value)?: return text(value)
+    case .union(let values)?: return text(values)
+    case .set(let set)?: return text(set.elements)
+    case .counter(let entries)?: return "\(CellValue.total(of: entries))"
+    case .best(let best)?: return text(best.entry?.score)
+    case .optional(let value?)?: return text(of: value)
+    case .dictionary(let entries)?:
+      return entries.sorted { $0.key < $1.key }.reduce(into: "") { words, entry in
+        let value = text(of: entry.value)
+        if !value.isEmpty { words += "\(text(entry.key)): \(value); " }
+      }
+    }
+  }
+
+  private static func text(_ scalar: Scalar?) -> String {
+    switch scalar {
+    case nil: ""
+    case .int(let value)?: "\(value)"
+    case .double(let value)?: "\(value)"
+    case .string(let value)?: value
+    case .data(let value)?: "\(value.count) bytes"
+    }
+  }
+
+  private static func text(_ scalars: Set<Scalar>) -> String { scalars.sorted().map { text($0) }.joined(separator: ",") }
+}

@@ -1,0 +1,432 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+/// Several requests of one device on their way at the same time.
+@Suite struct EngineFlightTests {
+  /// Nothing but a few bytes goes inside an exchange.
+  private func options(inline: Int = 200) -> DeviceEngine.Options {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = inline
+    return options
+  }
+
+  /// A device that has heard all.
+  private func ready() throws -> Lab {
+    var lab = try Lab(options: options())
+    try lab.settle(0)
+    return lab
+  }
+
+  private func text(_ name: String, _ count: Int = 2_000) -> String { String(repeating: name, count: count) }
+
+  /// A text that the simulated storage never makes a delta of, and one that it always does.
+  private func whole(_ name: String) -> String { named(name) { $0 == 0 } }
+  private func delta(_ name: String) -> String { named(name) { $0 != 0 } }
+  private func named(_ name: String, where fits: (UInt8) -> Bool) -> String {
+    (0..<100).map { text("\(name)\($0) ", 500) }.first { ContentHash(of: Data($0.utf8)).bytes.first.map { fits($0 & 3) } == true } ?? name
+  }
+
+  private func uploads(_ effects: [EngineEffect]) -> [(number: UInt64, content: EncodedContent)] {
+    effects.compactMap { if case .upload(let number, let content) = $0 { (number, content) } else { nil } }
+  }
+
+  private func downloads(_ effects: [EngineEffect]) -> [(number: UInt64, hash: ContentHash)] {
+    effects.compactMap { if case .download(let number, let hash) = $0 { (number, hash) } else { nil } }
+  }
+
+  private func exchanges(_ effects: [EngineEffect]) -> [(number: UInt64, request: ExchangeRequest)] {
+    effects.compactMap { if case .exchange(let number, let request) = $0 { (number, request) } else { nil } }
+  }
+
+  private func take(_ lab: inout Lab, _ index: Int = 0) -> [EngineEffect] { lab.takeRequests(index) }
+
+  private func takeOne(_ lab: inout Lab) throws -> EngineEffect {
+    let taken = lab.takeRequest(0)
+    return try #require(taken)
+  }
+
+  private func deliver(_ effect: EngineEffect, to index: Int = 0, _ lab: inout Lab) throws {
+    if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) { try lab.step(index, event) }
+  }
+
+  /// Saves of slots of their own, each too large for an exchange, none of them sent yet.
+  private func saveLarge(_ count: Int, _ lab: inout Lab) throws -> [VersionRecord] {
+    try (0..<count).map { try lab.save(0, text("\($0)"), slot: "slot \($0)", over: .everyHead) }
+  }
+
+  @Test("With a hundred megabytes to send, nothing of other devices is heard for minutes")
+  func hearingGoesFirst() throws {
+    var lab = try ready()
+    _ = try saveLarge(1, &lab)
+    try lab.step(0, .committed)
+    let first = take(&lab)
+    #expect(uploads(first).count == 1 && exchanges(first).isEmpty)
+    // Each reason to ask is followed while the upload goes on.
+    try lab.step(0, .announced(CloudEvent(seq: 50)))
+    for event in [EngineEvent.woke, .sendNow] {
+      let asked = take(&lab)
+      try #require(exchanges(asked).count == 1 && asked.count == 1)
+      try deliver(asked[0], &lab)
+      #expect(take(&lab).isEmpty)
+      try lab.step(0, event)
+    }
+    #expect(exchanges(take(&lab)).count == 1)
+    #expect(lab.devices[0].engine.status.transfers.count == 1)
+  }
+
+  @Test("A game that starts with much to send asks for what is new only after that")
+  func startsByHearing() throws {
+    var lab = try Lab(options: options())
+    let save = try saveLarge(1, &lab)[0]
+    try lab.step(0, .started)
+    let first = take(&lab)
+    // A cloud that can't be reached at all costs no upload.
+    try #require(exchanges(first).count == 1 && first.count == 1)
+    try deliver(first[0], &lab)
+    #expect(uploads(take(&lab)).map(\.content.hash) == save.contents)
+  }
+
+  @Test("Progress made while a large save is on its way waits for it")
+  func smallOvertakesLarge() throws {
+    var lab = try ready()
+    let save = try saveLarge(1, &lab)[0]
+    try lab.step(0, .committed)
+    let upload = try takeOne(&lab)
+    try lab.commit(0, Lab.level(7))
+    try lab.step(0, .committed)
+    let exchange = try #require(exchanges(take(&lab)).first)
+    #expect(exchange.request.cells.count == 1 && exchange.request.versions.isEmpty)
+    try deliver(.exchange(request: exchange.number, exchange.request), &lab)
+    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level")) != nil)
+    #expect(lab.cloud.heads(of: "slot 0").isEmpty && lab.devices[0].storage.outboxCount() == 1)
+    try deliver(upload, &lab)
+    for effect in take(&lab) { try deliver(effect, &lab) }
+    #expect(lab.cloud.heads(of: "slot 0") == [save.id] && lab.devices[0].storage.outboxCount() == 0)
+  }
+
+  @Test("Half of a checkpoint is told, because a later change of the same value went ahead of its save")
+  func checkpointsStayWhole() throws {
+    var lab = try ready()
+    let coins = CellKey(collection: "progress", key: "coins")
+    let content = lab.devices[0].storage.addContent(Data(text("large").utf8))
+    let save = SaveDraft(
+      id: VersionID(using: &lab.random), slot: "main", basis: .everyHead, contents: [content], length: 10_000, savedAtMilliseconds: 0)
+    try lab.commit(0, CommitDraft(saves: [save], cells: [CellDraft(coins, .add(plus: 5, minus: 0))]))
+    try lab.step(0, .committed)
+    let upload = try takeOne(&lab)
+    // A counter says with each change what it was before; and what comes after these two may not overtake them either.
+    try lab.commit(0, CommitDraft(cells: [CellDraft(coins, .add(plus: 1, minus: 0))]))
+    try lab.step(0, .committed)
+    #expect(take(&lab).isEmpty)
+    try deliver(upload, &lab)
+    let request = try #require(exchanges(take(&lab)).first?.request)
+    #expect(request.versions.map(\.id) == [save.id])
+    #expect(request.cells.map(\.state.value) == [.counter([lab.devices[0].writer: CounterEntry(plus: 6, minus: 0)])])
+  }
+
+  @Test("A save is told before an older one of its slot")
+  func slotsKeepTheirOrder() throws {
+    var lab = try ready()
+    let large = try lab.save(0, text("large"), over: .everyHead)
+    try lab.step(0, .committed)
+    let upload = try takeOne(&lab)
+    let other = try lab.save(0, "made without having seen it", over: .versions([]))
+    try lab.step(0, .committed)
+    #expect(take(&lab).isEmpty)
+    try deliver(upload, &lab)
+    #expect(exchanges(take(&lab)).first?.request.versions.map(\.id) == [large.id, other.id])
+  }
+
+  @Test("A small save that replaces a large one waits until that is sent for nothing")
+  func replacedSavesNeedNoUpload() throws {
+    var lab = try ready()
+    let large = try lab.save(0, text("large"), over: .everyHead)
+    try lab.step(0, .committed)
+    let upload = try takeOne(&lab)
+    let small = try lab.save(0, "small", over: .versions([large.id]))
+    try lab.step(0, .committed)
+    let exchange = try #require(exchanges(take(&lab)).first)
+    #expect(exchange.request.contents.map(\.hash) == small.contents)
+    try deliver(.exchange(request: exchange.number, exchange.request), &lab)
+    #expect(lab.cloud.heads(of: "main") == [small.id] && lab.devices[0].storage.outboxCount() == 0)
+    try deliver(upload, &lab)
+    #expect(take(&lab).isEmpty && lab.devices[0].engine.status.phase == .idle)
+  }
+
+  @Test("A large save is sent in full though the one before it is about to be there")
+  func deltasWaitForTheirBase() throws {
+    var lab = try ready()
+    let first = try lab.save(0, whole("a"), over: .everyHead)
+    try lab.step(0, .committed)
+    let upload = try takeOne(&lab)
+    let second = try lab.save(0, delta("b"), over: .versions([first.id]))
+    try lab.step(0, .committed)
+    #expect(take(&lab).isEmpty)
+    try deliver(upload, &lab)
+    let next = take(&lab)
+    // The first one is told of meanwhile.
+    #expect(exchanges(next).first?.request.versions.map(\.id) == [first.id])
+    #expect(uploads(next).map(\.content.hash) == second.contents && uploads(next).first?.content.base == first.contents[0])
+    // Nor does it wait for one that failed.
+    lab = try Lab(options: options())
+    try lab.settle(0)
+    let lost = try lab.save(0, whole("a"), over: .everyHead)
+    try lab.step(0, .committed)
+    let number = try #require(uploads(take(&lab)).first?.number)
+    try lab.save(0, delta("b"), over: .versions([lost.id]))
+    try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
+    try lab.settle(0)
+    #expect(lab.cloud.heads(of: "main").count == 1 && lab.devices[0].storage.outboxCount() == 0)
+  }
+
+  @Test("Contents go one after the other, or all at once")
+  func fourAtATime() throws {
+    var lab = try ready()
+    let saves = try saveLarge(7, &lab)
+    try lab.step(0, .committed)
+    var open = take(&lab)
+    #expect(uploads(open).count == 4 && open.count == 4)
+    var most = 0
+    for _ in 0..<30 where !open.isEmpty {
+      try deliver(open.removeFirst(), &lab)
+      open += take(&lab)
+      most = max(most, uploads(open).count)
+    }
+    #expect(most == 4)
+    for save in saves { #expect(lab.cloud.heads(of: save.slot) == [save.id]) }
+    #expect(lab.devices[0].engine.status.phase == .idle)
+  }
+
+  @Test("Many large contents at once fill the memory")
+  func bytesInFlight() throws {
+    var limited = options()
+    limited.maximumTransferBytes = 5_000
+    limited.smallTransferBytes = 500
+    var lab = try Lab(options: limited)
+    try lab.settle(0)
+    for (index, bytes) in [4_000, 3_000, 400, 9_000].enumerated() {
+      try lab.save(0, String(repeating: "\(index)", count: bytes), slot: "slot \(index)", over: .everyHead)
+    }
+    try lab.step(0, .committed)
+    var open = take(&lab)
+    // One that is larger than the limit goes alone; a small one goes with any.
+    #expect(uploads(open).map(\.content.bytes.count) == [4_000, 400])
+    for _ in 0..<30 where !open.isEmpty {
+      let sizes = uploads(open).map(\.content.bytes.count)
+      #expect(sizes.filter { $0 > 500 }.count <= 1, "\(sizes)")
+      try deliver(open.removeFirst(), &lab)
+      open += take(&lab)
+    }
+    #expect(lab.devices[0].storage.outboxCount() == 0)
+  }
+
+  @Test("One upload that fails takes the others with it")
+  func failuresStandAlone() throws {
+    var lab = try ready()
+    var (saves, both): ([VersionRecord], [EngineEffect]) = ([], [])
+    for slot in ["one", "two"] {
+      saves.append(try lab.save(0, text(slot), slot: slot, over: .everyHead))
+      try lab.step(0, .committed)
+      both += take(&lab)
+    }
+    try #require(uploads(both).count == 2)
+    try lab.step(0, .failed(request: uploads(both)[0].number, TransportFailure(.interrupted, "cut")))
+    guard case .waiting = lab.devices[0].engine.status.phase else {
+      Issue.record("not waiting")
+      return
+    }
+    #expect(take(&lab).isEmpty)
+    try deliver(both[1], &lab)
+    // What is small, and what is announced, waits for no pause.
+    let exchange = try takeOne(&lab)
+    #expect(exchanges([exchange]).first?.request.versions.map(\.id) == [saves[1].id])
+    try deliver(exchange, &lab)
+    #expect(take(&lab).isEmpty)
+    try lab.step(0, .woke)
+    var open = take(&lab)
+    while !open.isEmpty {
+      try deliver(open.removeFirst(), &lab)
+      open += take(&lab)
+    }
+    for save in saves { #expect(lab.cloud.heads(of: save.slot) == [save.id]) }
+  }
+
+  @Test("A content that the cloud never takes is sent again every half second, because all else goes through")
+  func badContentsBackOff() throws {
+    var lab = try ready()
+    _ = try saveLarge(1, &lab)
+    try lab.step(0, .committed)
+    var pauses: [Int64] = []
+    for _ in 0..<60 where pauses.count < 8 {
+      for effect in take(&lab) {
+        guard case .upload(let number, _) = effect else {
+          try deliver(effect, &lab)
+          continue
+        }
+        try lab.step(0, .failed(request: number, TransportFailure(.server(retryAfterMilliseconds: nil), "in trouble")))
+        for case .wake(let pause) in lab.devices[0].pending.suffix(1) { pauses.append(pause) }
+        try lab.step(0, .woke)
+      }
+    }
+    try #require(pauses.count == 8)
+    for (index, pause) in pauses.enumerated() {
+      #expect(pause >= 250 << Int64(index), "pause \(index): \(pause)")
+    }
+  }
+
+  @Test("Large saves are all compressed in one step, and no save of the game gets through meanwhile; or a pause never ends for them")
+  func oneLargeContentAStep() throws {
+    var lab = try ready()
+    _ = try saveLarge(1, &lab)
+    try lab.step(0, .committed)
+    let failing = try #require(uploads(take(&lab)).first)
+    try lab.step(0, .failed(request: failing.number, TransportFailure(.interrupted, "cut")))
+    for slot in ["castle", "forest"] { try lab.save(0, String(repeating: slot, count: 1 << 20), slot: slot, over: .everyHead) }
+    lab.devices[0].pending = []
+    try lab.step(0, .committed)
+    #expect(lab.devices[0].pending.isEmpty)
+    try lab.step(0, .woke)
+    for effect in take(&lab) { try deliver(effect, &lab) }
+    var wakes = 0
+    for _ in 0..<20 where lab.devices[0].storage.outboxCount() > 0 {
+      let wants = lab.devices[0].pending.contains(.wake(afterMilliseconds: 0))
+      let open = take(&lab)
+      #expect(uploads(open).count { $0.content.length > 4 << 20 } <= 1)
+      for effect in open { try deliver(effect, &lab) }
+      guard wants else { continue }
+      wakes += 1
+      try lab.step(0, .woke)
+    }
+    #expect(lab.devices[0].storage.outboxCount() == 0 && wakes > 0)
+  }
+
+  @Test("A network that goes away under four requests counts as four failures, and the pause is minutes")
+  func oneFailureTogether() throws {
+    var lab = try ready()
+    _ = try saveLarge(4, &lab)
+    try lab.step(0, .committed)
+    for upload in uploads(take(&lab)) {
+      try lab.step(0, .failed(request: upload.number, TransportFailure(.interrupted, "cut")))
+    }
+    #expect(lab.devices[0].engine.status.attempts == 1)
+    #expect(lab.devices[0].engine.status.transfers.isEmpty)
+  }
+
+  @Test("A late or foreign answer is taken for one of those that are waited for")
+  func strangersChangeNothing() throws {
+    var lab = try ready()
+    _ = try saveLarge(3, &lab)
+    try lab.step(0, .committed)
+    let flights = uploads(take(&lab))
+    try lab.step(0, .announced(CloudEvent(seq: 99)))
+    let exchange = try #require(exchanges(take(&lab)).first)
+    let (before, status) = (lab.devices[0].storage.facts(), lab.devices[0].engine.status)
+    let response = try CloudAcceptance.exchange(exchange.request, now: 0, in: &lab.cloud, using: &lab.random)
+    for number in flights.map(\.number) + [exchange.number &+ 1, 0] { try lab.step(0, .answered(request: number, response)) }
+    try lab.step(0, .uploaded(request: exchange.number, flights[0].content.hash))
+    try lab.step(0, .downloaded(request: flights[0].number, flights[0].content.hash, flights[0].content))
+    try lab.step(0, .failed(request: exchange.number &+ 9, TransportFailure(.unauthorized, "who are you")))
+    #expect(lab.devices[0].storage.facts() == before && lab.devices[0].engine.status == status)
+    #expect(take(&lab).isEmpty && flights.allSatisfy { lab.devices[0].storage.cloudDepth(of: $0.content.hash) == nil })
+    // An answer counts once.
+    try lab.step(0, .uploaded(request: flights[0].number, flights[0].content.hash))
+    #expect(lab.devices[0].engine.status.transfers.count == 2)
+    try lab.step(0, .failed(request: flights[0].number, TransportFailure(.unauthorized, "who are you")))
+    #expect(lab.devices[0].engine.status.phase == .busy)
+  }
+
+  @Test("A crash with three contents on their way loses one, or an answer to the crashed game confuses the next")
+  func crashInFlight() throws {
+    var lab = try ready()
+    let saves = try saveLarge(3, &lab)
+    try lab.step(0, .committed)
+    let lost = take(&lab)
+    try #require(uploads(lost).count == 3)
+    try deliver(lost[0], &lab)
+    let told = take(&lab)
+    lab.devices[0].engine = DeviceEngine(options: options())
+    try DeviceCommit.opened(in: &lab.devices[0].storage, using: &lab.random)
+    try lab.step(0, .started)
+    var open: [EngineEffect] = []
+    for effect in take(&lab) {
+      try deliver(effect, &lab)
+      open += take(&lab)
+    }
+    try #require(!uploads(open).isEmpty)
+    // Late answers to the crashed game, the bad ones before the good ones.
+    for number in uploads(lost).map(\.number) + exchanges(told).map(\.number) {
+      try lab.step(0, .failed(request: number, TransportFailure(.unauthorized, "who are you")))
+    }
+    for effect in lost + told { try deliver(effect, &lab) }
+    open += take(&lab)
+    while !open.isEmpty {
+      try deliver(open.removeFirst(), &lab)
+      open += take(&lab)
+    }
+    for save in saves { #expect(lab.cloud.heads(of: save.slot) == [save.id]) }
+    #expect(lab.devices[0].storage.outboxCount() == 0 && lab.devices[0].engine.status.phase == .idle)
+  }
+
+  @Test("A new device fetches its saves one after the other, each with all that it leans on")
+  func downloadsSideBySide() throws {
+    var lab = try Lab(devices: 2, options: options())
+    try lab.settle(0)
+    for slot in ["one", "two"] {
+      var last = try lab.save(0, whole(slot), slot: slot, over: .everyHead)
+      try lab.settle(0)
+      for number in 0..<2 {
+        last = try lab.save(0, delta("\(slot)\(number)"), slot: slot, over: .versions([last.id]))
+        try lab.settle(0)
+      }
+      #expect(lab.cloud.content(last.contents[0])?.base != nil)
+    }
+    // Nothing comes inside the answer.
+    try lab.step(1, .started)
+    let exchange = try #require(exchanges(take(&lab, 1)).first)
+    var response = try CloudAcceptance.exchange(exchange.request, now: 0, in: &lab.cloud, using: &lab.random)
+    response.contents = []
+    try lab.step(1, .answered(request: exchange.number, response))
+    var open = take(&lab, 1)
+    #expect(downloads(open).count == 2)
+    #expect(Set(lab.devices[1].engine.status.transfers.map(\.slot)) == ["one", "two"])
+    // The second save's first part comes, and what it leans on is asked for, while the first save has still to come.
+    try deliver(open.removeLast(), to: 1, &lab)
+    open += take(&lab, 1)
+    #expect(downloads(open).count == 2)
+    while !open.isEmpty {
+      #expect(lab.devices[1].storage.slots().isEmpty)
+      try deliver(open.removeLast(), to: 1, &lab)
+      open += take(&lab, 1)
+    }
+    for slot in ["one", "two"] { #expect(lab.devices[1].storage.heads(of: slot) == lab.cloud.heads(of: slot)) }
+  }
+
+  @Test("A cloud whose bases lean on each other keeps a device busy for ever")
+  func basesInACircle() throws {
+    var lab = try Lab(devices: 2, options: options())
+    let save = try lab.save(0, text("a"), over: .everyHead)
+    try lab.commit(0, Lab.level(3))
+    try lab.settle(0)
+    let (hash, other) = (save.contents[0], ContentHash(of: Data("other".utf8)))
+    try lab.step(1, .started)
+    let exchange = try #require(exchanges(take(&lab, 1)).first)
+    var response = try CloudAcceptance.exchange(exchange.request, now: 0, in: &lab.cloud, using: &lab.random)
+    response.contents = []
+    try lab.step(1, .answered(request: exchange.number, response))
+    var open = take(&lab, 1)
+    for _ in 0..<20 where !open.isEmpty {
+      let effect = open.removeFirst()
+      if case .download(let number, let asked) = effect {
+        let content = EncodedContent(hash: asked, length: 1, base: asked == hash ? other : hash, bytes: Data([1]))
+        try lab.step(1, .downloaded(request: number, asked, content))
+      } else {
+        try deliver(effect, to: 1, &lab)
+      }
+      open += take(&lab, 1)
+    }
+    #expect(open.isEmpty && lab.devices[1].news.contains(.damaged(hash)))
+    #expect(lab.level(1) == .max(.int(3)) && lab.devices[1].engine.status.phase == .idle)
+  }
+}

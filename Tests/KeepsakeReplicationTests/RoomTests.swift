@@ -1,0 +1,146 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+/// A player whose room in the cloud is used up.
+@Suite struct RoomTests {
+  private let first = String(repeating: "a", count: 6_000)
+  private let second = String(repeating: "b", count: 3_000)
+
+  /// A device with one save in the cloud, and room for half of another one.
+  private func tightLab(devices: Int = 1, inlineBytes: Int = 256 * 1024) throws -> Lab {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = inlineBytes
+    var lab = try Lab(devices: devices, options: options)
+    for index in lab.devices.indices { try lab.settle(index) }
+    try lab.save(0, first, slot: "old", over: .everyHead)
+    try lab.settle(0)
+    lab.quota = lab.cloud.usedBytes() + 1_500
+    return lab
+  }
+
+  private func refusals(_ lab: Lab, _ index: Int = 0) -> [EngineRefusal] { lab.devices[index].engine.status.refusals }
+
+  private func told(_ lab: Lab, _ index: Int = 0) -> Int {
+    lab.devices[index].news.reduce(0) { if case .refused(let refusals) = $1 { $0 + refusals.count } else { $0 } }
+  }
+
+  @Test(
+    "a save that finds no room is named with the numbers, values go on, and after a delete it goes by itself", arguments: [256 * 1024, 0])
+  func deleteMakesRoom(inlineBytes: Int) throws {
+    var lab = try tightLab(inlineBytes: inlineBytes)
+    let save = try lab.save(0, second, slot: "new", over: .everyHead)
+    try lab.commit(0, Lab.level(7))
+    try lab.settle(0, .committed)
+    #expect(lab.cloud.version(save.id) == nil && !lab.cloud.hasContent(save.contents[0]))
+    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level"))?.update.state.value == .max(.int(7)))
+    let refused = try #require(refusals(lab).first)
+    #expect(refusals(lab).count == 1 && refused.slot == "new" && refused.refusal.reason == .quota)
+    let quota = try #require(refused.refusal.quota)
+    #expect(quota.limit == lab.quota && quota.used <= quota.limit && quota.needed >= 3_000 && quota.used + quota.needed > quota.limit)
+    #expect(told(lab) == 1)
+
+    try lab.save(0, "", slot: "old", over: .everyHead, tombstone: true)
+    try lab.settle(0, .committed)
+    #expect(!lab.cloud.hasContent(ContentHash(of: Data(first.utf8))), "the delete frees nothing")
+    #expect(lab.cloud.heads(of: "new") == [save.id] && lab.cloud.hasContent(save.contents[0]))
+    #expect(refusals(lab).isEmpty && lab.devices[0].storage.outboxCount() == 0 && told(lab) == 1)
+  }
+
+  @Test("what another device deletes makes room, too: the next answer says so, and the save goes")
+  func otherDeviceDeletes() throws {
+    var lab = try tightLab(devices: 2)
+    let save = try lab.save(0, second, slot: "new", over: .everyHead)
+    try lab.settle(0, .committed)
+    #expect(lab.cloud.version(save.id) == nil)
+    try lab.settle(1)
+    try lab.save(1, "", slot: "old", over: .everyHead, tombstone: true)
+    try lab.settle(1, .committed)
+    // Not a minute has passed: only what the cloud says can be the reason.
+    try lab.settle(0, .announced(CloudEvent(seq: lab.cloud.position().seq)))
+    #expect(lab.cloud.heads(of: "new") == [save.id] && refusals(lab).isEmpty)
+  }
+
+  @Test("a quota that the operator raised is found out within ten minutes, and not by asking every minute")
+  func operatorRaises() throws {
+    var lab = try tightLab()
+    let save = try lab.save(0, second, slot: "new", over: .everyHead)
+    try lab.settle(0, .committed)
+    let sent = { (lab: Lab) in lab.requests.count { $0.versions.contains { $0.id == save.id } } }
+    let before = sent(lab)
+    for _ in 0..<9 {
+      lab.now += 60_000
+      try lab.settle(0, .woke)
+    }
+    #expect(sent(lab) == before, "it is tried although nothing has changed")
+    lab.now += 61_000
+    try lab.settle(0, .woke)
+    #expect(sent(lab) == before + 1 && refusals(lab).count == 1 && told(lab) == 1)
+    // A clock that is turned back must not put it off for years.
+    lab.now -= 86_400_000
+    try lab.settle(0, .woke)
+    #expect(sent(lab) == before + 2)
+    lab.now += 601_000
+    lab.quota = nil
+    try lab.settle(0, .woke)
+    #expect(lab.cloud.heads(of: "new") == [save.id] && refusals(lab).isEmpty)
+  }
+
+  @Test("of two saves that don't fit together the one that fits alone goes")
+  func oneByOne() throws {
+    var lab = try tightLab()
+    let large = try lab.save(0, second, slot: "large", over: .everyHead)
+    try lab.settle(0, .committed)
+    let small = try lab.save(0, "tiny", slot: "small", over: .everyHead)
+    lab.quota = lab.cloud.usedBytes() + 1_000
+    lab.now += 700_000
+    try lab.settle(0, .woke)
+    #expect(lab.cloud.heads(of: "small") == [small.id] && lab.cloud.version(large.id) == nil)
+    #expect(refusals(lab).map(\.slot) == ["large"])
+  }
+
+  @Test("a delete frees bases, too, and keeps what another slot or another content needs")
+  func whatADeleteFrees() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    let tests = CloudAcceptanceTests()
+    let (base, delta, shared) = (Data("base".utf8), Data("delta".utf8), Data("shared".utf8))
+    _ = try tests.exchange(
+      ExchangeRequest(
+        cursor: .start, versions: [tests.version(1, contents: [base, shared], slot: "a")],
+        contents: [tests.content(base), tests.content(shared)], limit: 9), &cloud)
+    _ = try tests.exchange(
+      ExchangeRequest(
+        cursor: .start, versions: [tests.version(2, over: [1], contents: [delta], slot: "a")], contents: [tests.content(delta, base: base)],
+        limit: 9), &cloud)
+    _ = try tests.exchange(
+      ExchangeRequest(cursor: .start, versions: [tests.version(3, contents: [shared], slot: "b")], limit: 9), &cloud)
+    func delete(_ number: UInt64, over covers: [UInt64]) throws {
+      var tombstone = tests.version(number, over: covers, slot: "a")
+      tombstone.tombstone = true
+      _ = try tests.exchange(ExchangeRequest(cursor: .start, versions: [tombstone], limit: 9), &cloud)
+    }
+    // Another device knew only the first save: its delete leaves the second.
+    try delete(4, over: [1])
+    #expect([base, delta, shared].allSatisfy { cloud.hasContent(ContentHash(of: $0)) })
+    try delete(5, over: [2, 4])
+    #expect(!cloud.hasContent(ContentHash(of: base)) && !cloud.hasContent(ContentHash(of: delta)))
+    #expect(cloud.hasContent(ContentHash(of: shared)))
+    #expect(cloud.usedBytes() == cloud.recountedBytes())
+  }
+
+  @Test("contents that belong to nothing can't fill a player's room, and numbers without sense trap nobody")
+  func hostile() throws {
+    var cloud = MemoryContainer(epoch: 1)
+    let tests = CloudAcceptanceTests()
+    var random = SeededGenerator(seed: 4)
+    let stray = Data(repeating: 7, count: 5_000)
+    let request = ExchangeRequest(cursor: .start, cells: [tests.cell(1)], contents: [tests.content(stray)], limit: 9)
+    let answer = try CloudAcceptance.exchange(request, now: .min, quota: 1_000, in: &cloud, using: &random)
+    #expect(answer.outcome == .accepted(seq: 1) && !cloud.hasContent(ContentHash(of: stray)))
+    #expect(QuotaUse(limit: .max, used: .max).shortage(for: .max) != nil && QuotaUse(limit: 10, used: .min).shortage(for: 5) == nil)
+    let many = ExchangeRequest(
+      cursor: .start, limit: 9, damaged: (0..<65).map { ContentHash(of: Data([$0])) })
+    #expect(throws: ExchangeError.self) { try CloudAcceptance.exchange(many, now: 0, in: &cloud, using: &random) }
+  }
+}

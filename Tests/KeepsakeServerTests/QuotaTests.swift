@@ -1,0 +1,147 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import KeepsakeServer
+@testable import KeepsakeSync
+
+@Suite("A quota per player, over real HTTP", .timeLimit(.minutes(5)))
+struct QuotaTests {
+  private func with(quota: Int64, _ body: (LiveServer, URL) async throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"), change: { $0.quota = quota })
+      do {
+        try await body(server, folder)
+      } catch {
+        try await server.stop()
+        throw error
+      }
+      try await server.stop()
+    }
+  }
+
+  /// Bytes of which nothing repeats.
+  private func bulk(_ count: Int, seed: UInt64) -> Data { frameBytes(1 << 20, seed: seed) + frameBytes(count - (1 << 20), seed: seed + 1) }
+
+  private func contentFiles(_ folder: URL) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/contents").path)
+  }
+
+  @Test("what can't fit is refused with the three numbers before its bytes are sent, whole, in parts or asked for; nothing of it stays")
+  func refusedBefore() async throws {
+    try await with(quota: 3_000_000) { server, folder in
+      let (client, _) = try await server.client.register()
+      func numbers(_ answer: Client.Answer) -> [Int]? {
+        guard answer.status == 413, answer.code == "quota", let error = answer.json["error"] as? [String: Any] else { return nil }
+        return ["limit", "used", "needed"].compactMap { error[$0] as? Int }
+      }
+      let kept = PartedUpload(client, "kept", frameBytes(2_000_000, seed: 1))
+      #expect(try await kept.sendRest()?.status == 201)
+      let upload = PartedUpload(client, "too much", frameBytes(2_500_000, seed: 2))
+      let asked = try await client.call(
+        "GET", upload.path + "/upload", headers: upload.headers.merging(["Keepsake-Total": "2500000"]) { $1 })
+      #expect(numbers(asked) == [3_000_000, 2_000_000, 2_500_000])
+      #expect(numbers(try await upload.send(0..<1_000)) == [3_000_000, 2_000_000, 2_500_000])
+      let whole = try await client.call("PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_001, seed: 3))
+      #expect(numbers(whole) == [3_000_000, 2_000_000, 1_000_001])
+      let incoming = try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/incoming").path)
+      #expect(try incoming.isEmpty && contentFiles(folder).count == 1)
+      for total in ["0", "-1", "many", "99999999999999999999"] {
+        let answer = try await client.call(
+          "GET", upload.path + "/upload", headers: upload.headers.merging(["Keepsake-Total": total]) { $1 })
+        #expect(answer.status == 400, "\(total)")
+      }
+      // Exactly what is left still fits, and another player has room of their own.
+      let exact = try await client.call("PUT", upload.path, headers: ["Keepsake-Length": "5"], body: frameBytes(1_000_000, seed: 3))
+      #expect(exact.status == 201)
+      let (other, _) = try await server.client.register("B")
+      #expect(try await PartedUpload(other, "theirs", frameBytes(2_500_000, seed: 2)).sendRest()?.status == 201)
+    }
+  }
+
+  @Test(
+    "a save that found no room is there by itself after the player deleted another one, on this device or the other one",
+    arguments: [true, false])
+  func deleteMakesRoom(onThisDevice: Bool) async throws {
+    try await with(quota: 2_500_000) { server, folder in
+      let first = try await Device.register(with: server, in: folder)
+      let second = try await first.pair(with: server, in: folder)
+      try await first.sync.start()
+      try await second.sync.start()
+      // What no packing shrinks much, and large enough for a file of its own on the server.
+      try first.save(bulk(1_900_000, seed: 1), to: "old")
+      try await first.sync.sendNow()
+      try await second.sync.sendNow()
+      #expect(try contentFiles(folder).count == 1)
+      let wanted = bulk(1_900_000, seed: 3)
+      try first.save(wanted, to: "new")
+      try first.raise("level", to: 4)
+      try await first.until("the refusal") { !first.sync.status.refusals.isEmpty && first.sync.status.phase == .idle }
+      let refused = try #require(first.sync.status.refusals.first)
+      #expect(refused.slot == "new" && refused.refusal.reason == .quota)
+      let quota = try #require(refused.refusal.quota)
+      #expect(quota.limit == 2_500_000 && quota.used > 1_300_000 && quota.used + quota.needed > 2_500_000)
+      try await second.until("the value") { try second.cell("level") == .max(.int(4)) }
+
+      try (onThisDevice ? first : second).delete("old")
+      try await second.until("the save") { try second.heads(of: "new") == [wanted] }
+      try await first.until("the end") { first.sync.status.refusals.isEmpty && first.sync.status.waitingCommits == 0 }
+      #expect(try contentFiles(folder).count == 1, "the file of the deleted save is still there")
+      try await first.close()
+      try await second.close()
+    }
+  }
+
+  @Test(
+    "a save whose bytes are damaged at the server comes whole to a new device, small or in a file of its own",
+    arguments: [5_000, 1_800_000])
+  func heals(count: Int) async throws {
+    try await with(quota: 2_000_000) { server, folder in
+      let first = try await Device.register(with: server, in: folder)
+      try await first.sync.start()
+      let bytes = frameBytes(count, seed: 5)
+      try first.save(bytes, to: "main")
+      try await first.sync.sendNow()
+      try Self.damage(folder.appendingPathComponent("server"))
+      let second = try await first.pair(with: server, in: folder)
+      try await second.sync.start()
+      // The stream tells the first device nothing: it hears of it when it asks, as it does each minute.
+      try await second.until("finding out") { second.sync.status.phase == .idle && second.sync.status.lastHeardMilliseconds != nil }
+      for _ in 0..<50 where (try? second.heads(of: "main")) != [bytes] {
+        try await first.sync.sendNow()
+        try await Task.sleep(for: .milliseconds(100))
+      }
+      try await second.until("the save") { (try? second.heads(of: "main")) == [bytes] }
+      try await first.close()
+      try await second.close()
+    }
+  }
+
+  /// Alters the middle byte of the only content.
+  private static func damage(_ data: URL) throws {
+    let contents = data.appendingPathComponent("contents")
+    if let name = try FileManager.default.contentsOfDirectory(atPath: contents.path).first {
+      let url = contents.appendingPathComponent(name)
+      var bytes = try Data(contentsOf: url)
+      bytes[bytes.count / 2] ^= 0xFF
+      try bytes.write(to: url)
+    } else {
+      try RoomStorageTests.damage(data.appendingPathComponent("cloud.sqlite"))
+    }
+  }
+}
+
+extension Device {
+  func delete(_ slot: String) throws {
+    var random = SystemRandomNumberGenerator()
+    let draft = SaveDraft(
+      id: VersionID(using: &random), slot: slot, basis: .everyHead, contents: [], length: 0, savedAtMilliseconds: 1_000, tombstone: true)
+    _ = try store.write { transaction in
+      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: store.writer, in: &transaction, using: &random)
+    }
+    sync.committed()
+  }
+}
+#endif

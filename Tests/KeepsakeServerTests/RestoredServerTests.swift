@@ -1,0 +1,169 @@
+#if Cloud && os(Linux)
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import Keepsake
+
+/// The operator puts yesterday's backup back, while players' games run and listen. Nothing of today may be lost.
+@Suite("Yesterday's backup under running devices", .serialized, .timeLimit(.minutes(5)))
+struct RestoredServerTests {
+  /// The first says that the cloud is another one, the second brings what fits into it, the third what had to be uploaded before; and one
+  /// where what another device did is announced between these.
+  private static let mostExchanges = 4
+
+  /// What a server's folder holds, taken while the server runs: the database by SQLite's own backup, and then the files that never change.
+  private func backUp(_ data: URL, to backup: URL) throws {
+    let manager = FileManager.default
+    try manager.createDirectory(at: backup, withIntermediateDirectories: true)
+    let source = try DatabaseQueue(path: data.appendingPathComponent("cloud.sqlite").path)
+    let copy = try DatabaseQueue(path: backup.appendingPathComponent("cloud.sqlite").path)
+    try source.backup(to: copy)
+    try source.close()
+    try copy.close()
+    for name in ["contents", "secret"] {
+      try manager.copyItem(at: data.appendingPathComponent(name), to: backup.appendingPathComponent(name))
+    }
+  }
+
+  private func checkpoint(_ number: Int, on device: PlayedDevice) async throws {
+    try await device.game.checkpoint {
+      try $0.record(number, for: .max("checkpoint", default: 0))
+      try $0.save(Chapter(number, bytes: 700_000), to: "checkpoint")
+    }.value
+  }
+
+  private func pause(_ devices: [PlayedDevice]) async throws {
+    for device in devices { device.game.cloud.isEnabled = false }
+    for device in devices { try await device.until("pausing") { $0.game.cloud.status.phase == .paused } }
+  }
+
+  private func resume(_ devices: [PlayedDevice]) async throws {
+    for device in devices { device.game.cloud.isEnabled = true }
+    for device in devices { try await device.until("listening") { $0.game.cloud.status.isListening } }
+  }
+
+  @Test("a server restored from yesterday's backup has all of today back once each device has asked, without a call of the game")
+  func restored() async throws {
+    try await TemporaryFolder.with { folder in
+      let (data, backup) = (folder.appendingPathComponent("server"), folder.appendingPathComponent("backup"))
+      var server = try await ServerProcess.start(data: data)
+      let port = server.port
+      let phone = try await PlayedDevice.playing("phone", in: folder, to: port)
+      let tablet = try await PlayedDevice.playing("tablet", in: folder, to: port, with: phone)
+      let console = try await PlayedDevice.playing("console", in: folder, to: port, with: phone)
+      let observer = try await PlayedDevice.playing("observer", in: folder, to: port, with: phone)
+      let (players, all) = ([phone, tablet, console], [phone, tablet, console, observer])
+
+      // Yesterday.
+      try await phone.game.saves.save(Chapter(1, bytes: 2_500_000), to: "world")
+      try await tablet.game.saves.save(Chapter(2, bytes: 5_000), to: "old")
+      try await console.game.saves.save(Chapter(3, bytes: 5_000), to: "quest")
+      try await phone.game.progress.record(1, for: .max("level", default: 0)).value
+      try await checkpoint(1, on: phone)
+      try await settle(all)
+      try backUp(data, to: backup)
+
+      // Today, which the observer sleeps through.
+      try await pause([observer])
+      let watch = CheckpointWatch(observer)
+      for number in 2...4 { try await checkpoint(number, on: phone) }
+      try await phone.game.saves.save(Chapter(5, bytes: 2_600_000), to: "world")
+      try await tablet.game.progress.record(50, for: .max("coins", default: 0)).value
+      try tablet.game.saves.delete(Slot<Chapter>("old"))
+      try await settle(players)
+      try await pause([tablet, console])
+      for (number, device) in [(6, tablet), (7, console)] {
+        _ = try device.game.saves.load(Slot<Chapter>("quest"))
+        try await device.game.saves.save(Chapter(number, bytes: 600_000), to: "quest")
+      }
+      try await resume([tablet, console])
+      try await console.game.progress.record(9, for: .max("level", default: 0)).value
+      try await settle(players)
+      let today = try Seen(on: phone)
+      #expect(today.slots == ["world": [5], "checkpoint": [4], "quest": [6, 7]])
+      #expect(today.progress == ["level": 9, "checkpoint": 4, "coins": 50])
+
+      await server.end(by: SIGTERM)
+      try FileManager.default.moveItem(at: data, to: folder.appendingPathComponent("lost"))
+      try FileManager.default.moveItem(at: backup, to: data)
+      server = try await ServerProcess.start(data: data, port: port)
+      try await resume([observer])
+      let before = all.map(\.proxy.counts)
+      // The pause between two polls is over. Nothing else is done on any device.
+      for device in all { device.letMinutePass() }
+      try await observer.until("hearing of today") { try Seen(on: $0) == today }
+      try await settle(all)
+
+      for device in all {
+        let seen = try Seen(on: device)
+        #expect(seen == today, "\(device.name): \(seen)")
+      }
+      let counts = zip(all, before).map { $0.proxy.exchanges - ($1["POST /v1/exchange"] ?? 0) }
+      print("exchanges of phone, tablet, console and an observer until all of today was back: \(counts)")
+      for (device, count) in zip(all, counts) { #expect(count <= Self.mostExchanges, "\(device.name) asked \(count) times") }
+      let halves = watch.end()
+      withKnownIssue("what a device offers again to a restored cloud goes in groups of the device's making, not in the game's") {
+        #expect(halves.isEmpty, "\(halves)")
+      }
+      // It is really there, and not only on the devices: a new one gets all of it.
+      let fresh = try await PlayedDevice.playing("fresh", in: folder, to: port, with: phone)
+      #expect(try Seen(on: fresh) == today)
+      for device in all + [fresh] { try device.close() }
+      await server.end(by: SIGTERM)
+    }
+  }
+}
+
+/// Looks, again and again, whether a device shows half of a checkpoint: a value and a save that say the same number.
+private final class CheckpointWatch: Sendable {
+  private struct State {
+    var halves: [String] = []
+    var looks = 0
+    var isEnding = false
+    var hasEnded = false
+  }
+  private let state = Mutex(State())
+
+  init(_ device: PlayedDevice) {
+    let store = device.game.core.store
+    Thread.detachNewThread { [self] in
+      var numbers: [VersionID: Int] = [:]
+      while !state.withLock({ $0.isEnding }) {
+        do {
+          let (value, heads) = try store.read { transaction -> (Int, [Int]) in
+            let cell = try transaction.cell(CellKey(collection: "progress", key: "checkpoint"))?.value
+            let heads = try transaction.heads(of: "checkpoint").map { id in
+              if let number = numbers[id] { return number }
+              guard let record = try transaction.version(id)?.record else { return -1 }
+              let number = try Archive.decode(Chapter.self, from: transaction.plainBytes(of: record)).number
+              numbers[id] = number
+              return number
+            }
+            guard case .max(.int(let value))? = cell else { return (0, heads) }
+            return (Int(value), heads)
+          }
+          state.withLock { state in
+            state.looks += 1
+            let half = "the value is \(value), the save \(heads)"
+            if heads != [value], state.halves.last != half { state.halves.append(half) }
+          }
+        } catch {
+          state.withLock { $0.halves.append("\(error)") }
+        }
+      }
+      state.withLock { $0.hasEnded = true }
+    }
+  }
+
+  /// Stops looking; what was seen.
+  func end() -> [String] {
+    state.withLock { $0.isEnding = true }
+    while !state.withLock({ $0.hasEnded }) { usleep(1_000) }
+    return state.withLock { $0.looks > 0 ? $0.halves : ["it was never looked at"] }
+  }
+}
+#endif

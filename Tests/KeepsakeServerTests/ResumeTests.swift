@@ -1,0 +1,239 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Synchronization
+import Testing
+
+@testable import KeepsakeServer
+@testable import KeepsakeSync
+
+@Suite("Transfers that break off", .timeLimit(.minutes(5)))
+struct ResumeTests {
+  private static let part = SyncLimits.uploadPartBytes
+
+  private func transport(_ credentials: CloudCredentials, via url: URL) -> HTTPTransport {
+    var credentials = credentials
+    credentials.url = url
+    return HTTPTransport(credentials)
+  }
+
+  private func content(_ name: String, _ count: Int, seed: UInt64) -> EncodedContent {
+    EncodedContent(hash: ContentHash(of: Data(name.utf8)), length: 5, base: nil, bytes: frameBytes(count, seed: seed))
+  }
+
+  @Test("an upload cut anywhere goes on there: at most one part is sent twice")
+  func cutUploads() async throws {
+    try await LiveServer.with { server in
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
+      let total = 3_300_000
+      for step in 1..<16 {
+        let content = content("\(step)", total, seed: UInt64(step))
+        let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterUp: total * step / 16)
+        defer { proxy.stop() }
+        let transport = transport(credentials, via: proxy.url)
+        var tries = 0
+        while true {
+          tries += 1
+          do {
+            try await transport.putContent(content) { _ in }
+            break
+          } catch {
+            try #require(tries < 3, "cut at \(step)/16: \(error)")
+          }
+        }
+        #expect(proxy.count == 1, "cut at \(step)/16")
+        let twice = transport.traffic.bytesSent - Int64(total)
+        #expect((0...Int64(Self.part)).contains(twice), "cut at \(step)/16: \(twice) bytes too many")
+        let isWhole = try await HTTPTransport(credentials).getContent(content.hash) { _ in } == content
+        #expect(isWhole, "cut at \(step)/16")
+      }
+    }
+  }
+
+  @Test("a download cut anywhere goes on there: no byte comes twice")
+  func cutDownloads() async throws {
+    try await LiveServer.with { server in
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
+      let total = 3_300_000
+      let content = content("a", total, seed: 1)
+      try await HTTPTransport(credentials).putContent(content) { _ in }
+      for step in 1..<16 {
+        let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterUp: .max, down: total * step / 16)
+        defer { proxy.stop() }
+        let transport = transport(credentials, via: proxy.url)
+        let steps = Steps()
+        var got: EncodedContent?
+        for _ in 0..<3 where got == nil {
+          do {
+            got = try await transport.getContent(content.hash) { steps.add($0) }
+          } catch {
+            #expect((error as? TransportFailure)?.kind == .interrupted, "cut at \(step)/16")
+          }
+        }
+        let isSame = got == content
+        #expect(isSame, "cut at \(step)/16")
+        #expect(proxy.count == 1, "cut at \(step)/16")
+        #expect(transport.traffic.bytesReceived == Int64(total), "cut at \(step)/16")
+        #expect(steps.last == TransferProgress(bytesDone: Int64(total), bytesInAll: Int64(total)), "cut at \(step)/16")
+        #expect(steps.isMonotonic, "cut at \(step)/16")
+      }
+    }
+  }
+
+  @Test("what came of a content is never mixed with what another device put in its place meanwhile")
+  func changedMeanwhile() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder)
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
+      // As large as before, and smaller than what was kept of it.
+      for count in [2_000_000, 30_000] {
+        let old = content("a\(count)", 2_000_000, seed: 1)
+        let new = content("a\(count)", count, seed: 2)
+        let direct = HTTPTransport(credentials)
+        try await direct.putContent(old) { _ in }
+        let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterUp: .max, down: 50_000)
+        defer { proxy.stop() }
+        let transport = transport(credentials, via: proxy.url)
+        await #expect(throws: TransportFailure.self) { try await transport.getContent(old.hash) { _ in } }
+        try #require(transport.traffic.bytesReceived > 40_000)
+        let contents = folder.appendingPathComponent("contents")
+        for file in try FileManager.default.contentsOfDirectory(at: contents, includingPropertiesForKeys: nil) {
+          try FileManager.default.removeItem(at: file)
+        }
+        try await direct.putContent(new) { _ in }
+        let isNew = try await transport.getContent(new.hash) { _ in } == new
+        #expect(isNew, "\(count)")
+      }
+      try await server.stop()
+    }
+  }
+
+  @Test("several transfers at a time, over a network that cuts, all arrive")
+  func parallel() async throws {
+    try await LiveServer.with { server in
+      let credentials = try await HTTPAccount(url: server.url, appKey: server.appKey).register(name: "A")
+      let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterUp: 5_000_000, down: 6_000_000)
+      defer { proxy.stop() }
+      let transport = transport(credentials, via: proxy.url)
+      let contents = (0..<4).map { content("\($0)", 2_500_000, seed: UInt64($0)) }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for content in contents { group.addTask { try await retry { try await transport.putContent(content) { _ in } } } }
+        try await group.waitForAll()
+      }
+      let got = try await withThrowingTaskGroup(of: EncodedContent?.self) { group in
+        for content in contents { group.addTask { try await retry { try await transport.getContent(content.hash) { _ in } } } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(proxy.count == 2)
+      let areSame = Set(got) == Set(contents)
+      #expect(areSame)
+    }
+  }
+
+  #if os(Linux)
+  @Test("a server that is killed between two parts, or in the middle of one, has what came, and the device goes on there")
+  func killedServer() async throws {
+    try await TemporaryFolder.with { folder in
+      let data = folder.appendingPathComponent("server")
+      var server = try await ServerProcess.start(data: data)
+      let port = server.port
+      let credentials = try await HTTPAccount(url: server.url, appKey: ServerProcess.appKey).register(name: "A")
+      let client = Client(url: server.url, appKey: ServerProcess.appKey, token: credentials.token)
+      let total = 3_300_000
+      // Between parts.
+      let between = PartedUpload(client, "between", frameBytes(total, seed: 1))
+      #expect(try await between.send(0..<Self.part).status == 202)
+      await server.kill()
+      server = try await ServerProcess.start(data: data, port: port)
+      #expect(try await between.received() == Self.part)
+      // In the middle of one.
+      let middle = PartedUpload(client, "middle", frameBytes(total, seed: 2))
+      #expect(try await middle.send(0..<Self.part).status == 202)
+      let raw = try RawConnection(port: port)
+      let head =
+        "PUT \(middle.path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(credentials.token)\r\nKeepsake-Length: 5\r\n"
+        + "Keepsake-Frame: \(middle.headers["Keepsake-Frame"] ?? "")\r\n"
+        + "Content-Range: bytes \(Self.part)-\(2 * Self.part - 1)/\(total)\r\nContent-Length: \(Self.part)\r\n\r\n"
+      let half = Self.part + 400_000
+      await raw.send(Data(head.utf8) + middle.bytes[Self.part..<half])
+      while try await middle.received() != half { try await Task.sleep(for: .milliseconds(5)) }
+      await server.kill()
+      server = try await ServerProcess.start(data: data, port: port)
+      #expect(try await middle.received() == half)
+      // A device that was started anew knows of neither: it learns from the first answer how far they came.
+      for (upload, come) in [(between, Self.part), (middle, half)] {
+        let transport = HTTPTransport(credentials)
+        let content = EncodedContent(hash: upload.hash, length: 5, base: nil, bytes: upload.bytes)
+        try await transport.putContent(content) { _ in }
+        #expect(transport.traffic.bytesSent == Int64(Self.part + total - max(come, Self.part)))
+        let isWhole = try await transport.getContent(content.hash) { _ in } == content
+        #expect(isWhole)
+      }
+      await server.end(by: SIGTERM)
+    }
+  }
+
+  @Test("a save of a hundred MiB goes up and comes down without being in the server's memory as a whole")
+  func memory() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"))
+      let (client, account) = try await Client(url: server.url, appKey: ServerProcess.appKey).register()
+      let warm = PartedUpload(client, "warm", frameBytes(3_000_000, seed: 1))
+      _ = try await warm.sendRest()
+      #expect(try await warm.isStoredWhole())
+      let before = try server.peakMemory()
+      let large = PartedUpload(client, "large", frameBytes(100 << 20, seed: 2))
+      #expect(try await large.sendRest()?.status == 201)
+      #expect(try await large.isStoredWhole())
+      let extra = try server.peakMemory() - before
+      #expect(extra < 48 << 20, "\(extra) bytes more for \(account.device)")
+      await server.end(by: SIGTERM)
+    }
+  }
+
+  @Test(
+    "while the server's disk is full a device is told to wait, nothing is refused, and the upload goes on when there is room",
+    .enabled(if: ServerProcess.diskObstacle == nil, "\(ServerProcess.diskObstacle ?? "")"))
+  func fullDisk() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"), diskMebibytes: 8)
+      let credentials = try await HTTPAccount(url: server.url, appKey: ServerProcess.appKey).register(name: "A")
+      let client = Client(url: server.url, appKey: ServerProcess.appKey, token: credentials.token)
+      let ballast = server.file("ballast", on: folder.appendingPathComponent("server"))
+      try Data(count: 4_000_000).write(to: ballast)
+      let transport = HTTPTransport(credentials)
+      let content = content("a", 4_900_000, seed: 2)
+      let failure = await #expect(throws: TransportFailure.self) { try await transport.putContent(content) { _ in } }
+      #expect(failure?.kind == .server(retryAfterMilliseconds: 60_000), "\(String(describing: failure))")
+      #expect(failure?.message.contains("storage_full") == true && failure?.quota == nil)
+      // In one piece, too.
+      let whole = try await client.call(
+        "PUT", "/v1/contents/\(ContentHash(of: Data("b".utf8)))", headers: ["Keepsake-Length": "5"], body: frameBytes(5_000_000, seed: 3))
+      #expect(whole.status == 507 && whole.code == "storage_full", "\(whole.json)")
+      #expect(try await client.call("GET", "/health").status == 200)
+      let sent = transport.traffic.bytesSent
+      try FileManager.default.removeItem(at: ballast)
+      try await transport.putContent(content) { _ in }
+      #expect(transport.traffic.bytesSent - sent < 3_500_000)
+      let isWhole = try await transport.getContent(content.hash) { _ in } == content
+      #expect(isWhole)
+      await server.end(by: SIGTERM)
+    }
+  }
+  #endif
+
+  private func retry<Result>(_ work: () async throws -> Result) async throws -> Result {
+    for _ in 0..<5 {
+      do { return try await work() } catch is TransportFailure { continue }
+    }
+    return try await work()
+  }
+
+  private final class Steps: Sendable {
+    private let steps = Mutex<[TransferProgress]>([])
+    var last: TransferProgress? { steps.withLock { $0.last } }
+    var isMonotonic: Bool { steps.withLock { $0.map(\.bytesDone) == $0.map(\.bytesDone).sorted() } }
+    func add(_ step: TransferProgress) { steps.withLock { $0.append(step) } }
+  }
+}
+#endif

@@ -1,0 +1,158 @@
+#if Cloud && os(Linux)
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import KeepsakeSimulation
+import Synchronization
+import Testing
+
+/// A device with a game on it, by the calls that games use, behind a network of its own. Its long pauses pass only when the test says so.
+final class PlayedDevice: Sendable {
+  /// Pauses up to this long pass by themselves, and faster than they are, as many times.
+  static let realPause: Duration = .seconds(10)
+  static let haste = 5
+  static let patience: Duration = .seconds(60)
+
+  let name: String
+  let game: GameData
+  let proxy: WatchingProxy
+  let clock: ManualClock
+
+  /// Opens the game; `connect` lets it talk.
+  init(_ name: String, in folder: URL, to port: Int) throws {
+    self.name = name
+    proxy = try WatchingProxy(to: port)
+    let clock = ManualClock()
+    self.clock = clock
+    let system = GameEnvironment.system
+    let environment = GameEnvironment(
+      nowMilliseconds: system.nowMilliseconds, uptime: system.uptime,
+      sleep: { $0 <= Self.realPause ? try await Task.sleep(for: $0 / Self.haste) : try await clock.sleep(for: $0) })
+    game = try GameData.open("com.example.faults", at: folder.appendingPathComponent(name), environment: environment)
+  }
+
+  func connect() { game.cloud.connect(.server(proxy.url, appKey: ServerProcess.appKey), deviceName: name) }
+
+  /// A device that listens, of the player of `other`, or of a new one.
+  static func playing(_ name: String, in folder: URL, to port: Int, with other: PlayedDevice? = nil) async throws -> PlayedDevice {
+    let device = try PlayedDevice(name, in: folder, to: port)
+    device.connect()
+    if let other { try await device.game.cloud.join(try await other.game.cloud.pairingCode()) }
+    try await device.game.cloud.sendNow()
+    try await device.until("listening") { $0.game.cloud.status.isListening }
+    return device
+  }
+
+  /// The pauses that are long by design are over: the one between two polls, and the one that a cloud without room asks for.
+  func letMinutePass() { clock.advance(by: .seconds(61)) }
+
+  func close() throws {
+    defer { proxy.stop() }
+    try game.close()
+  }
+
+  /// Waits until `condition` holds; fails the test after a minute, which no healthy run comes near.
+  func until(_ what: String, _ condition: (PlayedDevice) throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition(self) {
+      guard ContinuousClock.now - start < Self.patience else {
+        throw NeverHappened(what: "\(name): \(what) didn't happen; \(game.cloud.status), \(proxy.counts)")
+      }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// All that was saved is certain in the cloud, and nothing is under way.
+  var isQuiet: Bool {
+    get throws {
+      let status = game.cloud.status
+      guard status.phase == .upToDate, status.waitingCommits == 0 else { return false }
+      let debt = try game.debt()
+      return debt.waitingCommits == 0 && debt.staged == 0
+    }
+  }
+
+  /// The seq up to which this device has heard.
+  var seq: UInt64 { get throws { try game.debt().cursor.seq } }
+}
+
+struct NeverHappened: Error, CustomStringConvertible {
+  var what: String
+  var description: String { what }
+}
+
+/// Waits until all devices are quiet, have heard the same, and no request came for a while.
+func settle(_ devices: [PlayedDevice]) async throws {
+  let start = ContinuousClock.now
+  var last: [[String: Int]] = []
+  var stillSince = start
+  while true {
+    let now = ContinuousClock.now
+    let counts = devices.map(\.proxy.counts)
+    let isQuiet = try devices.allSatisfy { try $0.isQuiet } && Set(devices.map { try $0.seq }).count == 1
+    if !isQuiet || counts != last { stillSince = now }
+    last = counts
+    if now - stillSince > .milliseconds(400) { return }
+    guard now - start < PlayedDevice.patience else {
+      let states = try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.seq), \($0.proxy.counts)" }
+      throw NeverHappened(what: "the devices don't come to rest: \(states)")
+    }
+    try await Task.sleep(for: .milliseconds(20))
+  }
+}
+
+/// A saved game of these tests.
+@Archivable struct Chapter: Equatable {
+  var number = 0
+  var pages = Data()
+
+  init() {}
+
+  /// With so many bytes that nothing shrinks.
+  init(_ number: Int, bytes: Int = 0) {
+    self.number = number
+    pages = Self.bytes(bytes, seed: UInt64(number))
+  }
+
+  private static let made = Mutex<[String: Data]>([:])
+
+  private static func bytes(_ count: Int, seed: UInt64) -> Data {
+    made.withLock { made in
+      if let bytes = made["\(count) \(seed)"] { return bytes }
+      var state = seed
+      let words = (0...count / 8).map { _ in
+        // By SplitMix64: neighbouring seeds have nothing in common.
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
+        return word ^ word >> 31
+      }
+      let bytes = words.withUnsafeBytes { Data($0.prefix(count)) }
+      made["\(count) \(seed)"] = bytes
+      return bytes
+    }
+  }
+}
+
+/// What a player sees on a device.
+struct Seen: Equatable, CustomStringConvertible {
+  var slots: [String: [Int]] = [:]
+  var versions: [String: VersionID] = [:]
+  var progress: [String: Int] = [:]
+
+  static let levels = ["level", "checkpoint", "coins"]
+
+  init(on device: PlayedDevice) throws {
+    for slot in try device.game.saves.list() {
+      let chapters = Slot<Chapter>(slot.name)
+      let sides = try device.game.saves.conflict(chapters)?.sides.map(\.value) ?? [try device.game.saves.load(chapters)].compactMap { $0 }
+      slots[slot.name] = sides.map { $0 == Chapter($0.number, bytes: $0.pages.count) ? $0.number : -1 }.sorted()
+      versions[slot.name] = slot.current.id
+    }
+    for key in Self.levels { progress[key] = device.game.progress[.max(key, default: 0)] }
+  }
+
+  var description: String { "\(slots.sorted { $0.key < $1.key }), \(progress.sorted { $0.key < $1.key })" }
+}
+#endif

@@ -1,0 +1,67 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeStore
+
+/// What a player did offline waits in the store for its cloud; playing on must not cost more because much waits.
+@Suite struct OutboxTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func cell(_ number: Int, _ value: Int64 = 1) -> CellDraft {
+    CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(value)))
+  }
+
+  @Test("after a season offline a save reads the one group that it joins, not the thousands of values that wait")
+  func readsOneGroup() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    var random = SeededRandom(seed: 71)
+    func commit(_ cells: [CellDraft], saving text: String? = nil) throws {
+      try store.write { transaction throws in
+        var saves: [SaveDraft] = []
+        if let text {
+          let bytes = Data(text.utf8)
+          saves = [
+            SaveDraft(
+              id: VersionID(using: &random), slot: "main", basis: .everyHead, contents: [try transaction.keepContent(bytes)],
+              length: bytes.count, savedAtMilliseconds: 0)
+          ]
+        }
+        try DeviceCommit.apply(CommitDraft(saves: saves, cells: cells), now: 0, writer: store.writer, in: &transaction, using: &random)
+      }
+    }
+    // 5,000 keys: each group takes 200, and the next one begins.
+    for group in 0..<25 { try commit((0..<DeviceCommit.maximumGroupCells).map { cell(group * 1_000 + $0) }) }
+    let waiting = try store.read { try $0.outboxCount() }
+    #expect(waiting == 25)
+    // The other 24 can't be read any more: whoever reads even one of them meets damage.
+    try store.write { transaction throws in
+      try transaction.database.execute(sql: "UPDATE outbox SET body = x'00' WHERE id < (SELECT MAX(id) FROM outbox)")
+    }
+    #expect(throws: StoreError.self) { try store.read { try $0.outbox(limit: 1) } }
+    try commit([cell(24_000, 2)], saving: "joins the group that is full, for it makes it no larger")
+    try commit([cell(99_000)], saving: "begins a group")
+    try commit([cell(99_001)], saving: "joins it")
+    #expect(try store.read { try $0.outboxCount() } == 26)
+    let newest = try #require(try store.read { try $0.newestOutboxGroup() })
+    #expect(newest.cells.map(\.key.key) == ["key 99000", "key 99001"] && newest.versions.count == 1)
+  }
+
+  @Test("nothing waits in a store that owes nothing")
+  func empty() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    #expect(try store.read { try $0.newestOutboxGroup() } == nil)
+    try store.write { transaction throws in
+      try transaction.appendToOutbox(OutboxGroup(versions: [id(1)]))
+      try transaction.appendToOutbox(OutboxGroup(versions: [id(2)]))
+    }
+    let groups = try store.read { try $0.outbox(limit: .max) }
+    #expect(groups.count == 2)
+    #expect(try store.read { try $0.newestOutboxGroup() } == groups.last)
+  }
+}

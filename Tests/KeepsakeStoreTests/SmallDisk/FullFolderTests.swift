@@ -1,0 +1,94 @@
+#if os(Linux)
+import Foundation
+import Keepsake
+import Testing
+
+/// The folder that a player's devices share is full, or may only be read: what was saved waits on the device.
+@Suite struct FullFolderTests {
+  @Test("a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room")
+  func waits() async throws {
+    if let obstacle = try await onThread({ SmallDisk.obstacle }) {
+      print("skipped: a folder on a full disk (\(obstacle))")
+      return
+    }
+    let failure = try await onThread { try SmallDisk.run("FullFolderOnDisk") }
+    #expect(failure == nil)
+  }
+}
+
+/// What runs on the small disk. The stores lie elsewhere.
+@Suite(.serialized, .enabled(if: SmallDisk.mounted != nil, "only on a small disk"))
+struct FullFolderOnDisk {
+  private static let level = ProgressKey<Int>.max("level", default: 0)
+
+  private func open(_ folder: TemporaryFolder, _ cloud: URL) throws -> GameData {
+    let game = try GameData.open("com.example.space", at: folder.store)
+    game.cloud.connect(.folder(cloud))
+    return game
+  }
+
+  private func play(_ number: Int, _ game: GameData) async throws {
+    try game.progress.record(number, for: Self.level)
+    try await game.saves.save(Run(number: number), to: Slot<Run>("run"))
+  }
+
+  private func fill(_ file: URL) throws {
+    try Data().write(to: file)
+    let handle = try FileHandle(forWritingTo: file)
+    for size in [65_536, 4_096, 512, 1] {
+      do {
+        while true { try handle.write(contentsOf: Data(count: size)) }
+      } catch {
+        // Full.
+      }
+    }
+    try handle.close()
+  }
+
+  @Test func waitsForRoom() async throws {
+    let disk = try #require(SmallDisk.mounted)
+    let cloud = disk.appendingPathComponent("cloud")
+    try FileManager.default.createDirectory(at: cloud, withIntermediateDirectories: true)
+    let (phone, tablet) = (try TemporaryFolder(), try TemporaryFolder())
+    let game = try open(phone, cloud)
+    try await play(1, game)
+    try await game.cloud.sendNow()
+
+    let filler = disk.appendingPathComponent("filler")
+    try fill(filler)
+    try await play(2, game)
+    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    guard case .waiting(let reason) = game.cloud.status.phase else {
+      Issue.record("\(game.cloud.status.phase)")
+      return
+    }
+    #expect(reason.contains("No space left"))
+    #expect(game.cloud.status.waitingCommits > 0)
+    try FileManager.default.removeItem(at: filler)
+    try await game.cloud.sendNow()
+
+    try SmallDisk.remount("ro")
+    try await play(3, game)
+    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    // Who may only read still hears.
+    let reader = try open(tablet, cloud)
+    try await reader.cloud.sendNow()
+    #expect(try reader.saves.load(Slot<Run>("run"))?.number == 2)
+    try SmallDisk.remount("rw")
+    try await game.cloud.sendNow()
+    try await reader.cloud.sendNow()
+    #expect(try reader.saves.load(Slot<Run>("run"))?.number == 3)
+    // What values a game holds in memory is told to it by itself.
+    for _ in 0..<3_000 where reader.progress[Self.level] != 3 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(reader.progress[Self.level] == 3)
+    let left = try FileManager.default.subpathsOfDirectory(atPath: cloud.path).filter { $0.hasSuffix(".partial") }
+    #expect(left == [])
+    try game.close()
+    try reader.close()
+  }
+}
+
+@Archivable struct Run {
+  var number = 0
+}
+#endif

@@ -1,0 +1,214 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+
+@testable import KeepsakeSync
+
+/// A folder for one test, in memory where the system has one: these tests write thousands of small files durably.
+final class CloudFolders {
+  let url: URL
+
+  init() throws {
+    let memory = URL(fileURLWithPath: "/dev/shm")
+    let base = FileManager.default.isWritableFile(atPath: memory.path) ? memory : FileManager.default.temporaryDirectory
+    url = base.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+
+  /// A folder that is a cloud already.
+  func make(_ name: String = "cloud", container: ContainerID = FolderDevice.container) throws -> URL {
+    let folder = url.appendingPathComponent(name)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    _ = try FolderTransport.container(of: folder, making: container)
+    return folder
+  }
+}
+
+/// A device with the real engine over the real folder; its store is in memory, and a test decides when it does what.
+final class FolderDevice {
+  /// As `SimulatedDevice.connect` has it.
+  static let container = ContainerID(high: 0, low: 1)
+
+  var storage = SimulatedDevice()
+  private(set) var engine = DeviceEngine()
+  private(set) var cloud: FolderCloud
+  let folder: URL
+  let options: FolderOptions
+  var random: SeededGenerator
+  private(set) var writer: WriterID
+  var now: Int64 = 1_000_000
+  var news: [EngineNews] = []
+  var requests: [ExchangeRequest] = []
+  var answers: [ExchangeResponse] = []
+  /// The process is killed before it has the answer to its next exchange with items.
+  var losesAnswer = false
+  private(set) var wasKilled = false
+  /// Looked at after each commit of the store.
+  var check: (FolderDevice) -> Void = { _ in }
+
+  init(_ folder: URL, seed: UInt64, options: FolderOptions = FolderOptions(), storage: SimulatedDevice? = nil) throws {
+    self.folder = folder
+    self.options = options
+    random = SeededGenerator(seed: seed)
+    writer = WriterID(seed)
+    cloud = FolderCloud(folder, container: Self.container, options: options) { _ in nil }
+    if let storage { self.storage = storage }
+    try reopen()
+  }
+
+  /// The game ended, somehow, and is started again.
+  func reopen() throws {
+    engine = DeviceEngine()
+    writer = WriterID(using: &random)
+    cloud = FolderCloud(folder, container: Self.container, options: options) { [unowned self] hash in
+      self.storage.hasContent(hash) ? try self.storage.encoded(hash, against: nil) : nil
+    }
+    try DeviceCommit.opened(in: &storage, using: &random)
+    storage.connect()
+  }
+
+  // MARK: Syncing
+
+  /// Sends and hears until nothing is left to do, or something fails.
+  @discardableResult
+  func sync() throws -> EngineStatus.Phase {
+    wasKilled = false
+    try run(engine.status.phase == .stopped ? .started : .sendNow)
+    return engine.status.phase
+  }
+
+  /// What the event stream does each second.
+  func listen() throws {
+    wasKilled = false
+    let seq = try cloud.poll()
+    if engine.status.phase == .stopped { try run(.started) }
+    try run(.announced(CloudEvent(seq: seq)))
+  }
+
+  private func run(_ event: EngineEvent) throws {
+    var next: [EngineEvent] = [event]
+    for _ in 0..<2_000 {
+      guard !next.isEmpty else { return }
+      for effect in try step(next.removeFirst()) {
+        if let event = try perform(effect) { next.append(event) }
+        if wasKilled { return try reopen() }
+      }
+    }
+    throw NeverQuiet()
+  }
+  struct NeverQuiet: Error {}
+
+  private func step(_ event: EngineEvent) throws -> [EngineEffect] {
+    let effects = try engine.step(event, now: now, in: &storage, using: &random)
+    check(self)
+    return effects
+  }
+
+  private func perform(_ effect: EngineEffect) throws -> EngineEvent? {
+    switch effect {
+    case .exchange(let number, let request):
+      requests.append(request)
+      do {
+        let answer = try cloud.exchange(request, now: now)
+        answers.append(answer)
+        if losesAnswer, !request.cells.isEmpty || !request.versions.isEmpty {
+          (losesAnswer, wasKilled) = (false, true)
+          return nil
+        }
+        return .answered(request: number, answer)
+      } catch {
+        return .failed(request: number, TransportFailure(inFolder: error))
+      }
+    case .upload(let number, let content):
+      do {
+        try cloud.putContent(content)
+        return .uploaded(request: number, content.hash)
+      } catch {
+        return .failed(request: number, TransportFailure(inFolder: error))
+      }
+    case .download(let number, let hash):
+      do {
+        return .downloaded(request: number, hash, try cloud.content(hash))
+      } catch {
+        return .failed(request: number, TransportFailure(inFolder: error))
+      }
+    case .wake: return nil
+    case .news(let item):
+      news.append(item)
+      return nil
+    }
+  }
+
+  // MARK: Playing
+
+  @discardableResult
+  func commit(_ draft: CommitDraft) throws -> [VersionRecord] {
+    now += 1
+    let records = try DeviceCommit.apply(draft, now: now, writer: writer, in: &storage, using: &random)
+    check(self)
+    return records
+  }
+
+  func raise(_ key: String, to value: Int64) throws {
+    try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .max(.int(value)))]))
+  }
+
+  func draft(_ text: String?, slot: String = "main", over basis: SaveBasis = .everyHead) -> SaveDraft {
+    SaveDraft(
+      id: VersionID(using: &random), slot: slot, basis: basis,
+      contents: text.map { [storage.addContent(Data($0.utf8))] } ?? [], length: text?.utf8.count ?? 0, metadata: SaveMetadata(),
+      savedAtMilliseconds: now, tombstone: text == nil)
+  }
+
+  /// Saves over all that is here; nil deletes.
+  @discardableResult
+  func save(_ text: String?, slot: String = "main") throws -> VersionID {
+    try commit(CommitDraft(saves: [draft(text, slot: slot)]))[0].id
+  }
+
+  // MARK: Looking
+
+  func value(_ key: String) -> Int64? {
+    guard case .max(.int(let value))? = storage.cell(CellKey(collection: "progress", key: key))?.value else { return nil }
+    return value
+  }
+
+  /// What the heads of a slot hold, sorted; nil for a head without its content, "" for a delete.
+  func texts(_ slot: String = "main") -> [String?] {
+    storage.heads(of: slot).map { id in
+      guard let record = storage.version(id)?.record else { return nil }
+      var text = ""
+      for hash in record.contents {
+        guard let bytes = storage.content(hash) else { return nil }
+        text += String(decoding: bytes, as: UTF8.self)
+      }
+      return text
+    }.sorted { ($0 ?? "") < ($1 ?? "") }
+  }
+
+  /// Everything that a player can see, to be compared with other devices.
+  var view: [String] {
+    let cells = storage.cells(in: nil).map { "\($0.key) \($0.state)" }
+    let saves = storage.slots().map { slot in "\(slot) \(storage.heads(of: slot)) \(texts(slot))" }
+    return cells + saves.filter { !$0.hasSuffix(" [] []") }
+  }
+
+  var stateFiles: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path + "/state").filter { !$0.hasPrefix(".") }.sorted() }
+  }
+
+  func state(_ name: String) -> URL { folder.appendingPathComponent("state/\(name)") }
+
+  func contentFile(_ text: String) -> URL { URL(fileURLWithPath: FolderLayout(folder).content(ContentHash(of: Data(text.utf8)))) }
+}
+
+/// Runs `body` on a thread of its own: what takes the processor for long must not hold one of the test runner's few threads.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    let thread = Thread { continuation.resume(with: Result { try body() }) }
+    thread.stackSize = 4 << 20
+    thread.start()
+  }
+}

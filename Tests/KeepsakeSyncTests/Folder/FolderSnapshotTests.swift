@@ -1,0 +1,211 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+@testable import KeepsakeSync
+
+/// How a folder stays small, and what that must never take away.
+@Suite("Snapshots of a folder, and what they replace") struct FolderSnapshotTests {
+  private static let day: Int64 = 86_400_000
+  let folders: CloudFolders
+  let folder: URL
+  let options: FolderOptions
+
+  init() throws {
+    folders = try CloudFolders()
+    folder = try folders.make()
+    var options = FolderOptions()
+    options.segmentsBeforeSnapshot = 4
+    self.options = options
+  }
+
+  private func device(_ seed: UInt64) throws -> FolderDevice { try FolderDevice(folder, seed: seed, options: options) }
+
+  /// Saves and syncs, each time in a segment of its own.
+  private func play(_ device: FolderDevice, _ numbers: ClosedRange<Int>) throws {
+    for number in numbers {
+      try device.raise("level", to: Int64(number))
+      try device.save("save \(number)")
+      #expect(try device.sync() == .idle)
+    }
+  }
+
+  private func setDate(_ file: URL, _ milliseconds: Int64) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: Double(milliseconds) / 1000)], ofItemAtPath: file.path)
+  }
+
+  @Test("after some segments everything is written as one, which a device that comes later needs alone")
+  func snapshot() throws {
+    let (first, second) = (try device(1), try device(2))
+    try play(first, 1...5)
+    #expect(try first.stateFiles.count == 6)
+    // Nobody has said that they have it: nothing goes.
+    try first.cloud.tidy(now: first.now)
+    #expect(try first.stateFiles.count == 6)
+    try second.sync()
+    try first.cloud.tidy(now: first.now)
+    #expect(try first.stateFiles.count == 6)
+    try second.raise("other", to: 1)
+    try second.sync()
+    try first.listen()
+    let before = try first.stateFiles
+    var bytes: [String: Data] = [:]
+    for name in before { bytes[name] = try Data(contentsOf: first.state(name)) }
+    try first.cloud.tidy(now: first.now)
+    #expect(try first.stateFiles.count == 2)
+
+    let third = try device(3)
+    try third.sync()
+    #expect(third.texts() == ["save 5"] && third.value("level") == 5 && third.value("other") == 1)
+    #expect(third.view == first.view)
+    // Both go on from there, also when they are started again, and nothing is written anew.
+    for device in [first, second] {
+      try device.reopen()
+      try device.sync()
+      #expect(!device.answers.contains { $0.restart })
+    }
+    #expect(try first.stateFiles.count == 2)
+    // What went comes back, as a sync program may have it: it changes nothing, and goes again.
+    for (name, data) in bytes { try data.write(to: first.state(name)) }
+    try first.listen()
+    try third.listen()
+    #expect(third.view == first.view)
+    try first.cloud.tidy(now: first.now)
+    #expect(try first.stateFiles.count == 2)
+    try play(first, 6...6)
+    try second.listen()
+    #expect(second.value("level") == 6)
+  }
+
+  @Test("a device that was away goes on from a segment that is long gone, and is heard by those who only know the snapshot")
+  func away() throws {
+    let (first, second) = (try device(1), try device(2))
+    try second.raise("other", to: 1)
+    try second.sync()
+    try first.sync()
+    try play(first, 1...5)
+    let third = try device(3)
+    try third.sync()
+    try third.raise("third", to: 1)
+    try third.sync()
+    try first.listen()
+    try first.cloud.tidy(now: first.now)
+    #expect(try first.stateFiles.count == 2)
+    // Its only segment is gone, but named.
+    try second.reopen()
+    try second.raise("other", to: 2)
+    try second.sync()
+    #expect(!second.answers.contains { $0.restart })
+    #expect(second.value("level") == 5)
+    let fourth = try device(4)
+    try fourth.sync()
+    #expect(fourth.value("other") == 2 && fourth.value("third") == 1 && fourth.texts() == ["save 5"])
+  }
+
+  @Test("what one device's snapshot replaced is remembered by another's that replaces that, so who was away longer is heard, too")
+  func awayForLonger() throws {
+    let (first, second, away) = (try device(1), try device(2), try device(3))
+    try away.raise("away", to: 1)
+    try away.sync()
+    try second.sync()
+    try play(first, 1...5)
+    try second.sync()
+    try second.raise("other", to: 1)
+    try second.sync()
+    try first.listen()
+    try first.cloud.tidy(now: first.now)
+    // From here on it knows of what is gone by the snapshot alone.
+    try second.reopen()
+    try second.sync()
+    try play(second, 6...9)
+    try first.listen()
+    try play(first, 10...10)
+    try second.listen()
+    try second.cloud.tidy(now: second.now)
+    #expect(try first.stateFiles.count == 2)
+    try away.reopen()
+    try away.raise("away", to: 2)
+    try away.sync()
+    #expect(!away.answers.contains { $0.restart })
+    let late = try device(4)
+    try late.sync()
+    #expect(late.value("away") == 2 && late.texts() == ["save 10"])
+  }
+
+  @Test("in a folder of one device what is replaced goes after seven days")
+  func alone() throws {
+    let first = try device(1)
+    try play(first, 1...5)
+    let snapshot = try #require(first.cloud.ownChain().first)
+    try setDate(first.state("\(snapshot)"), first.now)
+    try first.listen()
+    try first.cloud.tidy(now: first.now + options.snapshotMilliseconds)
+    #expect(try first.stateFiles.count == 6)
+    try first.cloud.tidy(now: first.now + options.snapshotMilliseconds + 1)
+    #expect(try first.stateFiles == ["\(snapshot)"])
+    try first.reopen()
+    try play(first, 6...11)
+    let second = try device(2)
+    try second.sync()
+    #expect(second.view == first.view)
+    #expect(!first.answers.contains { $0.restart })
+  }
+
+  @Test("a snapshot whose answer is lost takes nothing from its writer: what it holds of others still comes")
+  func lostAnswer() throws {
+    let (first, second) = (try device(1), try device(2))
+    try play(first, 1...4)
+    try second.raise("other", to: 7)
+    try second.sync()
+    try first.raise("level", to: 50)
+    first.losesAnswer = true
+    try first.sync()
+    #expect(first.value("other") == nil)
+    #expect(try first.stateFiles.count == 7)
+    try first.sync()
+    #expect(first.value("other") == 7)
+    try first.reopen()
+    try first.sync()
+    try second.listen()
+    #expect(first.view == second.view)
+  }
+
+  @Test("contents that nothing needs go when they are 30 days old; those of heads, what they replaced, and their bases stay")
+  func contents() throws {
+    let (first, second) = (try device(1), try device(2))
+    try play(first, 1...5)
+    let now = first.now + 100 * Self.day
+    func put(_ text: String) throws -> URL {
+      try first.cloud.putContent(
+        EncodedContent(hash: ContentHash(of: Data(text.utf8)), length: text.utf8.count, base: nil, bytes: Data(text.utf8)))
+      return first.contentFile(text)
+    }
+    let (old, young) = (try put("old"), try put("young"))
+    let partial = old.deletingLastPathComponent().appendingPathComponent(".x.1.a.partial")
+    try Data([1]).write(to: partial)
+    let chain = (1...5).map { number in first.contentFile("save \(number)") }
+    // One that the storage of these tests doesn't make a delta of, so that what it replaces is no base.
+    let last = try #require((0..<100).map { "last \($0)" }.first { ContentHash(of: Data($0.utf8)).bytes[0] & 3 == 0 })
+    try first.save(last)
+    try first.sync()
+    for file in chain + [old, partial] { try setDate(file, now - 31 * Self.day) }
+    try setDate(young, now - 29 * Self.day)
+    let snapshot = try #require(first.cloud.ownChain().first { first.cloud.links[$0]?.isSnapshot == true })
+    try setDate(first.state("\(snapshot)"), now - 8 * Self.day)
+    try first.listen()
+    try first.cloud.tidy(now: now)
+    let isThere = { (file: URL) in FileManager.default.fileExists(atPath: file.path) }
+    #expect(!isThere(old) && !isThere(partial) && isThere(young))
+    #expect(isThere(chain[4]))
+    try second.sync()
+    #expect(second.texts() == [last])
+    // One that went is put again when a save needs it.
+    try first.save("old")
+    try first.sync()
+    #expect(isThere(old))
+    try second.listen()
+    #expect(second.texts() == ["old"])
+  }
+}

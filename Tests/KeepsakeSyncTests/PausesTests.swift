@@ -1,0 +1,154 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import KeepsakeSync
+
+/// How long a service waits, by a clock that the test turns: nothing here takes as long as it says.
+@Suite("Pauses of the synchronization", .timeLimit(.minutes(3)))
+struct PausesTests {
+  private static let container = ContainerID(high: 1, low: 2)
+  private let clock = ManualClock()
+
+  /// A cloud that can be away, and counts who came.
+  private final class AwayCloud: Transport {
+    struct State {
+      /// No exchange comes through.
+      var isAway = true
+      var breaksStreams = false
+      var exchanges = 0
+      var streams = 0
+    }
+    let state = Mutex(State())
+    var exchanges: Int { state.withLock { $0.exchanges } }
+    var streams: Int { state.withLock { $0.streams } }
+
+    func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+      let isAway = state.withLock { state in
+        state.exchanges += 1
+        return state.isAway
+      }
+      if isAway { throw TransportFailure(.unreachable, "away") }
+      return ExchangeResponse(
+        outcome: request.cells.isEmpty ? nil : .accepted(seq: 1), changes: [], contents: [], wallet: nil,
+        cursor: Cursor(epoch: 0, seq: 1, mark: 1), more: false, serverTimeMilliseconds: 0)
+    }
+
+    func putContent(
+      _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) {}
+
+    func getContent(
+      _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) -> EncodedContent? { nil }
+
+    /// Breaks at once, or stays open and says nothing.
+    func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+      let breaks = state.withLock { state in
+        state.streams += 1
+        return state.breaksStreams
+      }
+      return AsyncThrowingStream { continuation in
+        if breaks { continuation.finish(throwing: TransportFailure(.unreachable, "away")) }
+      }
+    }
+  }
+
+  /// A store whose disk can be full.
+  private final class FullDisk: DeviceStore {
+    struct Full: Error {}
+    let store: Store
+    let isFull = Mutex(false)
+
+    init(_ store: Store) { self.store = store }
+
+    func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
+      if isFull.withLock({ $0 }) { throw Full() }
+      return try store.write(body)
+    }
+  }
+
+  private func environment<Disk: DeviceStore>(of: Disk.Type) -> SyncService<Disk>.Environment {
+    SyncService<Disk>.Environment(
+      now: { [clock] in clock.elapsed.components.seconds * 1000 }, random: SeededGenerator(seed: 51),
+      sleep: { [clock] in try await clock.sleep(for: $0) })
+  }
+
+  private func withStore(_ body: (Store) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    defer {
+      // A folder left behind in the temporary files harms nobody.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    let store = try Store.open(at: folder)
+    try await body(store)
+    try store.close()
+  }
+
+  @Test("a device whose cloud is away asks again when its pause has passed, and not before; each pause is longer")
+  func backsOff() async throws {
+    try await withStore { store in
+      let cloud = AwayCloud()
+      let service = SyncService(store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      try await service.start()
+      for (tries, longest) in [(1, 500), (2, 1_000), (3, 2_000), (4, 4_000), (5, 8_000)] {
+        try await until("waiting after try \(tries)") { cloud.exchanges == tries && clock.sleeps.count == 1 }
+        let pause = try #require(clock.sleeps.first)
+        #expect(pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(tries) tries: \(pause)")
+        clock.advance(by: pause - .milliseconds(1))
+        #expect(clock.sleeps == [.milliseconds(1)] && cloud.exchanges == tries)
+        if tries == 5 { cloud.state.withLock { $0.isAway = false } }
+        clock.advance(by: .milliseconds(1))
+      }
+      try await until("the cloud's answer") { service.status.phase == .idle && cloud.exchanges == 6 }
+      await service.stop()
+      // Nobody goes on sleeping for a service that is gone.
+      try await until("the end of all sleep") { clock.sleeps.isEmpty }
+    }
+  }
+
+  @Test("an event stream that breaks is opened again after a pause that grows")
+  func streamPauses() async throws {
+    try await withStore { store in
+      let cloud = AwayCloud()
+      cloud.state.withLock { $0 = AwayCloud.State(isAway: false, breaksStreams: true) }
+      let service = SyncService(store: store, transport: cloud, container: Self.container, environment: environment(of: Store.self))
+      try await service.start()
+      for (streams, longest) in [(1, 1_000), (2, 2_000), (3, 4_000)] {
+        // The other sleep is the poll's, a minute long.
+        try await until("waiting after stream \(streams)") { cloud.streams == streams && clock.sleeps.count == 2 }
+        let pause = try #require(clock.sleeps.first)
+        #expect(pause >= .milliseconds(longest / 2) && pause <= .milliseconds(longest), "after \(streams) streams: \(pause)")
+        clock.advance(by: pause)
+      }
+      try await until("one more stream") { cloud.streams == 4 }
+      #expect(cloud.exchanges == 1)
+      await service.stop()
+    }
+  }
+
+  @Test("after a full disk the store is tried again when its pause has passed, and not before")
+  func storePause() async throws {
+    try await withStore { store in
+      let disk = FullDisk(store)
+      let cloud = AwayCloud()
+      cloud.state.withLock { $0.isAway = false }
+      let service = SyncService(store: disk, transport: cloud, container: Self.container, environment: environment(of: FullDisk.self))
+      try await service.start()
+      try await service.sendNow()
+      disk.isFull.withLock { $0 = true }
+      service.committed()
+      try await until("noticing") { if case .storeFailed = service.status.phase { true } else { false } }
+      try await until("waiting") { clock.sleeps == [.milliseconds(SyncLimits.storePauseMilliseconds)] }
+      disk.isFull.withLock { $0 = false }
+      clock.advance(by: .milliseconds(SyncLimits.storePauseMilliseconds - 1))
+      #expect(clock.sleeps == [.milliseconds(1)])
+      clock.advance(by: .milliseconds(1))
+      try await until("going on") { service.status.phase == .idle }
+      await service.stop()
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import KeepsakeStore
+import Synchronization
+import Testing
+
+@testable import KeepsakeSync
+
+/// Several contents on their way at the same time, and what is told of them.
+@Suite("Transfers of a service", .timeLimit(.minutes(3)))
+struct TransfersTests {
+  private static let container = ContainerID(high: 1, low: 2)
+
+  /// A cloud that takes contents when the test says so.
+  private final class SlowCloud: Transport {
+    struct Upload {
+      var content: EncodedContent
+      var progress: @Sendable (TransferProgress) -> Void
+      var end: CheckedContinuation<Result<Void, TransportFailure>, Never>
+    }
+    private struct State {
+      var seq: UInt64 = 0
+      var exchanges: [ExchangeRequest] = []
+      var uploads: [Upload] = []
+    }
+    private let state = Mutex(State())
+    var uploads: [Upload] { state.withLock { $0.uploads } }
+    var exchanges: [ExchangeRequest] { state.withLock { $0.exchanges } }
+
+    func end(_ index: Int, _ result: Result<Void, TransportFailure> = .success(())) {
+      state.withLock { $0.uploads.remove(at: index) }.end.resume(returning: result)
+    }
+
+    func endAll() { while !uploads.isEmpty { end(0) } }
+
+    func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
+      state.withLock { state in
+        state.exchanges.append(request)
+        let sent = request.cells.count + request.versions.count
+        state.seq += UInt64(sent)
+        return ExchangeResponse(
+          outcome: sent > 0 ? .accepted(seq: state.seq) : nil, changes: [], contents: [], wallet: nil,
+          cursor: Cursor(epoch: 0, seq: state.seq, mark: state.seq), more: false, serverTimeMilliseconds: 0)
+      }
+    }
+
+    func putContent(
+      _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) {
+      let result = await withCheckedContinuation { continuation in
+        state.withLock { $0.uploads.append(Upload(content: content, progress: progress, end: continuation)) }
+      }
+      try result.get()
+    }
+
+    func getContent(
+      _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportFailure) -> EncodedContent? { nil }
+
+    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+  }
+
+  private func withService(_ body: (Store, SlowCloud, SyncService<Store>) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    defer {
+      // A folder left behind in the temporary files harms nobody.
+      try? FileManager.default.removeItem(at: folder)
+    }
+    let store = try Store.open(at: folder)
+    let cloud = SlowCloud()
+    let service = SyncService(store: store, transport: cloud, container: Self.container)
+    try await service.start()
+    try await service.sendNow()
+    try await body(store, cloud, service)
+    await service.stop()
+    cloud.endAll()
+    try store.close()
+  }
+
+  /// A save of so many parts of 300,000 bytes that don't compress.
+  private func save(_ slot: String, parts: Int, seed: UInt64, in store: Store) throws {
+    var random = SeededGenerator(seed: seed)
+    try store.write { transaction in
+      let contents = try (0..<parts).map { _ in
+        try transaction.keepContent(Data((0..<300_000).map { _ in UInt8.random(in: 0...255, using: &random) }))
+      }
+      let draft = SaveDraft(
+        id: VersionID(using: &random), slot: slot, basis: .everyHead, contents: contents, length: parts * 300_000, savedAtMilliseconds: 0)
+      _ = try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 0, writer: store.writer, in: &transaction, using: &random)
+    }
+  }
+
+  @Test("a player sees each save's own progress, which never falls, also when a part breaks off and begins again")
+  func progress() async throws {
+    try await withService { store, cloud, service in
+      try save("castle", parts: 2, seed: 1, in: store)
+      try save("forest", parts: 1, seed: 2, in: store)
+      service.committed()
+      try await until("three uploads") { cloud.uploads.count == 3 }
+      #expect(service.status.transfers.map(\.slot) == ["castle", "forest"])
+      #expect(service.status.transfers.map(\.bytesInAll) == [600_000, 300_000])
+      #expect(service.status.transfers.allSatisfy { $0.bytesDone == 0 && $0.direction == .up })
+      let parts = cloud.uploads
+      parts[0].progress(TransferProgress(bytesDone: 75, bytesInAll: 100))
+      parts[1].progress(TransferProgress(bytesDone: 1, bytesInAll: 2))
+      #expect(
+        service.status.transfers.map(\.bytesDone) == [375_000, 0] || service.status.transfers.map(\.bytesDone) == [225_000, 150_000])
+      parts[0].progress(TransferProgress(bytesDone: 10, bytesInAll: 100))
+      parts[2].progress(TransferProgress(bytesDone: 100, bytesInAll: 100))
+      let before = service.status.transfers.map(\.bytesDone).reduce(0, +)
+      #expect(before == 675_000)
+      // What breaks off is tried again, and what is shown of it stays.
+      let broken = cloud.uploads[0].content.hash
+      cloud.end(0, .failure(TransportFailure(.interrupted, "cut")))
+      try await until("the next try") { cloud.uploads.contains { $0.content.hash == broken } }
+      #expect(service.status.transfers.map(\.bytesDone).reduce(0, +) == before)
+      let again = try #require(cloud.uploads.first { $0.content.hash == broken })
+      again.progress(TransferProgress(bytesDone: 1, bytesInAll: 100))
+      #expect(service.status.transfers.map(\.bytesDone).reduce(0, +) == before)
+      // Nonsense and the progress of what is over change nothing.
+      parts[0].progress(TransferProgress(bytesDone: .max, bytesInAll: .max))
+      again.progress(TransferProgress(bytesDone: -5, bytesInAll: 0))
+      #expect(service.status.transfers.map(\.bytesDone).reduce(0, +) == before)
+      cloud.endAll()
+      try await until("the end") { service.status.phase == .idle && service.status.waitingCommits == 0 }
+      #expect(service.status.transfers.isEmpty)
+    }
+  }
+
+  @Test("a game that only wants to know what is new doesn't wait for a large save to be sent")
+  func hearing() async throws {
+    try await withService { store, cloud, service in
+      try save("castle", parts: 1, seed: 3, in: store)
+      service.committed()
+      try await until("the upload") { cloud.uploads.count == 1 }
+      let asked = cloud.exchanges.count
+      try await service.hear()
+      #expect(cloud.exchanges.count == asked + 1 && cloud.uploads.count == 1)
+      let sending = Task { try await service.sendNow() }
+      try await until("asking") { cloud.exchanges.count == asked + 2 }
+      #expect(service.status.waitingCommits == 1)
+      cloud.endAll()
+      try await sending.value
+      #expect(service.status.waitingCommits == 0)
+      await service.pause()
+      await #expect(throws: SyncError.self) { try await service.hear() }
+    }
+  }
+
+  @Test("who pauses while several saves are on their way sees nothing under way, and all of it goes after the pause")
+  func pausing() async throws {
+    try await withService { store, cloud, service in
+      for number in 0..<3 { try save("slot \(number)", parts: 1, seed: 10 + UInt64(number), in: store) }
+      service.committed()
+      try await until("three uploads") { cloud.uploads.count == 3 }
+      let old = cloud.uploads
+      await service.pause()
+      #expect(service.status.phase == .paused && service.status.transfers.isEmpty)
+      old[0].progress(TransferProgress(bytesDone: 1, bytesInAll: 2))
+      cloud.endAll()
+      #expect(service.status.transfers.isEmpty)
+      try await service.start()
+      try await until("three uploads again") { cloud.uploads.count == 3 }
+      #expect(service.status.transfers.count == 3)
+      cloud.endAll()
+      try await until("the end") { service.status.phase == .idle && service.status.waitingCommits == 0 }
+      #expect(cloud.exchanges.flatMap(\.versions).count == 3)
+    }
+  }
+}

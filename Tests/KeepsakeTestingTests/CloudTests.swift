@@ -1,0 +1,77 @@
+import FlowerGarden
+import Foundation
+import Keepsake
+import KeepsakeTesting
+import Testing
+
+/// What befalls the cloud.
+struct CloudTests {
+  @Test("a full cloud refuses saves and values, which settling tells by item; when there is room all of it goes through")
+  func full() async throws {
+    let pair = try await Pair()
+    pair.world.cloud.isFull = true
+    try await pair.here.water("sill")
+    try pair.here.reach(level: 4)
+    let owed = try await debts(of: pair.world)
+    #expect(owed.map(\.device) == ["phone"])
+    let refusals = owed.first?.refusals ?? []
+    #expect(refusals.contains { $0.contains("version") } && refusals.contains { $0.contains("level") }, "\(refusals)")
+    #expect(refusals.allSatisfy { $0.contains("no room") })
+    #expect(pair.here.game.incidents.contains { $0.kind == .refusedByCloud })
+    #expect(pair.there.game.progress[.level] == 1)
+
+    pair.world.cloud.isFull = false
+    try await pair.world.settle()
+    #expect(try pair.there.pot("sill").waterings.value == 1 && pair.there.game.progress[.level] == 4)
+  }
+
+  @Test("a cloud that was put back to yesterday has everything of today again after its devices were there")
+  func restored() async throws {
+    let pair = try await Pair(Pot(weather: 6))
+    let yesterday = pair.world.cloud.backup()
+    try await pair.here.plant("tulip", in: "sill")
+    try await pair.there.plant("rose", in: "balcony")
+    try pair.here.reach(level: 8)
+    try await pair.world.settle()
+    pair.world.cloud.restore(yesterday)
+    try await pair.world.settle()
+    // Only the cloud can tell a new device.
+    let laptop = try pair.world.device("laptop").garden()
+    try await pair.world.settle()
+    #expect(try laptop.pot("sill").flowers.map(\.kind) == ["tulip"] && laptop.pot("balcony").flowers.map(\.kind) == ["rose"])
+    #expect(laptop.game.progress[.level] == 8)
+  }
+
+  @Test("two worlds side by side never meet, though devices and games have the same names")
+  func worldsApart() async throws {
+    let one = try await Pair()
+    let other = try await Pair()
+    try await one.here.plant("tulip", in: "sill")
+    try one.here.earn(7, for: "a quest")
+    one.world.clock.advance(days: 3)
+    try await one.world.settle()
+    try await other.world.settle()
+    #expect(try other.there.pot("sill").flowers.isEmpty && other.there.game.wallet[.gems].total == 0)
+    #expect(other.world.clock.now == TestClock.start)
+    #expect(try one.there.pot("sill").flowers.count == 1)
+
+    // Not even a device that is set up from the other world's backup.
+    try other.phone.restore(one.phone.backup())
+    let moved = try other.phone.garden()
+    try await moved.water("sill")
+    let owed = try await debts(of: other.world)
+    #expect(owed.map(\.device) == ["phone"] && owed.first?.failure?.contains("container") == true, "\(owed)")
+    guard case .refused = moved.game.cloud.status.phase else {
+      Issue.record("the cloud takes another world's device: \(moved.game.cloud.status)")
+      return
+    }
+    #expect(try other.there.pot("sill").flowers.isEmpty)
+  }
+
+  @Test("a world is of one game, and says so")
+  func oneGame() throws {
+    let world = TestWorld()
+    _ = try world.device("phone").open("com.example.garden")
+    #expect { try world.device("tablet").open("com.example.other") } throws: { ($0 as? GameDataError)?.code == .misuse }
+  }
+}

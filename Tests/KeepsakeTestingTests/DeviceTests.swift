@@ -1,0 +1,262 @@
+import FlowerGarden
+import Foundation
+import GRDB
+import KeepsakeSimulation
+import KeepsakeStore
+import KeepsakeTesting
+import Synchronization
+import Testing
+
+@testable import Keepsake
+
+/// Kills, backups and copies of devices.
+struct DeviceTests {
+  /// A pot whose bytes all say which one it is: a half of one and a half of another would be seen.
+  private static func pot(_ number: Int) -> Pot {
+    var pot = Pot(weather: UInt64(number))
+    pot.height = number
+    return pot
+  }
+
+  /// The number of the pot that is there; 0 if there is none.
+  private static func number(in game: GameData, _ what: String) throws -> Int {
+    guard let found = try game.saves.load(.pot("sill")) else { return 0 }
+    let whole = pot(found.height)
+    let isWhole = found.soil == whole.soil && found.light == whole.light && found.photo == whole.photo
+    #expect(isWhole, "\(what): pot \(found.height) is not whole")
+    #expect(game.incidents.isEmpty, "\(what)")
+    return found.height
+  }
+
+  @Test("killed among captures: what was waited for is there, what wasn't may be, in order and never by half")
+  func killsAmongCaptures() async throws {
+    let seed: UInt64 = 11
+    let phone = try TestWorld().device("phone")
+    let lost = try await onThread {
+      var random = SeededGenerator(seed: seed)
+      var (acknowledged, captured, lost) = (0, 0, 0)
+      for round in 0..<25 {
+        let what = "seed \(seed), round \(round)"
+        let game = try phone.open(gardenID)
+        let found = try Self.number(in: game, what)
+        #expect(found >= acknowledged && found <= captured, "\(what): \(acknowledged) acknowledged, \(captured) captured, \(found) there")
+        lost += captured - found
+        captured = found
+        var pending: [Pending<Version>] = []
+        for _ in 0..<Int.random(in: 2...12, using: &random) {
+          captured += 1
+          pending.append(try game.saves.capture(Self.pot(captured), to: .pot("sill")))
+        }
+        let waited = Int.random(in: 0..<pending.count, using: &random)
+        _ = try pending[waited].wait(within: .seconds(100))
+        acknowledged = found + waited + 1
+        try phone.kill()
+        #expect(phone.game == nil)
+      }
+      return lost
+    }
+    #expect(lost > 0, "seed \(seed): no kill came before a commit's end")
+  }
+
+  @Test("killed while a thread saves without pause, over checkpoints of the log: every acknowledged save is there, whole")
+  func killsAmongSaves() async throws {
+    let phone = try TestWorld().device("phone")
+    let commits = try await onThread {
+      var last = 0
+      for round in 0..<6 {
+        let game = try phone.open(gardenID)
+        let found = try Self.number(in: game, "round \(round)")
+        #expect(found >= last, "round \(round): \(last) acknowledged, \(found) there")
+        let acknowledged = Atomic(found)
+        // Some 25 KB a commit: more than the log holds before it is moved into the database.
+        let enough = DispatchSemaphore(value: 0)
+        let ended = DispatchSemaphore(value: 0)
+        Thread {
+          var number = found
+          // Ends when the dead game takes nothing more.
+          while (try? game.saves.capture(Self.pot(number + 1), to: .pot("sill")).wait(within: .seconds(100))) != nil {
+            number += 1
+            acknowledged.store(number, ordering: .sequentiallyConsistent)
+            if number == found + 60 + round * 40 { enough.signal() }
+          }
+          ended.signal()
+        }.start()
+        enough.wait()
+        last = acknowledged.load(ordering: .sequentiallyConsistent)
+        try phone.kill()
+        ended.wait()
+      }
+      return last
+    }
+    #expect(commits >= 6 * 60)
+  }
+
+  @Test("killed in the middle of a commit: nothing of it is there, all before it is")
+  func killInCommit() async throws {
+    let phone = try TestWorld().device("phone")
+    let game = try phone.open(gardenID)
+    try await game.saves.save(Self.pot(1), to: .pot("sill"))
+    let (entered, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    defer { release.signal() }
+    let found = try await onThread {
+      Thread {
+        // Its own end is of no interest: the game is dead by then.
+        try? game.core.store.write { transaction in
+          try transaction.setFact("half", "written")
+          entered.signal()
+          release.wait()
+        }
+      }.start()
+      entered.wait()
+      for number in 2...5 { try game.saves.capture(Self.pot(number), to: .pot("sill")) }
+      try phone.kill()
+      let again = try phone.open(gardenID)
+      let half: String? = try again.core.store.read { try $0.fact("half") }
+      #expect(half == nil)
+      return try Self.number(in: again, "after the kill")
+    }
+    #expect(found == 1)
+  }
+
+  @Test("a dead game sends nothing, says nothing to the cloud, and refuses to go on")
+  func deadIsDead() async throws {
+    let pair = try await Pair()
+    let before = pair.phone.traffic
+    try pair.phone.kill()
+    await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sendNow() }
+    #expect(pair.phone.traffic == before)
+    try await eventually { pair.here.game.isClosed }
+    #expect(throws: (any Error).self) { try pair.here.game.saves.capture(Pot(), to: .pot("sill")) }
+    #expect(pair.phone.game == nil)
+    #expect(throws: GameDataError.self) { try pair.phone.address }
+    // The world goes on without it.
+    try await pair.there.water("sill")
+    try await pair.world.settle()
+  }
+
+  @Test("a kill that can't be made changes nothing: the game goes on, and is heard")
+  func failedKill() async throws {
+    let pair = try await Pair()
+    let folder = pair.phone.url.deletingLastPathComponent()
+    let aside = folder.deletingLastPathComponent().appendingPathComponent(folder.lastPathComponent + "-aside")
+    try FileManager.default.moveItem(at: folder, to: aside)
+    #expect { try pair.phone.kill() } throws: { $0 is StoreError }
+    try? FileManager.default.removeItem(at: folder)  // What the attempt may have made.
+    try FileManager.default.moveItem(at: aside, to: folder)
+    try await pair.here.water("sill")
+    try await pair.world.settle()
+    #expect(try pair.there.pot("sill").waterings.value == 1)
+  }
+
+  @Test("a copied device counts nothing twice and loses nothing")
+  func clone() async throws {
+    let pair = try await Pair()
+    try pair.here.claimStarterGift()
+    try await pair.world.settle()
+    let twin = try pair.phone.clone("twin")
+    let copy = try twin.garden()
+    for (device, garden) in [(pair.phone, pair.here), (twin, copy)] {
+      device.network = .cut
+      try garden.earn(10, for: "a quest")
+      try garden.buy("seeds", for: 5)
+      try await garden.water("sill")
+      device.network = .good
+    }
+    try await pair.world.settle()
+    for garden in [pair.here, pair.there, copy] {
+      let view = try garden.view()
+      #expect(view.gems == 110 && view.pots["sill"]?.waterings == 2, "\(view)")
+    }
+    #expect { try pair.phone.clone("tablet") } throws: { ($0 as? GameDataError)?.code == .misuse }
+  }
+
+  @Test("a device that is set up from a backup has what the backup had, hears the rest, and loses nobody's play")
+  func backupAndRestore() async throws {
+    let pair = try await Pair()
+    try await pair.here.water("sill", times: 2)
+    try await pair.world.settle()
+    let backup = try pair.phone.backup()
+    try await pair.here.water("sill", times: 3)
+    try pair.here.reach(level: 5)
+    try await pair.world.settle()
+    try pair.phone.restore(backup)
+    pair.phone.network = .cut
+    let restored = try pair.phone.garden()
+    #expect(try restored.pot("sill").waterings.value == 2)
+    try await restored.water("sill", times: 10)
+    try await pair.heal()
+    for garden in [restored, pair.there] {
+      #expect(try garden.pot("sill").waterings.value == 15 && garden.game.progress[.level] == 5)
+    }
+    // One that was never played on is a new device again.
+    let empty = try pair.world.device("laptop").backup()
+    try pair.phone.restore(empty)
+    let fresh = try pair.phone.garden()
+    try await pair.world.settle()
+    #expect(try fresh.pot("sill").waterings.value == 15)
+  }
+
+  @Test("a device whose game is open says so, and one that was quit has all that was captured")
+  func openTwiceAndClose() async throws {
+    let phone = try TestWorld().device("phone")
+    let game = try phone.open(gardenID)
+    #expect { try phone.open(gardenID) } throws: { ($0 as? StoreError)?.code == .inUse }
+    try game.saves.capture(Self.pot(3), to: .pot("sill"))
+    try phone.close()
+    try phone.close()
+    try phone.kill()
+    #expect(try Self.number(in: phone.open(gardenID), "after closing") == 3)
+  }
+
+  @Test("the game's own tables die and are copied with the rest", arguments: [true, false])
+  func records(killed: Bool) async throws {
+    let phone = try TestWorld().device("phone")
+    let game = try phone.open(gardenID)
+    for number in 1...50 {
+      try game.records.write { tables in
+        try tables.execute(sql: "CREATE TABLE IF NOT EXISTS seen (number INTEGER)")
+        try tables.execute(sql: "INSERT INTO seen VALUES (?)", arguments: [number])
+      }
+    }
+    if killed { try phone.kill() } else { try phone.restore(phone.backup()) }
+    let again = try phone.open(gardenID)
+    #expect(try again.records.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM seen") } == 50)
+    #expect(again.incidents.isEmpty)
+  }
+
+  @Test(
+    "a device may have any name: none leads out of the world's folder",
+    arguments: ["../../outside", "a/b", "\u{0}", "花", String(repeating: "x", count: 10_000)])
+  func names(name: String) throws {
+    let world = TestWorld()
+    let device = try world.device(name)
+    _ = try device.open(gardenID)
+    let folder = try #require(device.url.deletingLastPathComponent().lastPathComponent as String?)
+    #expect(folder.hasPrefix("keepsake-world-"))
+    #expect(world.devices.map(\.name) == [name])
+    #expect { try world.device("") } throws: { ($0 as? GameDataError)?.code == .misuse }
+  }
+
+  @Test("a game outlives its world, and when all are gone nothing of them is left on the disk")
+  func lifetimes() async throws {
+    var folder: URL?
+    do {
+      let game = try TestWorld().device("phone").garden()
+      folder = game.game.url.deletingLastPathComponent()
+      try await game.water("sill")
+      #expect(try game.pot("sill").waterings.value == 1)
+    }
+    let path = try #require(folder).path
+    try await eventually { !FileManager.default.fileExists(atPath: path) }
+  }
+}
+
+/// Exit tests start processes of their own, one at a time.
+@Suite(.serialized) struct MisuseTests {
+  @Test("time that goes back, and networks that can't be, stop the test with words")
+  func traps() async {
+    await #expect(processExitsWith: .failure) { TestWorld().clock.advance(by: .seconds(-1)) }
+    await #expect(processExitsWith: .failure) { try TestWorld().device("phone").network = .slow(bytesPerSecond: 0) }
+    await #expect(processExitsWith: .failure) { try TestWorld().device("phone").network = .losing(every: 0) }
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import Keepsake
+import KeepsakeStore
+import Testing
+
+/// Games that share a folder.
+@Suite("A game whose cloud is a folder", .timeLimit(.minutes(3))) struct FolderTests {
+  let clock = TestClock()
+  let folder: TemporaryFolder
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    folder = try TemporaryFolder()
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+
+  @Test("a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on (R18)")
+  func handsOver() async throws {
+    let (here, there) = (try phone.open(), try tablet.open())
+    defer {
+      end(here)
+      end(there)
+    }
+    try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main, SaveMetadata(title: "Cave"))
+    try here.progress.record(6, for: .level)
+    // Too large to go within an exchange.
+    var random = SystemRandomNumberGenerator()
+    let noise = (0..<900_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+    try await here.saves.save(Blob(bytes: noise), to: Slot<Blob>("large"))
+    here.cloud.connect(.folder(folder.url))
+    try await here.cloud.sendNow()
+    #expect(try here.saves.history(of: .main).first?.state == .stored)
+    #expect(here.cloud.status.phase == .upToDate && here.cloud.status.waitingCommits == 0)
+
+    there.cloud.connect(.folder(folder.url))
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
+    #expect(try there.saves.list().first { $0.name == "main" }?.current.metadata.title == "Cave")
+    let isSame = try there.saves.load(Slot<Blob>("large"))?.bytes == noise
+    #expect(isSame)
+    try await eventually { there.progress[.level] == 6 }
+    try await there.saves.save(World(level: 7, cleared: ["a", "b"]), to: .main)
+    try await eventually { try here.saves.load(.main)?.level == 7 }
+    #expect(here.cloud.status.isListening)
+  }
+
+  @Test("closed and opened again, both go on; another folder is refused unless the player joins it")
+  func otherFolder() async throws {
+    var game = try phone.open()
+    game.cloud.connect(.folder(folder.url))
+    try game.progress.record(3, for: .level)
+    try await game.cloud.sendNow()
+    try game.close()
+    game = try phone.open()
+    game.cloud.connect(.folder(folder.url))
+    try game.progress.record(4, for: .level)
+    try await game.cloud.sendNow()
+
+    let other = try TemporaryFolder()
+    let there = try tablet.open()
+    there.cloud.connect(.folder(other.url))
+    try there.progress.record(9, for: .level)
+    try await there.cloud.sendNow()
+    there.cloud.connect(.folder(folder.url))
+    await #expect { try await there.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+    #expect(there.progress[.level] == 9)
+    guard case .refused(let reason) = there.cloud.status.phase else {
+      Issue.record("\(there.cloud.status.phase)")
+      return
+    }
+    #expect(reason.contains("another player"))
+    there.cloud.connect(.folder(folder.url, joining: true))
+    try await there.cloud.sendNow()
+    try await eventually { game.progress[.level] == 9 }
+    end(game)
+    end(there)
+  }
+
+  @Test("a folder that isn't there is waited for and never made; what was saved goes when it comes")
+  func missingFolder() async throws {
+    let place = folder.url.appendingPathComponent("stick")
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(.folder(place))
+    try game.progress.record(5, for: .level)
+    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    #expect(!FileManager.default.fileExists(atPath: place.path))
+    guard case .waiting(let reason) = game.cloud.status.phase else {
+      Issue.record("\(game.cloud.status.phase)")
+      return
+    }
+    #expect(reason.contains("isn't there"))
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    try await game.cloud.sendNow()
+    // Taken away in the middle: nothing is lost, and it goes on by itself.
+    let away = folder.url.appendingPathComponent("away")
+    try FileManager.default.moveItem(at: place, to: away)
+    try game.progress.record(6, for: .level)
+    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    try FileManager.default.moveItem(at: away, to: place)
+    try await eventually { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
+  }
+
+  @Test("pairing codes make no sense for a folder, and an error says what to do instead")
+  func noPairing() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(.folder(folder.url))
+    try await game.cloud.sendNow()
+    await #expect { try await game.cloud.pairingCode() } throws: { ($0 as? GameDataError)?.code == .misuse }
+    await #expect { try await game.cloud.join("ABCD-EFGH") } throws: { ($0 as? GameDataError)?.message.contains("same folder") == true }
+    #expect(game.cloud.status.phase == .upToDate)
+  }
+
+  @Test("without a bank a claim stays pending, what was earned here can be spent, and the device is quiet")
+  func money() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(.folder(folder.url))
+    try game.wallet.earn(10, .gems, for: "chest")
+    try game.wallet.claim(50, .gems, key: "starter", for: "a gift")
+    try await game.cloud.sendNow()
+    try game.wallet.spend(4, .gems, for: "sword")
+    try await game.cloud.sendNow()
+    #expect(gameErrorCode { try game.wallet.spend(7, .gems, for: "shield") } == .insufficient(spendable: 6, balance: 6))
+    #expect(game.cloud.status.phase == .upToDate)
+  }
+}
+
+@Archivable struct Blob {
+  var bytes: [UInt8] = []
+}

@@ -1,0 +1,228 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+@testable import KeepsakeStore
+
+/// Somebody who knows the format writes nonsense into the wallet's row of a store without a seal. A player must be able to play all the same,
+/// and what was earned must be there.
+@Suite struct ForgedWalletTests {
+  let device: Device
+
+  init() throws { device = try Device() }
+
+  struct Nonsense: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var pattern: String
+    var replacement: String
+  }
+
+  static let nonsense = [
+    Nonsense(testDescription: "no JSON", pattern: "^.*$", replacement: "nonsense"),
+    Nonsense(testDescription: "an empty object", pattern: "^.*$", replacement: "{}"),
+    Nonsense(testDescription: "a list", pattern: "^.*$", replacement: "[1, 2]"),
+    Nonsense(testDescription: "less than nothing was earned", pattern: #""earned":\d+"#, replacement: #""earned":-7"#),
+    Nonsense(testDescription: "more was spent than there can be", pattern: #""spent":\d+"#, replacement: #""spent":9223372036854775807"#),
+    Nonsense(
+      testDescription: "a balance below zero", pattern: #""balances":\{\}"#, replacement: #""balances":{"gems":-9223372036854775808}"#),
+    Nonsense(testDescription: "a currency without a name", pattern: #""balances":\{\}"#, replacement: #""balances":{"":5}"#),
+    Nonsense(testDescription: "rights below zero are wanted", pattern: #""wanted":\{\}"#, replacement: #""wanted":{"gems":-1}"#),
+    Nonsense(
+      testDescription: "more was acknowledged than was done", pattern: #""acknowledged":\{"count":0"#,
+      replacement: #""acknowledged":{"count":99"#),
+    Nonsense(
+      testDescription: "a chain without end", pattern: #""head":\{"count":\d+"#, replacement: #""head":{"count":18446744073709551615"#),
+    Nonsense(
+      testDescription: "operations that were never made", pattern: #""operations":\[\{[^}]*\}\]"#,
+      replacement: #""operations":[{"count":99,"first":3}]"#),
+    Nonsense(testDescription: "numbers without end", pattern: #""next":\d+"#, replacement: #""next":9223372036854775807"#),
+    Nonsense(
+      testDescription: "a thousand remembered operations", pattern: #""recent":\["#,
+      replacement: #""recent":["# + String(repeating: #""00000000000000010000000000000002","#, count: 1_000)),
+  ]
+
+  /// Changes a row as an editor would that repairs the checksum.
+  private func forge(_ name: String, _ replacement: String, inPlaceOf pattern: String = "^.*$") throws {
+    try edit { database in
+      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [name]))
+      let json = String(decoding: body.dropFirst(RowCodec.checksumLength), as: UTF8.self)
+      let forged = json.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
+      try #require(forged != json, "\(json)")
+      let payload = Data(forged.utf8)
+      try database.execute(
+        sql: "UPDATE fact SET body = ? WHERE name = ?",
+        arguments: [RowCodec.checksum(of: payload, place: RowPlace.fact(name)) + payload, name])
+    }
+  }
+
+  private func edit(_ body: (Database) throws -> Void) throws {
+    let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
+    try queue.write(body)
+    try queue.close()
+  }
+
+  private func removeBackups() throws {
+    for backup in StoreFiles(folder: device.url).presentBackups { try FileManager.default.removeItem(at: backup) }
+  }
+
+  private func chain(_ game: GameData) throws -> ChainID? { try game.core.store.read { try $0.wallet()?.chain } }
+
+  /// A save, progress, a preference, and 40 operations with 57 gems at their end, over two lives.
+  private func play() throws -> (ChainID?, [LedgerEntry]) {
+    var game = try device.open()
+    try game.saves.capture(World(level: 6), to: .main).wait()
+    try game.progress.record(6, for: .level).wait()
+    for level in 1...30 { try game.wallet.earn(3, .gems, for: "level \(level)") }
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    for level in 31...37 { try game.wallet.earn(1, .gems, for: "level \(level)") }
+    try game.wallet.spend(20, .gems, for: "sword", goods: ["sword"])
+    try game.wallet.spend(20, .gems, for: "shield")
+    try game.wallet.claim(100, .gems, key: "daily", for: "gift")
+    return (try chain(game), try game.wallet.ledger())
+  }
+
+  /// Everything is there, and the wallet goes on.
+  private func check(_ game: GameData, _ ledger: [LedgerEntry]) throws {
+    #expect(try game.saves.load(.main) == World(level: 6))
+    #expect(game.progress[.level] == 6)
+    #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
+    #expect(try game.wallet.ledger() == ledger)
+    #expect(gameErrorCode { try game.wallet.spend(58, .gems, for: "castle") } == .insufficient(spendable: 57, balance: 57))
+    // What was done counts once, and what was claimed is asked for once.
+    try game.wallet.earn(3, .gems, for: "level 1", id: try #require(ledger.last?.id))
+    try game.wallet.claim(100, .gems, key: "daily", for: "gift")
+    #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
+  }
+
+  @Test(
+    "nonsense in the wallet's row keeps nobody from playing, and the money is what it was, by the backup or by the operations",
+    arguments: zip(nonsense, nonsense.indices.map { $0 % 2 == 0 }))
+  func recovers(nonsense: Nonsense, hasBackup: Bool) throws {
+    let (before, ledger) = try play()
+    if !hasBackup { try removeBackups() }
+    try forge(WalletBook.name, nonsense.replacement, inPlaceOf: nonsense.pattern)
+    var game = try device.open()
+    #expect(game.incidents.map(\.kind) == [.recovered])
+    #expect(game.incidents.first?.message.contains("wallet") == true, "\(game.incidents)")
+    try check(game, ledger)
+    #expect(try (chain(game) == before) == hasBackup)
+    // What was written there is kept aside.
+    let damaged = try FileManager.default.subpathsOfDirectory(atPath: device.url.appendingPathComponent("damaged").path)
+    let kept = try #require(damaged.first { $0.hasSuffix(Store.databaseName) })
+    let aside = try DatabaseQueue(path: device.url.appendingPathComponent("damaged").appendingPathComponent(kept).path)
+    let body = try aside.read { try Data.fetchOne($0, sql: "SELECT body FROM fact WHERE name = 'wallet'") }
+    #expect(body.map { RowCodec.checksum(of: $0.dropFirst(8), place: "fact wallet") == $0.prefix(8) } == true)
+    try aside.close()
+    try game.wallet.spend(7, .gems, for: "potion")
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.isEmpty && game.wallet[.gems].total == 50)
+    #expect(try game.wallet.ledger().map(\.reason) == ["potion"] + ledger.map(\.reason))
+  }
+
+  @Test("a wallet whose row was taken out is put together from its operations, and told")
+  func takenOut() throws {
+    let (_, ledger) = try play()
+    try edit { try $0.execute(sql: "DELETE FROM fact WHERE name = 'wallet'") }
+    let game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.rebuilt])
+    #expect(game.incidents.first?.message.contains("wallet") == true)
+    try check(game, ledger)
+  }
+
+  @Test("nonsense in the place of a page of operations costs no money, and leaves the others in the ledger, once")
+  func nonsensePage() throws {
+    let (_, ledger) = try play()
+    try forge(WalletPage.name(of: 0), "{}")
+    let game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.rebuilt])
+    #expect(game.wallet[.gems] == Balance(total: 57, spendable: 57, pending: 100))
+    // Operations 1 to 32 are made up as one; the others are what they were.
+    let entries = try game.wallet.ledger()
+    #expect(entries.map(\.reason) == ["recovered"] + ledger.prefix(8).map(\.reason))
+    #expect(entries.first?.amount == 92)
+  }
+
+  @Test("without any operation left the game still opens, the wallet begins anew, and the incident says so")
+  func nothingLeft() throws {
+    _ = try play()
+    try removeBackups()
+    try edit { try $0.execute(sql: "DELETE FROM fact WHERE name LIKE 'wallet page%'") }
+    try forge(WalletBook.name, "{}")
+    let game = try device.open()
+    defer { end(game) }
+    #expect(try game.saves.load(.main) == World(level: 6))
+    #expect(game.incidents.first?.message.contains("begins anew") == true, "\(game.incidents)")
+    #expect(game.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
+    try game.wallet.earn(1, .gems, for: "a new start")
+    #expect(game.wallet[.gems].spendable == 1)
+  }
+
+  @Test("nonsense that comes while the game runs is an error that says what to do; all else goes on, and the next start has the money")
+  func whileRunning() throws {
+    let (before, ledger) = try play()
+    var game = try device.open()
+    #expect(game.wallet[.gems].total == 57)
+    try forge(WalletBook.name, "{}")
+    #expect {
+      try game.wallet.earn(1, .gems, for: "level 38")
+    } throws: { error in
+      (error as? StoreError)?.code == .damaged && "\(error)".contains("open it again")
+    }
+    #expect(storeErrorCode { _ = try game.wallet.balance(of: .gems) } == .damaged)
+    #expect(storeErrorCode { _ = try game.wallet.ledger() } == .damaged)
+    #expect(game.wallet[.gems].total == 0 && game.incidents.map(\.kind) == [.unreadable])
+    try game.saves.capture(World(level: 7), to: .main).wait()
+    try game.saves.capture(World(level: 6), to: .main).wait()
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.recovered])
+    try check(game, ledger)
+    // No backup was made of the nonsense.
+    #expect(try chain(game) == before)
+  }
+
+  @Test("with a cloud the bank says what there is: what it knew counts once, what it had not heard counts, and all can be spent")
+  func cloud() async throws {
+    let cloud = MemoryCloud()
+    var game = try device.open()
+    game.cloud.connect(cloud.address)
+    for level in 1...40 { try game.wallet.earn(3, .gems, for: "level \(level)") }
+    try await game.cloud.sendNow()
+    cloud.isCut = true
+    try game.wallet.earn(7, .gems, for: "offline")
+    try game.wallet.spend(20, .gems, for: "sword")
+    #expect(game.wallet[.gems].total == 107)
+    try game.close()
+    try removeBackups()
+    try forge(WalletBook.name, "{}")
+    game = try device.open()
+    defer { end(game) }
+    #expect(game.incidents.map(\.kind) == [.recovered])
+    #expect(game.incidents.first?.message.contains("connect") == true, "\(game.incidents)")
+    // Until the bank was asked nobody knows what can be spent here.
+    #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "sweet") } == .insufficient(spendable: 0, balance: 107))
+    cloud.isCut = false
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    try await eventually { game.wallet[.gems] == Balance(total: 107, spendable: 107, pending: 0) }
+    try game.wallet.spend(107, .gems, for: "castle")
+    try await game.cloud.sendNow()
+    let tablet = try Device(clock: device.clock)
+    let other = try tablet.open()
+    defer { end(other) }
+    other.cloud.connect(cloud.address)
+    try await other.cloud.sendNow()
+    try await eventually { try other.wallet.currencies() == [.gems] }
+    #expect(other.wallet[.gems].total == 0)
+  }
+}

@@ -1,0 +1,149 @@
+#if os(Linux)
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+/// A full disk, and one that may not be written: money that was acknowledged is there, and nothing is half done.
+@Suite struct WalletDiskTests {
+  static let variable = "KEEPSAKE_TEST_WALLET_DISK"
+
+  @Test("a full disk, and one that may not be written, cost neither gems nor gold, and give none")
+  func goesOn() async throws {
+    let message: String? = try await onThread {
+      guard try AutosaveDiskTests.run(["mount", "-t", "tmpfs", "-o", "size=1m", "keepsake", "/mnt"]).status == 0 else { return "" }
+      let (status, output) = try AutosaveDiskTests.run(
+        ["sh", "-ec", "mount -t tmpfs -o size=2m keepsake /mnt; \(Self.variable)=/mnt exec \"$@\"", "sh"]
+          + [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "WalletDiskChild"])
+      return status == 0 && output.contains("1 test") ? nil : output
+    }
+    if message == "" { return print("skipped: a wallet on a full disk (a process of its own can't mount a file system here)") }
+    #expect(message == nil)
+  }
+}
+
+/// What runs on the small disk.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment[WalletDiskTests.variable] != nil, "only on a small disk"))
+struct WalletDiskChild {
+  @Archivable struct Run: Equatable {
+    var level = 1
+    var purse = Purse()
+    var scenery = ""
+  }
+
+  private let disk: URL
+  private let clock = TestClock()
+  private let slot: Slot<Run> = "run"
+
+  init() throws { disk = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment[WalletDiskTests.variable])) }
+
+  private func open() throws -> GameData {
+    try GameData.open("com.example.space", at: disk.appendingPathComponent("data"), environment: clock.environment)
+  }
+
+  /// A run in which gold was earned, with something in it that doesn't compress.
+  private static func run(level: Int, gold: Int) throws -> Run {
+    var random = SeededGenerator(seed: UInt64(level))
+    var run = Run(
+      level: level, scenery: String(decoding: (0..<40_000).map { _ in UInt8.random(in: 32...126, using: &random) }, as: UTF8.self))
+    try run.purse.earn(gold, "gold")
+    return run
+  }
+
+  /// Until not a byte goes in.
+  private func fill() throws {
+    let filler = disk.appendingPathComponent("filler")
+    try Data().write(to: filler)
+    let handle = try FileHandle(forWritingTo: filler)
+    for size in [65_536, 4_096, 512, 1] {
+      while (try? handle.write(contentsOf: Data(count: size))) != nil {}
+    }
+    try handle.close()
+  }
+
+  private func remount(_ option: String) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["mount", "-o", "remount,\(option)", disk.path]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+  }
+
+  @Test func goesOn() throws {
+    var game = try open()
+    let first = try Self.run(level: 1, gold: 20)
+    try game.saves.capture(first, to: slot).wait()
+    try game.wallet.earn(100, .gems, for: "start")
+    var gems = 100
+    func check(_ when: Comment) throws {
+      #expect(game.wallet[.gems] == Balance(total: gems, spendable: gems, pending: 0), when)
+      #expect(try game.wallet.ledger(newest: .max).reduce(0) { $0 + ($1.kind == .spent ? -$1.amount : $1.amount) } == gems, when)
+    }
+
+    try fill()
+    var code: StoreError.Code?
+    while code == nil, gems < 10_000 {
+      code = storeErrorCode { try game.wallet.earn(1, .gems, for: "coin \(gems)") }
+      if code == nil { gems += 1 }
+    }
+    #expect(code == .diskFull && gems < 10_000)
+    try check("full")
+    let quest = OperationID(high: 1, low: 2)
+    for _ in 0..<3 { #expect(storeErrorCode { try game.wallet.earn(5, .gems, for: "quest", id: quest) } == .diskFull) }
+    #expect(storeErrorCode { try game.wallet.spend(5, .gems, for: "potion") } == .diskFull)
+    #expect(storeErrorCode { try game.wallet.claim(5, .gems, key: "daily", for: "gift") } == .diskFull)
+    #expect(
+      gameErrorCode { try game.wallet.spend(gems + 1, .gems, for: "castle") } == .insufficient(spendable: Int64(gems), balance: Int64(gems))
+    )
+    try check("after what failed")
+
+    // The gold that was spent for it comes back with the save, and the gems were never spent.
+    var second = try Self.run(level: 2, gold: 20)
+    try second.purse.spend(15, "gold")
+    #expect(gameErrorCode { try second.purse.spend(6, "gold") } == .insufficient(spendable: 5, balance: 5))
+    func buy(_ price: Int) throws -> Pending<Void> {
+      try game.checkpoint { checkpoint in
+        try checkpoint.save(second, to: slot)
+        try checkpoint.spend(price, .gems, for: "armour")
+      }
+    }
+    #expect(storeErrorCode { try buy(50).wait() } == .diskFull)
+    // What can't be paid is told as that, however full the disk is.
+    #expect(
+      gameErrorCode { try game.wallet.spend(gems + 50, .gems, for: "armour") }
+        == .insufficient(spendable: Int64(gems), balance: Int64(gems)))
+    #expect(try game.saves.load(slot) == first && game.saves.history(of: slot).count == 1)
+    try check("after a checkpoint that failed")
+
+    try game.close()
+    game = try open()
+    #expect(try game.saves.load(slot) == first)
+    try check("opened while full")
+    #expect(storeErrorCode { try game.wallet.spend(5, .gems, for: "potion") } == .diskFull)
+    try check("opened while full, after what failed")
+
+    try FileManager.default.removeItem(at: disk.appendingPathComponent("filler"))
+    for _ in 0..<2 { try game.wallet.earn(5, .gems, for: "quest", id: quest) }
+    gems += 5
+    try buy(50).wait()
+    gems -= 50
+    try check("with room again")
+    #expect(try game.saves.load(slot) == second)
+    try game.close()
+
+    try remount("ro")
+    #expect(storeErrorCode { _ = try open() } == .notPermitted)
+    try remount("rw")
+    game = try open()
+    #expect(game.incidents.isEmpty)
+    try check("after a disk that may not be written")
+    #expect(try game.saves.load(slot) == second)
+    try game.wallet.spend(gems, .gems, for: "castle")
+    gems = 0
+    try check("all spent")
+    try game.close()
+  }
+}
+#endif

@@ -1,0 +1,46 @@
+import KeepsakeSimulation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ManualClockTests {
+  let clock = ManualClock()
+
+  private func until(sleepers count: Int) async throws {
+    while clock.sleeps.count != count { try await Task.sleep(for: .milliseconds(2)) }
+  }
+
+  @Test("who sleeps by a clock that a test turns wakes when it was turned far enough, not before, and not by waiting")
+  func wakes() async throws {
+    let tasks = [3, 1, 2].map { seconds in
+      Task { [clock] in
+        try await clock.sleep(for: .seconds(seconds))
+        return clock.elapsed
+      }
+    }
+    try await until(sleepers: 3)
+    clock.advance(by: .milliseconds(999))
+    #expect(clock.sleeps == [.milliseconds(1), .milliseconds(1_001), .milliseconds(2_001)])
+    clock.advance(by: .milliseconds(1))
+    #expect(try await tasks[1].value == .seconds(1))
+    #expect(clock.sleeps == [.seconds(1), .seconds(2)])
+    clock.advance(by: .seconds(5))
+    for task in tasks { _ = try await task.value }
+    #expect(clock.sleeps.isEmpty)
+    // No time at all is over at once.
+    try await clock.sleep(for: .zero)
+  }
+
+  @Test("a sleep that is cancelled ends at once and leaves nobody sleeping, also one that was cancelled before it began")
+  func cancels() async throws {
+    let sleeping = Task { [clock] in try await clock.sleep(for: .seconds(1)) }
+    try await until(sleepers: 1)
+    sleeping.cancel()
+    await #expect(throws: CancellationError.self) { try await sleeping.value }
+    let late = Task { [clock] in
+      while !Task.isCancelled { await Task.yield() }
+      try await clock.sleep(for: .seconds(1))
+    }
+    late.cancel()
+    await #expect(throws: CancellationError.self) { try await late.value }
+    #expect(clock.sleeps.isEmpty)
+  }
+}
