@@ -5,13 +5,22 @@ cd "$(dirname "$0")/.."
 log=.build/test.log
 keepsake=.build/debug/keepsake
 extra=0
+: > "$log"
+
+# Runs a stage of tests; where one fails its name comes last, where a log that was cut short still has it.
+tests() {
+  local name=$1
+  shift
+  Scripts/stage.sh "$name" bash -c "set -o pipefail; swift test --traits Cloud --skip-build $* 2>&1 | tee -a $log" && return
+  echo "== what failed:"
+  grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" | grep -av 'known issue' | cut -c1-600 | tail -n 40
+  exit 1
+}
 
 # What talks to servers, or to a cloud in the process, waits for others most of the time; beside tests that keep every thread busy it would wait for those.
 network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
-Scripts/stage.sh "tests with servers" bash -c \
-  "set -o pipefail; swift test --traits Cloud --skip-build --filter '$network' 2>&1 | tee $log" || exit 1
-Scripts/stage.sh "unit tests and simulation" bash -c \
-  "set -o pipefail; swift test --traits Cloud --skip-build --skip '$network' 2>&1 | tee -a $log" || exit 1
+tests "tests with servers" --filter "'$network'"
+tests "unit tests and simulation" --skip "'$network'"
 
 # One more test for each check outside the test runner: they end this script if they fail.
 Scripts/stage.sh "a game of its own" Scripts/new-game.sh
