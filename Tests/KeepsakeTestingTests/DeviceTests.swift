@@ -121,10 +121,19 @@ struct DeviceTests {
   @Test("a dead game sends nothing, says nothing to the cloud, and refuses to go on")
   func deadIsDead() async throws {
     let pair = try await Pair()
-    let before = pair.phone.traffic
+    let address = try pair.phone.address
+    let before = (phone: pair.phone.traffic, exchanges: pair.world.cloud.exchanges)
     try pair.phone.kill()
     await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sendNow() }
-    #expect(pair.phone.traffic == before)
+    // Whoever still speaks over the dead run's own way to the cloud isn't heard, either.
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ghost-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let ghost = try GameData.open(gardenID, at: folder)
+    ghost.cloud.connect(address)
+    let error = await #expect(throws: GameDataError.self) { try await ghost.cloud.sendNow() }
+    #expect(error?.code == .unreachable)
+    try ghost.close()
+    #expect(pair.phone.traffic == before.phone && pair.world.cloud.exchanges == before.exchanges)
     try await eventually { pair.here.game.isClosed }
     #expect(throws: (any Error).self) { try pair.here.game.saves.capture(Pot(), to: .pot("sill")) }
     #expect(pair.phone.game == nil)
@@ -206,6 +215,44 @@ struct DeviceTests {
     try phone.close()
     try phone.kill()
     #expect(try Self.number(in: phone.open(gardenID), "after closing") == 3)
+  }
+
+  /// Tasks that never let go of their thread while it spins: nothing else runs on those that all tasks share.
+  private final class Spinning: Sendable {
+    private let begun = Atomic(0)
+    private let isOver = Atomic(false)
+
+    func spin() {
+      begun.add(1, ordering: .relaxed)
+      while !isOver.load(ordering: .relaxed) {}
+    }
+
+    /// Returns when it does.
+    func waitForAll(_ count: Int) { while begun.load(ordering: .relaxed) < count { usleep(1_000) } }
+
+    func end() { isOver.store(true, ordering: .relaxed) }
+  }
+
+  @Test("a game that was just connected closes, however busy the threads are that all tasks share")
+  func closesBesideBusyTasks() async throws {
+    let phone = try TestWorld().device("phone")
+    let threads = ProcessInfo.processInfo.activeProcessorCount
+    let spinning = Spinning()
+    let closing = Mutex<Result<Void, any Error>?>(nil)
+    // Begun before the tasks spin, since none could begin it afterwards.
+    Thread {
+      spinning.waitForAll(threads)
+      let result = Result {
+        _ = try phone.open(gardenID)
+        try phone.close()
+      }
+      closing.withLock { $0 = result }
+      spinning.end()
+    }.start()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 * threads { group.addTask { spinning.spin() } }
+    }
+    try #require(closing.withLock { $0 }).get()
   }
 
   @Test("the game's own tables die and are copied with the rest", arguments: [true, false])

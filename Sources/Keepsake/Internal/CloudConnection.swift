@@ -66,7 +66,8 @@ actor CloudConnection {
   /// Makes what is what is wanted; calls run one after the other.
   func reconcile() async {
     let before = last
-    let task = Task {
+    // With the preference even the waiting needs none of the threads that all tasks share: a game may be blocking them in `close`.
+    let task = Task(executorPreference: executor) {
       await before?.value
       await self.bringAbout(self.board.wish)
     }
