@@ -42,6 +42,16 @@ package protocol ContainerStorage {
   /// The heads that need this content, as their own or as a base, sorted by id.
   func heads(needing hash: ContentHash) throws -> [VersionID]
 
+  // Offers in parts
+  /// What is kept of offers that aren't whole yet, in no order.
+  func heldOffers() throws -> [HeldOffer]
+  /// The parts of an offer that are kept, in their order.
+  func items(of offer: OfferID) throws -> [OfferItems]
+  /// Keeps a part, the next one of its offer.
+  mutating func hold(_ items: OfferItems, as part: OfferPart, now: Int64) throws
+  /// Lets go all parts of an offer.
+  mutating func dropOffer(_ offer: OfferID) throws
+
   /// Cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange]
 

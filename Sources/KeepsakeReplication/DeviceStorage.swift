@@ -120,20 +120,49 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
 }
 
 /// What one commit, or several in a row, have for the cloud: kept until it is certain there, and applied there as a whole.
-package struct OutboxGroup: Hashable, Sendable, Codable {
+package struct OutboxGroup: Hashable, Sendable {
   /// Given by the storage; 0 before.
   package var id: Int64
   package var cells: [CellUpdate]
   package var versions: [VersionID]
   /// Why the cloud refused the group, if it did.
   package var refusals: [Refusal]
+  /// Not what commits made, but a piece of all that the store holds: it goes together with whatever else waits, or others would see half of
+  /// a checkpoint.
+  package var isPiece: Bool
 
   package init(
-    id: Int64 = 0, cells: [CellUpdate] = [], versions: [VersionID] = [], refusals: [Refusal] = []
+    id: Int64 = 0, cells: [CellUpdate] = [], versions: [VersionID] = [], refusals: [Refusal] = [], isPiece: Bool = false
   ) {
     self.id = id
     self.cells = cells
     self.versions = versions
     self.refusals = refusals
+    self.isPiece = isPiece
+  }
+}
+
+extension OutboxGroup: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case id, cells, versions, refusals, isPiece
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    id = try container.decode(Int64.self, forKey: .id)
+    cells = try container.decode([CellUpdate].self, forKey: .cells)
+    versions = try container.decode([VersionID].self, forKey: .versions)
+    refusals = try container.decode([Refusal].self, forKey: .refusals)
+    // Groups of older stores don't say it.
+    isPiece = try container.decodeFlag(forKey: .isPiece)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(id, forKey: .id)
+    try container.encode(cells, forKey: .cells)
+    try container.encode(versions, forKey: .versions)
+    try container.encode(refusals, forKey: .refusals)
+    try container.encodeIfTrue(isPiece, forKey: .isPiece)
   }
 }

@@ -22,6 +22,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   private var holders: [ContentHash: Set<VersionID>] = [:]
   private var holding: Set<VersionID> = []
   private var suspect: Set<ContentHash> = []
+  private var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
   private var used: Int64 = 0
   /// Every change in the order of its seq; those that a later change of the same item replaces stay, and are passed over.
   private var log: [(seq: UInt64, name: Name)] = []
@@ -150,6 +151,22 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     content.bytes[content.bytes.startIndex] ^= 0xFF
     contents[hash] = content
   }
+
+  // MARK: Offers in parts
+
+  package func heldOffers() -> [HeldOffer] {
+    offers.map { id, held in
+      HeldOffer(id: id, parts: held.parts.count, bytes: held.parts.reduce(0) { $0 + $1.size }, touchedMilliseconds: held.touched)
+    }
+  }
+  package func items(of offer: OfferID) -> [OfferItems] { offers[offer]?.parts ?? [] }
+  package mutating func hold(_ items: OfferItems, as part: OfferPart, now: Int64) {
+    offers[part.offer, default: ([], now)].parts.append(items)
+    offers[part.offer]?.touched = now
+  }
+  package mutating func dropOffer(_ offer: OfferID) { offers[offer] = nil }
+  /// Takes over what another state of this container keeps of offers.
+  package mutating func holdOffers(of other: MemoryContainer) { offers = other.offers }
 
   package func changes(after seq: UInt64, limit: Int) -> [CloudChange] {
     var low = 0

@@ -41,6 +41,8 @@ package actor SyncService<Store: DeviceStore> {
   private var requestTasks: [UInt64: Task<Void, Never>] = [:]
   private var wakeTask: Task<Void, Never>?
   private var eventTask: Task<Void, Never>?
+  /// Where the device stands, as of the last step.
+  private var cursor: Cursor?
   private var nextWaiter: UInt64 = 0
   private var waiters: [UInt64: Waiter] = [:]
 
@@ -194,6 +196,7 @@ package actor SyncService<Store: DeviceStore> {
       return
     }
     engine = next
+    cursor = facts.cursor
     let status = engine.status
     // Before anything begins: what a transfer tells of itself finds its account.
     board.updateTransfers { shown, ledger in
@@ -297,7 +300,7 @@ package actor SyncService<Store: DeviceStore> {
       while !Task.isCancelled {
         var heard = false
         do {
-          for try await event in transport.events() {
+          for try await event in transport.events(since: { [weak self] in await self?.cursor }) {
             self.heard(event, isFirst: !heard, of: generation)
             if !heard { pause = SyncLimits.firstEventPauseMilliseconds }
             heard = true

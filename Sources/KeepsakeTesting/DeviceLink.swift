@@ -53,7 +53,7 @@ final class DeviceLink: Transport {
     }
   }
 
-  func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+  func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
     let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
     guard !isDead.withLock({ $0 }), let id = line.add(continuation) else {
       continuation.finish(throwing: DeviceLine.cut)
@@ -61,7 +61,7 @@ final class DeviceLink: Transport {
     }
     let relay = Task { [cloud] in
       do {
-        for try await event in cloud.events() { continuation.yield(event) }
+        for try await event in cloud.events(since: cursor) { continuation.yield(event) }
         continuation.finish()
       } catch {
         continuation.finish(throwing: error)

@@ -80,7 +80,7 @@ package final class MemoryCloud: Transport {
         let before = next.position().seq
         var taken = request
         let refusals = state.isFull ? Self.refusals(of: request) : []
-        if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents) = ([], [], []) }
+        if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents, taken.part) = ([], [], [], nil) }
         var response = try CloudAcceptance.exchange(taken, now: now(), quota: state.quota, in: &next, using: &state.random)
         if !refusals.isEmpty, !response.restart { response.outcome = .refused(refusals) }
         state.container = next
@@ -155,20 +155,28 @@ package final class MemoryCloud: Transport {
     try content(hash)
   }
 
-  package func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
     let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
     let id = UUID()
-    let seq = state.withLock { state -> UInt64? in
-      guard !state.isCut else { return nil }
-      state.listeners[id] = continuation
-      return state.container.position().seq
-    }
-    if let seq {
-      continuation.yield(CloudEvent(seq: seq))
-    } else {
-      continuation.finish(throwing: TransportFailure(.unreachable, "the network is cut"))
+    let opening = Task { [weak self] in
+      let cursor = await cursor()
+      guard let self, !Task.isCancelled else { return }
+      let first = state.withLock { state -> Result<CloudEvent, any Error> in
+        guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
+        state.listeners[id] = continuation
+        return Result {
+          // A device between two pages has an exchange under way, which tells it.
+          let isKnown = try cursor.map { try $0.ahead != nil || CloudAcceptance.isOfThisHistory($0, in: state.container) } ?? true
+          return CloudEvent(seq: state.container.position().seq, unknown: isKnown ? nil : cursor)
+        }
+      }
+      switch first {
+      case .success(let event): continuation.yield(event)
+      case .failure(let error): continuation.finish(throwing: error)
+      }
     }
     continuation.onTermination = { [weak self] _ in
+      opening.cancel()
       self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) }
     }
     return stream

@@ -144,6 +144,13 @@ import Testing
     Form("a refusal for want of room", ExchangeOutcome.refused([full]), #"{"refused":[\#(fullText)]}"#),
     Form("accepted", ExchangeOutcome.accepted(seq: 4), #"{"accepted":{"seq":4}}"#),
     Form("missing", ExchangeOutcome.missing([hash]), #"{"missing":["\#(abc)"]}"#),
+    Form("held", ExchangeOutcome.held(parts: 2), #"{"held":{"parts":2}}"#),
+    Form("a part of an offer", OfferPart(offer: OfferID(high: 0, low: 3), number: 0, isLast: false), #"{"number":0,"offer":"\#(three)"}"#),
+    Form(
+      "a request with a last part",
+      ExchangeRequest(cursor: .start, limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true)),
+      #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},"protocolVersion":1}"#),
+    Form("an event of a restored cloud", CloudEvent(seq: 41, unknown: cursor), #"{"seq":41,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.Standing.accepted(head), #"{"accepted":\#(headText)}"#),
     Form("a closed chain", WalletReply.Standing.fenced(head), #"{"fenced":\#(headText)}"#),

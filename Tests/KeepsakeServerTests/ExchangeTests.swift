@@ -98,6 +98,32 @@ struct ExchangeTests {
     }
   }
 
+  @Test("whoever listens and names a cursor that the container never had is told so at once, by the stream and by the question after it")
+  func unknownCursor() async throws {
+    try await LiveServer.with { server in
+      let account = HTTPAccount(url: server.url, appKey: server.appKey)
+      let credentials = try await account.register(name: "Listener")
+      let client = Client(server: server, token: credentials.token)
+      let (answer, _) = try await exchange(client, ExchangeRequest(cursor: .start, cells: [cell("a", .int(1))], limit: 1))
+      var strange = answer.cursor
+      strange.mark ^= 1
+      var firsts: [CloudEvent] = []
+      for cursor in [answer.cursor, strange, .start] {
+        for try await event in HTTPTransport(credentials).events(since: { cursor }) {
+          firsts.append(event)
+          break
+        }
+      }
+      #expect(firsts == [CloudEvent(seq: 1), CloudEvent(seq: 1, unknown: strange), CloudEvent(seq: 1)])
+      let query = "after=1&cursor=\(strange.epoch).\(strange.seq).\(strange.mark)"
+      let asked = try await client.call("GET", "/v1/events/next?\(query)")
+      #expect(try JSONDecoder().decode(CloudEvent.self, from: asked.body) == CloudEvent(seq: 1, unknown: strange))
+      for text in ["1.2", "1.2.x", "-1.2.3", "\(UInt64.max).0.0"] {
+        #expect(try await client.call("GET", "/v1/events?cursor=\(text)").status == 400, "\(text)")
+      }
+    }
+  }
+
   @Test("what one player writes never reaches another, whatever cursor is shown")
   func playersApart() async throws {
     try await LiveServer.with { server in

@@ -60,6 +60,48 @@ struct StorageTests {
     }
   }
 
+  @Test("parts of an offer outlive the server's end, are seen by nobody before the last one, and go after a day")
+  func offersInParts() async throws {
+    try await TemporaryFolder.with { folder in
+      let contents = folder.appendingPathComponent("contents")
+      try FileManager.default.createDirectory(at: contents, withIntermediateDirectories: true)
+      let (first, second) = (ContainerID(high: 1, low: 1), ContainerID(high: 1, low: 2))
+      func open(at now: Int64 = 0) throws -> SQLiteCloudStorage {
+        try SQLiteCloudStorage(database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
+      }
+      func send(_ number: Int, last: Bool = false, to container: ContainerID, _ storage: SQLiteCloudStorage) async throws -> ExchangeOutcome? {
+        try await storage.transaction(on: container) { storage in
+          let cell = CellUpdate(key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
+          var random = SystemRandomNumberGenerator()
+          let request = ExchangeRequest(
+            cursor: .start, cells: [cell], versions: [version(UInt64(number), slot: "a")], limit: 10,
+            part: OfferPart(offer: OfferID(high: 7, low: 7), number: number, isLast: last))
+          return try CloudAcceptance.exchange(request, now: 5, in: &storage, using: &random).outcome
+        }
+      }
+      var storage = try open()
+      #expect(try await send(0, to: first, storage) == .held(parts: 1))
+      #expect(try await send(1, to: first, storage) == .held(parts: 2))
+      #expect(try await send(0, to: second, storage) == .held(parts: 1))
+      #expect(try await storage.position(of: first).seq == 0)
+      try await storage.close()
+      storage = try open()
+      #expect(try await send(2, last: true, to: first, storage) == .accepted(seq: 6))
+      let changes = try await storage.transaction(on: first) { try $0.changes(after: 0, limit: 10) }
+      #expect(changes.count == 6)
+      let left = try await storage.transaction(on: first) { try $0.heldOffers() }
+      #expect(left.isEmpty)
+      // Those of the other player stand as they were.
+      let held = try await storage.transaction(on: second) { try $0.heldOffers() }
+      #expect(held.map(\.parts) == [1] && held.allSatisfy { $0.touchedMilliseconds == 5 && $0.bytes > 0 })
+      try await storage.close()
+      storage = try open(at: 6 + ExchangeRules.offerLifetimeMilliseconds)
+      let gone = try await storage.transaction(on: second) { try $0.heldOffers() }
+      #expect(gone.isEmpty)
+      try await storage.close()
+    }
+  }
+
   @Test("keys that differ only after a NUL are two keys, and numbers keep all their bits")
   func bytesAndBits() async throws {
     try await with { storage async throws in

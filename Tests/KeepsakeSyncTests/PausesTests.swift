@@ -46,7 +46,7 @@ struct PausesTests {
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
     /// Breaks at once, or stays open and says nothing.
-    func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
       let breaks = state.withLock { state in
         state.streams += 1
         return state.breaksStreams

@@ -38,7 +38,7 @@ struct SyncServiceTests {
       _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
-    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
   }
 
   /// A store whose disk can be full.
@@ -176,6 +176,6 @@ struct SyncServiceTests {
       return nil
     }
 
-    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
   }
 }

@@ -84,6 +84,6 @@ import Testing
       return nil
     }
 
-    func events() -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
   }
 }

@@ -32,14 +32,21 @@ package enum CloudAcceptance {
   ) throws -> ExchangeResponse {
     try check(request)
     let before = try storage.position()
-    guard try isOfThisHistory(request.cursor, before, in: storage) else {
+    guard try isOfThisHistory(request.cursor, in: storage) else {
       return ExchangeResponse(
         outcome: nil, restart: true, changes: [], contents: [], wallet: nil,
         cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true, serverTimeMilliseconds: now)
     }
 
     var known = Known()
-    let outcome = try take(request, &known, now, quota, in: &storage, using: &random)
+    let outcome: ExchangeOutcome?
+    switch try gather(request, now: now, in: &storage) {
+    case .held(let parts):
+      outcome = .held(parts: parts)
+    case .whole(let whole):
+      outcome = try take(whole, &known, now, quota, in: &storage, using: &random)
+      try release(request.part, after: outcome, in: &storage)
+    }
     for hash in request.damaged { try storage.suspectContent(hash) }
 
     var wallet: WalletReply?
@@ -246,9 +253,9 @@ package enum CloudAcceptance {
 
   // MARK: Checking
 
-  private static func isOfThisHistory(
-    _ cursor: Cursor, _ position: Cursor, in storage: some ContainerStorage
-  ) throws -> Bool {
+  /// Whether a device that stands at `cursor` has heard from this container as it is now, and not from one that a backup has replaced.
+  package static func isOfThisHistory(_ cursor: Cursor, in storage: some ContainerStorage) throws -> Bool {
+    let position = try storage.position()
     if let ahead = cursor.ahead, !storage.planted.contains(.ignoreMark) {
       guard ahead.seq <= position.seq, try storage.mark(of: ahead.seq) == ahead.mark else { return false }
     }
@@ -266,6 +273,9 @@ package enum CloudAcceptance {
       request.cursor.ahead.map({ $0.seq <= Cursor.maximumSeq }) ?? true
     else {
       throw ExchangeError.malformed("the cursor is out of range")
+    }
+    guard request.part.map({ (0..<ExchangeRules.maximumOfferParts).contains($0.number) }) ?? true else {
+      throw ExchangeError.malformed("the number of a part is out of range")
     }
     guard request.limit > 0 else { throw ExchangeError.malformed("the limit has to be at least 1") }
     guard request.cells.count <= ExchangeRules.maximumCells else { throw ExchangeError.tooMany("cells") }

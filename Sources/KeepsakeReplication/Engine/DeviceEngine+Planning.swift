@@ -1,12 +1,18 @@
 // What of the outbox goes next.
 extension DeviceEngine {
   /// Works out what can go now. Groups whose contents have to be put first wait, and later ones that have nothing to do with them don't.
-  mutating func planSending(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws -> SendingPlan {
+  ///
+  /// A store that offers all that it holds does so in one piece: all that waits goes together, and waits together for contents.
+  mutating func planSending(
+    _ effects: inout [EngineEffect], in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws -> SendingPlan {
     // Each round but the last takes a group out of the way.
     for _ in 0...Self.outboxRead {
       let groups = try sendableGroups(in: &storage)
       if groups.isEmpty { (single, large) = (false, [:]) }
-      switch try plan(groups, in: storage) {
+      let isOffer = !single && groups.contains(where: \.isPiece)
+      if let begun = offering, try !isOffer || !isCurrent(begun, among: groups, in: storage) { offering = nil }
+      switch try plan(groups, isOffer: isOffer, in: storage, using: &random) {
       case .plan(let plan):
         return plan
       case .lost(let version, let hash):
@@ -24,7 +30,8 @@ extension DeviceEngine {
   /// The groups at the front of the outbox; all of them where refused ones fill it.
   private func oldestGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
     let groups = try storage.outbox(limit: Self.outboxRead)
-    guard groups.count == Self.outboxRead, !groups.contains(where: isSendable) else { return groups }
+    let isPart = groups.contains(where: isSendable) && !groups.contains(where: \.isPiece)
+    guard groups.count == Self.outboxRead, !isPart else { return groups }
     return try storage.outbox(limit: try storage.outboxCount())
   }
 
@@ -68,13 +75,13 @@ extension DeviceEngine {
   }
 
   /// The oldest of these that go together.
-  private func fitting(_ groups: [OutboxGroup], _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
+  func fitting(_ groups: [OutboxGroup], _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
     var selected: [OutboxGroup] = []
     var (cells, versions, bytes) = (0, 0, 0)
     for group in groups {
       cells += group.cells.count
       versions += group.versions.count
-      bytes += group.cells.reduce(0) { $0 + $1.size } + group.versions.reduce(0) { $0 + (known[$1]?.size ?? 0) }
+      bytes += group.size(known)
       let fits = cells <= options.maximumCells && versions <= options.maximumVersions && bytes <= options.maximumBytes
       guard selected.isEmpty || (fits && !single) else { break }
       selected.append(group)
@@ -97,16 +104,19 @@ extension DeviceEngine {
     case waits
   }
 
-  private mutating func plan(_ groups: [OutboxGroup], in storage: some DeviceStorage) throws -> Planning {
+  private mutating func plan(
+    _ groups: [OutboxGroup], isOffer: Bool, in storage: some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws -> Planning {
     var known: [VersionID: VersionRecord] = [:]
-    for id in groups.flatMap(\.versions) { known[id] = try storage.version(id)?.record }
+    for id in (groups + (offering?.groups ?? [])).flatMap(\.versions) where known[id] == nil { known[id] = try storage.version(id)?.record }
+    let whole = isOffer ? offered(groups, known) : []
     var waiting = WaitingGroups()
     var uploads: [PlannedUpload] = []
     var encoded: [ContentHash: EncodedContent] = [:]
     var alignments: Alignments = [:]
     // Each round but the last finds one more group that waits.
     while true {
-      let fitting = fitting(waiting.left(of: groups, known), known)
+      let fitting = isOffer ? (waiting.ids.isEmpty ? whole : []) : fitting(waiting.left(of: groups, known), known)
       var plan = SendingPlan(storage.planted.contains(.splitGroup) ? Array(fitting.prefix(1)) : fitting, known)
       var left = options.inlineBytes
       var placed: Set<ContentHash> = []
@@ -163,6 +173,8 @@ extension DeviceEngine {
       }
       guard !newlyWaiting.isEmpty else {
         plan.uploads = uploads
+        plan.isOfferWaiting = isOffer && plan.groups.isEmpty
+        if isOffer, !plan.groups.isEmpty { plan.part = nextPart(of: plan.groups, known, using: &random) }
         return .plan(plan)
       }
       for group in newlyWaiting { waiting.insert(group, known) }

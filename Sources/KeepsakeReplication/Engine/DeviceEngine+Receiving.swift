@@ -19,14 +19,8 @@ extension DeviceEngine {
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
     facts.lastHeardMilliseconds = now
     if response.restart {
-      facts.cursor = Cursor(epoch: response.cursor.epoch, seq: 0, mark: 0)
       try storage.setFacts(facts)
-      try offerEverything(in: &storage)
-      paging = false
-      complete = false
-      announced = 0
-      exchangeDue = true
-      needs = nil
+      try beginEpoch(response.cursor.epoch, &effects, in: &storage)
       return
     }
 
@@ -49,9 +43,19 @@ extension DeviceEngine {
     case .accepted:
       missingRounds = 0
       sendFull.subtract(sent.contents.map(\.hash))
+      guard sent.part?.isLast ?? true else {
+        // A cloud that doesn't know of parts took this one by itself.
+        offering?.held += 1
+        break
+      }
+      offering = nil
       try accepted(sent, certain: !response.more, &effects, in: &storage)
+    case .held(let parts):
+      heldParts(parts, of: sent.part, &effects, using: &random)
     case .missing(let hashes):
       missingRounds += 1
+      // What replaces a save that isn't here any more was committed since the first part went: both go together, in an offer of their own.
+      if try hashes.contains(where: { try !storage.hasContent($0) }) { offering = nil }
       try missing(hashes, of: sent, &effects, in: &storage)
       if missingRounds > Self.maximumMissingRounds {
         missingRounds = 0
@@ -89,6 +93,7 @@ extension DeviceEngine {
     guard abs(Int128(response.serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
       return "the server's time is out of range"
     }
+    if case .held = response.outcome, sent.part == nil { return "it holds a part of what was sent as a whole" }
     if response.restart { return sent.cursor.seq == 0 ? "a start was answered by a restart" : nil }
     guard cursor.seq >= sent.cursor.seq, !response.more || cursor.seq > sent.cursor.seq else { return "the cursor stands still" }
     guard response.changes.count <= limit else { return "there are more changes than asked for" }
@@ -102,65 +107,6 @@ extension DeviceEngine {
       }
     }
     return nil
-  }
-
-  // MARK: A new epoch
-
-  /// The cloud is not the one that this device knew: all that is held here goes out again, and joins do the rest.
-  private mutating func offerEverything(in storage: inout some DeviceStorage) throws {
-    // What was never shown here is its writer's to offer again.
-    try storage.clearStaged()
-    try storage.clearCloudDepths()
-    (held, large) = ([], [:])
-    var group = OutboxGroup()
-    var bytes = 0
-    func flush(_ group: inout OutboxGroup) throws {
-      guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
-      try storage.appendToOutbox(group)
-      group = OutboxGroup()
-    }
-    let waiting = Set(try storage.outbox(limit: try storage.outboxCount()).flatMap(\.versions))
-    for slot in try storage.slots() {
-      // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
-      for id in try lineage(from: storage.heads(of: slot), in: storage) where !waiting.contains(id) {
-        if storage.planted.contains(.restartUnacknowledged), try storage.version(id)?.acknowledged == true { continue }
-        guard var version = try storage.version(id), !version.neverLeft else { continue }
-        version.acknowledged = false
-        version.offered = true
-        try storage.putVersion(version)
-        group.versions.append(id)
-        bytes += version.record.size
-        if group.versions.count >= DeviceCommit.maximumGroupVersions || bytes > DeviceCommit.maximumGroupBytes {
-          try flush(&group)
-          bytes = 0
-        }
-      }
-    }
-    try flush(&group)
-    bytes = 0
-    for update in try storage.cells(in: nil) {
-      bytes += update.size
-      if group.cells.count >= DeviceCommit.maximumGroupCells || bytes > DeviceCommit.maximumGroupBytes {
-        try flush(&group)
-        bytes = update.size
-      }
-      group.cells.append(update)
-    }
-    try flush(&group)
-  }
-
-  /// What is known here of that which these versions come from, newest first, with themselves.
-  private func lineage(from versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
-    var order = versions
-    var seen = Set(order)
-    var index = 0
-    while index < order.count, index < Resolution.maximumWalk {
-      for older in try storage.version(order[index])?.record.covers ?? [] where seen.insert(older).inserted {
-        if try storage.version(older) != nil { order.append(older) }
-      }
-      index += 1
-    }
-    return order
   }
 
   // MARK: Showing

@@ -19,7 +19,10 @@ extension DeviceEngine {
     }
     sent.versions = plan.records.map(\.id)
     for index in transfers.indices where sent.versions.contains(transfers[index].status.version) { transfers[index].marked = false }
-    let cells = plan.groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
+    let groups = plan.part?.groups ?? plan.groups
+    sent.part = plan.part?.part
+    if let part = sent.part, !part.isLast { sent.contents = [] }
+    let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause piece by piece.
     let wallet = single && !plan.groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
@@ -27,9 +30,10 @@ extension DeviceEngine {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
     }
     sent.damaged = Array(damagedThere.sorted().prefix(ExchangeRules.maximumDamaged))
+    let own = Set(groups.flatMap(\.versions))
     let request = ExchangeRequest(
-      cursor: cursor, cells: cells, versions: plan.records, contents: sent.contents, wallet: wallet, limit: options.page,
-      damaged: sent.damaged)
+      cursor: cursor, cells: cells, versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
+      contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part)
     return (request, sent)
   }
 
@@ -93,21 +97,38 @@ extension DeviceEngine {
       if let base = content.base, missing.contains(base) { sendFull.insert(content.hash) }
     }
     // A version from history whose contents aren't here either can't be given to the cloud, and isn't needed there.
-    let waiting = try storage.outbox(limit: Self.outboxRead).filter(isSendable)
+    let waiting = try storage.outbox(limit: storage.outboxCount()).filter(isSendable)
     var replaced: Set<VersionID> = []
     for id in waiting.flatMap(\.versions) { replaced.formUnion(try storage.version(id)?.record.covers ?? []) }
     for group in waiting {
       var kept = group
       for id in group.versions {
-        // What its checkpoint wrote beside it goes together with what replaces it, not before.
-        if !group.cells.isEmpty, replaced.contains(id) { continue }
         guard var version = try storage.version(id), try storage.isCovered(id) else { continue }
         let lost = try version.record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
-        guard lost, kept.removeVersion(id) else { continue }
+        guard lost else { continue }
+        // What its checkpoint wrote beside it goes together with what replaces it, not before, however much waits between the two. Where the
+        // cloud refuses that, it can't.
+        if !group.cells.isEmpty, replaced.contains(id), !single {
+          kept.isPiece = true
+          continue
+        }
+        guard kept.removeVersion(id) else { continue }
         version.acknowledged = true
         try storage.putVersion(version)
+        try passOn(version.record, to: waiting.flatMap(\.versions), in: &storage)
       }
       if kept != group { try storage.updateOutbox(kept) }
+    }
+  }
+
+  /// What a version replaced is said by those that replace it, since it won't be sent: the cloud hears it from nobody else.
+  private func passOn(
+    _ record: VersionRecord, to waiting: [VersionID], in storage: inout some DeviceStorage
+  ) throws {
+    for id in waiting {
+      guard var later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
+      later.record.covers = Set(later.record.covers).union(record.covers).sorted()
+      try storage.putVersion(later)
     }
   }
 
@@ -143,7 +164,8 @@ extension DeviceEngine {
   ) throws {
     guard var group = try storage.outbox(limit: try storage.outboxCount()).first(where: { $0.id == id }) else { return }
     let items = Set(refusals.map(\.item))
-    var rest = OutboxGroup()
+    var rest = OutboxGroup(isPiece: group.isPiece)
+    group.isPiece = false
     rest.cells = group.cells.filter { !items.contains(ExchangeRules.item($0.key)) }
     rest.versions = group.versions.filter { !items.contains(ExchangeRules.item($0)) }
     if rest.cells.count < group.cells.count || rest.versions.count < group.versions.count {

@@ -26,6 +26,12 @@ package struct DeviceEngine: Sendable {
     package var inlineBytes = 256 * 1024
     /// A content with more bases than this is too slow to decode to be a base itself.
     package var maximumDepth = 20
+    /// Pieces in which all that a store holds waits to be offered: small, since the cloud may refuse one of them.
+    package var pieceCells = DeviceCommit.maximumGroupCells
+    package var pieceVersions = DeviceCommit.maximumGroupVersions
+    package var pieceBytes = DeviceCommit.maximumGroupBytes
+    /// How long the device waits when the cloud has no room for a part of an offer: until another device's is through.
+    package var offerPauseMilliseconds: Int64 = 30_000
     /// Contents on their way at the same time, up and down together.
     package var parallelTransfers = 4
     /// Their bytes, all together, as far as they are known before; one alone may be more. They are in memory.
@@ -89,6 +95,10 @@ package struct DeviceEngine: Sendable {
   var paging = false
   /// The last answer said that this is all, so what is staged may be shown.
   var complete = false
+  /// What is offered in parts, from the first one until the last one is taken.
+  var offering: Offering?
+  /// A new epoch has begun, and no exchange yet: it waits until the contents that it needs are put, to be the only one.
+  var awaitsPuts = false
   /// Groups go one by one, because the cloud rejected several together.
   var single = false
   /// The cloud rejected an exchange for its wallet's sake, or so it looks; or it has no bank.
@@ -153,6 +163,7 @@ package struct DeviceEngine: Sendable {
     case .committed:
       break
     case .announced(let cloud):
+      if let cursor = cloud.unknown, try heardUnknown(cursor, now: now, &effects, in: &storage) { break }
       announced = max(announced, cloud.seq)
       if let step = cloud.step { try heard(step, now: now, &effects, in: &storage) }
     case .woke:
@@ -201,6 +212,7 @@ package struct DeviceEngine: Sendable {
       return
     }
     (paused, transfersPaused) = (nil, nil)
+    awaitsPuts = false
     exchangeDue = exchangeDue || exchange == nil
   }
 
@@ -212,6 +224,7 @@ package struct DeviceEngine: Sendable {
     }
     standing = .running
     (paused, transfersPaused) = (nil, nil)
+    awaitsPuts = false
     (attempts, failing) = (0, [])
     (pollIsSet, continues) = (false, false)
     walletPaused = false
@@ -245,11 +258,12 @@ package struct DeviceEngine: Sendable {
       exchange = (request, SentExchange(cursor: cursor, gone: gone))
       effects.append(.exchange(request: request, ExchangeRequest(cursor: cursor, limit: options.page)))
     } else if exchange == nil {
-      let plan = try planSending(&effects, in: &storage)
+      let plan = try planSending(&effects, in: &storage, using: &random)
       uploads = plan.uploads + wanted
-      if try exchangeDue || announced > 0 || !plan.groups.isEmpty || hasWalletNews(in: storage) {
+      let isHeldBack = awaitsPuts && plan.isOfferWaiting && isReached && transfersPaused == nil
+      if try !isHeldBack && (exchangeDue || announced > 0 || !plan.groups.isEmpty || hasWalletNews(in: storage)) {
         let (message, sent) = try assemble(plan, in: &storage)
-        exchangeDue = false
+        (exchangeDue, awaitsPuts) = (false, false)
         let request = nextRequest(using: &random)
         exchange = (request, sent)
         effects.append(.exchange(request: request, message))

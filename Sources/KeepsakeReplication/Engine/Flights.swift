@@ -19,6 +19,8 @@ struct SentExchange: Sendable {
   var gone: Set<ContentHash> = []
   /// What the cloud was told to be damaged there.
   var damaged: [ContentHash] = []
+  /// Set where only this part of the groups went.
+  var part: OfferPart?
 }
 
 /// A content under way.

@@ -27,6 +27,10 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case showWithoutContents
   /// A device that starts again with a restored cloud offers only what was never certain.
   case restartUnacknowledged
+  /// The cloud applies the parts of an offer as they come.
+  case takePartsAsTheyCome
+  /// A device that starts again with a restored cloud offers what it holds group by group, each when its contents are there.
+  case restartInPieces
   /// The values and the saves of one checkpoint travel one after the other.
   case splitGroup
   /// What the cloud refuses takes the rest of its group with it.

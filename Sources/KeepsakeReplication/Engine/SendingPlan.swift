@@ -11,6 +11,10 @@ struct SendingPlan: Sendable {
   var contents: [EncodedContent] = []
   /// Contents that have to be put first, oldest first.
   var uploads: [PlannedUpload] = []
+  /// Set where the groups take several requests: what of them goes now.
+  var part: PlannedPart?
+  /// Everything waits for contents that have to be put first.
+  var isOfferWaiting = false
 
   init() {}
 

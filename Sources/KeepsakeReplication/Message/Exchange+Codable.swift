@@ -1,6 +1,6 @@
 extension ExchangeRequest: Codable {
   private enum CodingKeys: String, CodingKey {
-    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged
+    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part
   }
 
   /// Throws `ExchangeError.unsupportedProtocol` before anything else is looked at: another protocol may have other fields.
@@ -15,6 +15,7 @@ extension ExchangeRequest: Codable {
     wallet = try container.decodeIfPresent(WalletOffer.self, forKey: .wallet)
     limit = try container.decode(Int.self, forKey: .limit)
     damaged = try container.decodeList(forKey: .damaged)
+    part = try container.decodeIfPresent(OfferPart.self, forKey: .part)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -27,6 +28,7 @@ extension ExchangeRequest: Codable {
     try container.encodeIfPresent(wallet, forKey: .wallet)
     try container.encode(limit, forKey: .limit)
     try container.encodeUnlessEmpty(damaged, forKey: .damaged)
+    try container.encodeIfPresent(part, forKey: .part)
   }
 }
 
@@ -64,14 +66,18 @@ extension ExchangeResponse: Codable {
   }
 }
 
-// {"accepted": {"seq": 4}}, {"missing": [hash, ...]}, {"refused": [...]}
+// {"accepted": {"seq": 4}}, {"missing": [hash, ...]}, {"refused": [...]}, {"held": {"parts": 2}}
 extension ExchangeOutcome: Codable {
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case accepted, missing, refused
+    case accepted, missing, refused, held
   }
 
   private struct Accepted: Codable {
     var seq: UInt64
+  }
+
+  private struct Held: Codable {
+    var parts: Int
   }
 
   package init(from decoder: any Decoder) throws {
@@ -80,6 +86,7 @@ extension ExchangeOutcome: Codable {
     case .accepted: self = .accepted(seq: try container.decode(Accepted.self, forKey: key).seq)
     case .missing: self = .missing(try container.decode([ContentHash].self, forKey: key))
     case .refused: self = .refused(try container.decode([Refusal].self, forKey: key))
+    case .held: self = .held(parts: try container.decode(Held.self, forKey: key).parts)
     }
   }
 
@@ -89,6 +96,7 @@ extension ExchangeOutcome: Codable {
     case .accepted(let seq): try container.encode(Accepted(seq: seq), forKey: .accepted)
     case .missing(let hashes): try container.encode(hashes, forKey: .missing)
     case .refused(let refusals): try container.encode(refusals, forKey: .refused)
+    case .held(let parts): try container.encode(Held(parts: parts), forKey: .held)
     }
   }
 }
@@ -123,15 +131,16 @@ extension CloudChange: Codable {
   }
 }
 
-// {"seq": 7}, {"seq": 7, "after": {...}, "cursor": {...}, "changes": [...], "contents": [...]}
+// {"seq": 7}, {"seq": 7, "unknown": {...}}, {"seq": 7, "after": {...}, "cursor": {...}, "changes": [...], "contents": [...]}
 extension CloudEvent: Codable {
   private enum CodingKeys: String, CodingKey {
-    case seq, after, cursor, changes, contents
+    case seq, after, cursor, changes, contents, unknown
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     seq = try container.decode(UInt64.self, forKey: .seq)
+    unknown = try container.decodeIfPresent(Cursor.self, forKey: .unknown)
     do {
       guard let after = try container.decodeIfPresent(Cursor.self, forKey: .after) else { return }
       step = Step(
@@ -146,6 +155,7 @@ extension CloudEvent: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(seq, forKey: .seq)
+    try container.encodeIfPresent(unknown, forKey: .unknown)
     guard let step else { return }
     try container.encode(step.after, forKey: .after)
     try container.encode(step.cursor, forKey: .cursor)

@@ -69,10 +69,12 @@ package struct ExchangeRequest: Hashable, Sendable {
   package var limit: Int
   /// Contents of the cloud that came damaged: it asks other devices for them.
   package var damaged: [ContentHash]
+  /// Set where cells and versions are only a part of what has to be taken together.
+  package var part: OfferPart?
 
   package init(
     cursor: Cursor, cells: [CellUpdate] = [], versions: [VersionRecord] = [], contents: [EncodedContent] = [],
-    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = []
+    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = [], part: OfferPart? = nil
   ) {
     self.protocolVersion = Self.currentProtocol
     self.cursor = cursor
@@ -82,6 +84,7 @@ package struct ExchangeRequest: Hashable, Sendable {
     self.wallet = wallet
     self.limit = limit
     self.damaged = damaged
+    self.part = part
   }
 }
 
@@ -93,6 +96,8 @@ package enum ExchangeOutcome: Hashable, Sendable {
   case missing([ContentHash])
   /// None applied, for good until the cause is gone.
   case refused([Refusal])
+  /// None applied yet: so many parts of the offer are kept, from the first on, and the next one is expected.
+  case held(parts: Int)
 }
 
 /// Why one item can't be taken.
@@ -198,9 +203,12 @@ package struct CloudEvent: Hashable, Sendable {
   package var seq: UInt64
   /// Nil where it is too much for an event, or where more than cells and versions changed: an exchange tells.
   package var step: Step?
+  /// The cursor that the listener named, if it is not of this container's history: an exchange from there would be answered by a restart.
+  package var unknown: Cursor?
 
-  package init(seq: UInt64, step: Step? = nil) {
+  package init(seq: UInt64, step: Step? = nil, unknown: Cursor? = nil) {
     self.seq = seq
     self.step = step
+    self.unknown = unknown
   }
 }

@@ -27,6 +27,18 @@ package enum ExchangeRules {
   package static let maximumWanted = 16
   /// What one checkpoint may take, contents aside: it travels as a whole, and JSON makes up to three times as much of it.
   package static let maximumCommitBytes = 2 * 1024 * 1024
+  /// What a device offers in parts and the cloud takes together: all that a store holds but its contents. It is joined in one transaction, for
+  /// which everybody else waits.
+  package static let maximumOfferParts = 64
+  package static let maximumOfferBytes = 32 << 20
+  /// Offers of a container that are begun and not ended, and what they take: a few for each device, since one that was started anew begins
+  /// another, and two of the largest.
+  package static let maximumOffers = 32
+  package static let maximumHeldBytes = 64 << 20
+  /// An offer that nobody went on with for two minutes, in which a slow network brings the next part, makes room for another. One of a day is
+  /// no device's any more.
+  package static let offerIdleMilliseconds: Int64 = 120_000
+  package static let offerLifetimeMilliseconds: Int64 = 86_400_000
   /// Times beyond this (the year 287396) are refused, so that arithmetic on them can't overflow.
   package static let maximumMilliseconds = Stamp.maximumMilliseconds
 

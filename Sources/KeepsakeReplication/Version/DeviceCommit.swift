@@ -294,7 +294,7 @@ package enum DeviceCommit {
 
   /// The newest group, if what is committed now may join it.
   private static func pendingGroup(_ facts: DeviceFacts, in storage: some DeviceStorage) throws -> OutboxGroup? {
-    guard let newest = try storage.newestOutboxGroup(), newest.refusals.isEmpty else { return nil }
+    guard let newest = try storage.newestOutboxGroup(), newest.refusals.isEmpty, !newest.isPiece else { return nil }
     guard facts.container != nil else { return newest }
     for id in newest.versions {
       // Sent, perhaps: the engine may be waiting for the answer about just this group.

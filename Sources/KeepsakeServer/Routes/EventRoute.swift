@@ -11,13 +11,22 @@ extension Cloud {
     router.get("events/next") { request, _ in try await nextEvent(request) }
     router.get("events") { request, _ in
       let identity = try identity(of: request)
+      let cursor = try Self.cursor(of: request)
       // Listening begins before the position is read: nothing falls between.
       let subscription = try events.subscribe(identity.device, to: identity.container)
-      let start = try await storage.position(of: identity.container).seq
+      let start: Standing
+      let first: ByteBuffer
+      do {
+        start = try await storage.standing(of: identity.container, for: cursor)
+        first = try Self.line(Self.json(CloudEvent(seq: start.seq, unknown: start.unknown)))
+      } catch {
+        events.unsubscribe(subscription)
+        throw error
+      }
       let body = ResponseBody { writer in
         defer { events.unsubscribe(subscription) }
-        var told = start
-        try await writer.write(Self.event(start))
+        var told = start.seq
+        try await writer.write(first)
         for await notice in subscription.notices.cancelOnGracefulShutdown() {
           if notice.seq > told {
             told = notice.seq
@@ -35,6 +44,16 @@ extension Cloud {
 
   private static func event(_ seq: UInt64) -> ByteBuffer { line(ByteBuffer(string: "{\"seq\":\(seq)}")) }
 
+  /// Where the listener stands, if it says so: EPOCH.SEQ.MARK.
+  private static func cursor(of request: Request) throws -> Cursor? {
+    guard let text = request.uri.queryParameters["cursor"] else { return nil }
+    let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
+    guard numbers.count == 3, let epoch = numbers[0], let seq = numbers[1], let mark = numbers[2],
+      max(epoch, seq) <= Cursor.maximumSeq
+    else { throw APIError(.badRequest, .badRequest, "cursor has to be EPOCH.SEQ.MARK, three whole numbers.") }
+    return Cursor(epoch: epoch, seq: seq, mark: mark)
+  }
+
   private static func line(_ json: ByteBuffer) -> ByteBuffer {
     var line = ByteBuffer(string: "data: ")
     line.writeImmutableBuffer(json)
@@ -49,8 +68,8 @@ extension Cloud {
     return ByteBuffer(bytes: try encoder.encode(event))
   }
 
-  /// One event as an answer, for those whom no stream reaches: at once if the container isn't where the client says, else when it moves, or
-  /// 204 at the next heartbeat.
+  /// One event as an answer, for those whom no stream reaches: at once if the container isn't where the client says, or isn't what it knew,
+  /// else when it moves, or 204 at the next heartbeat.
   private func nextEvent(_ request: Request) async throws -> Response {
     let identity = try identity(of: request)
     var after: UInt64?
@@ -58,10 +77,13 @@ extension Cloud {
       guard let seq = UInt64(text) else { throw APIError(.badRequest, .badRequest, "after has to be a whole number.") }
       after = seq
     }
+    let cursor = try Self.cursor(of: request)
     let subscription = try events.subscribe(identity.device, to: identity.container)
     defer { events.unsubscribe(subscription) }
-    let seq = try await storage.position(of: identity.container).seq
-    guard let after, after == seq else { return try Response(json: CloudEvent(seq: seq)) }
+    let standing = try await storage.standing(of: identity.container, for: cursor)
+    guard let after, after == standing.seq, standing.unknown == nil else {
+      return try Response(json: CloudEvent(seq: standing.seq, unknown: standing.unknown))
+    }
     for await notice in subscription.notices.cancelOnGracefulShutdown() {
       guard notice.seq > after else { break }
       guard let json = notice.event else { return try Response(json: CloudEvent(seq: notice.seq)) }

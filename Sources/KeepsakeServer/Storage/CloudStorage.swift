@@ -17,6 +17,9 @@ protocol CloudStorage: Sendable {
   /// How far a container has come.
   func position(of container: ContainerID) async throws -> Cursor
 
+  /// The same for a listener, who may say where it stands.
+  func standing(of container: ContainerID, for cursor: Cursor?) async throws -> Standing
+
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
   /// A content for sending; nil if it isn't here.
   func content(_ hash: ContentHash, of container: ContainerID) async throws -> KeptContent?
@@ -38,6 +41,13 @@ protocol CloudStorage: Sendable {
   func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing?
 
   func close() async throws
+}
+
+/// How far a container has come, and what a listener has to know before it hears of changes.
+struct Standing: Sendable {
+  var seq: UInt64
+  /// The listener's cursor, if it isn't of this history.
+  var unknown: Cursor?
 }
 
 /// A content as a cloud keeps it: the encoding as it was received, unread.

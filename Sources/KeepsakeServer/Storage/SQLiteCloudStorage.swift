@@ -55,6 +55,8 @@ final class SQLiteCloudStorage: CloudStorage {
     }
     committer = GroupCommitter(pool)
     try removeForgottenFiles()
+    let old = clock().subtractingReportingOverflow(ExchangeRules.offerLifetimeMilliseconds).partialValue
+    try pool.write { try $0.execute(sql: "DELETE FROM offerPart WHERE touched < ?", arguments: [old]) }
   }
 
   private static func refuseNewer(_ db: Database) throws {
@@ -104,6 +106,13 @@ final class SQLiteCloudStorage: CloudStorage {
 
   func position(of container: ContainerID) async throws -> Cursor {
     try await read(container) { try $0.position() }
+  }
+
+  func standing(of container: ContainerID, for cursor: Cursor?) async throws -> Standing {
+    try await read(container) { container in
+      let isUnknown = try cursor.map { try !CloudAcceptance.isOfThisHistory($0, in: container) } ?? false
+      return Standing(seq: try container.position().seq, unknown: isUnknown ? cursor : nil)
+    }
   }
 
   private func read<Result: Sendable>(

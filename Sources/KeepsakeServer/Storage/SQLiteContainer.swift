@@ -291,13 +291,13 @@ extension SQLiteContainer {
     return hash
   }
 
-  private func encode(_ value: some Encodable) throws -> Data {
+  func encode(_ value: some Encodable) throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return try encoder.encode(value)
   }
 
-  private func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
+  func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
     do {
       return try JSONDecoder().decode(type, from: bytes)
     } catch {

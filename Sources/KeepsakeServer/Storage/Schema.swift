@@ -8,7 +8,7 @@ import KeepsakeReplication
 /// Keys and names that come from outside are kept as bytes (UTF-8): SQLite's text ends at a NUL. Unsigned 64-bit numbers are
 /// kept by their bits.
 enum Schema {
-  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage"]
+  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage", "3 offers in parts"]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -59,6 +59,15 @@ enum Schema {
           """)
     }
     migrator.registerMigration(migrations[1]) { try addRoom(to: $0, files) }
+    migrator.registerMigration(migrations[2]) { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE offerPart (
+            container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL, touched INTEGER NOT NULL,
+            items BLOB NOT NULL, UNIQUE (container, offer, number)
+          ) STRICT;
+          """)
+    }
     return migrator
   }
 

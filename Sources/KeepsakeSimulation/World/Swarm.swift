@@ -1,3 +1,5 @@
+import KeepsakeReplication
+
 /// What one world is like: which things happen in it, how often, and what its network and its clocks do.
 ///
 /// Drawn from the seed. Where everything can happen at once, much of it hides the rest: about a third of all acts is left out of each
@@ -46,6 +48,9 @@ struct Swarm {
   let page: Int
   /// Contents that travel inside an exchange.
   let inlineBytes: Int
+  /// In worlds whose cloud is restored: items in one piece of all that a store holds, and in one request, so that an offer takes several.
+  let pieceItems: Int
+  let requestItems: Int
   /// Whether events say what changed; what they say is wrong for whoever missed one before.
   let tellsSteps: Bool
   /// Whether games keep documents that merge, and how much of their past devices keep.
@@ -82,6 +87,8 @@ struct Swarm {
     tellsSteps = !random.once(in: 3)
     hasDocuments = !random.once(in: 4)
     newestKept = one(of: [.max, .max, 1, 3, 10], .max)
+    pieceItems = cloudRestoreOdds > 0 ? one(of: [1, 3, 50], 3) : DeviceCommit.maximumGroupVersions
+    requestItems = cloudRestoreOdds > 0 ? one(of: [2, 6, 1_000], 6) : ExchangeRules.maximumVersions
   }
 
   func act(using random: inout SeededGenerator) -> Act {
@@ -99,7 +106,7 @@ struct Swarm {
     return """
       \(devices) to \(maximumDevices) devices, \(operations) operations, pauses to \(pauseMilliseconds) ms, latency to \(latencyMilliseconds) ms, one \
       in: lost \(lossOdds), doubled \(doublingOdds), unheard \(deafnessOdds), crash \(crashOdds), skew \(skewOdds), restore \
-      \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), events \
+      \(cloudRestoreOdds), full \(cloudFillOdds); page \(page), inline \(inlineBytes), pieces of \(pieceItems) in requests of \(requestItems), events \
       \(tellsSteps ? "with" : "without") what changed; \(hasDocuments ? "documents" : "no documents"), past \
       \(newestKept == .max ? "all" : "\(newestKept)"); \(acts.joined(separator: ", "))
       """

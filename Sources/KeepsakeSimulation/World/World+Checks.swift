@@ -28,8 +28,8 @@ extension World {
 
   /// A checkpoint of another device is seen whole: its save and its value, or neither.
   private func checkGroups(_ index: Int) {
-    // A restored cloud gets everything again, but not in the groups of old; a refusal splits a group, visibly.
-    guard !cloudWasRestored, swarm.cloudFillOdds == 0 else { return }
+    // A refusal splits a group, visibly.
+    guard swarm.cloudFillOdds == 0 else { return }
     let storage = devices[index].storage
     var elements: Set<VersionID> = []
     if case .union(let values)? = storage.cell(Self.elements)?.value {

@@ -326,5 +326,10 @@ extension World {
     cloudBackup = nil
     for number in model.leftToCloud { mayBeGone(number) }
     model.leftToCloud = []
+    // All streams have ended with the server that was; most devices have theirs again before long.
+    for index in devices.indices where !random.may(swarm.deafnessOdds) {
+      schedule(
+        after: Int64.random(in: 10...3_000, using: &random), .listen(device: index, opening: devices[index].opening))
+    }
   }
 }

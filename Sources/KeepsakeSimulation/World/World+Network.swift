@@ -139,10 +139,28 @@ extension World {
     }
   }
 
+  /// What an event stream says first.
+  func listen(_ index: Int) {
+    guard calm || devices[index].online else { return }
+    let cursor = devices[index].storage.facts().cursor
+    do {
+      let isKnown = try cursor.ahead != nil || CloudAcceptance.isOfThisHistory(cursor, in: cloud)
+      trace(32, UInt64(index), isKnown ? 1 : 0, words: "device \(index) listens from \(cursor.seq)\(isKnown ? "" : ", which the cloud doesn't know")")
+      schedule(
+        after: Int64.random(in: 1...300, using: &random),
+        .toDevice(
+          device: index, opening: devices[index].opening,
+          .announced(CloudEvent(seq: cloud.position().seq, unknown: isKnown ? nil : cursor))))
+    } catch {
+      violation("the cloud can't say whether it knows a cursor: \(error)")
+    }
+  }
+
   private func count(_ response: ExchangeResponse) {
     if response.restart { report.statistics.restarts += 1 }
     if response.more { report.statistics.pages += 1 }
     if case .missing = response.outcome { report.statistics.missingContents += 1 }
+    if case .held = response.outcome { report.statistics.partsHeld += 1 }
     if case .refused(let refusals) = response.outcome, !isFull { violation("a correct device was refused: \(refusals)") }
     switch response.wallet?.standing {
     case .fork?: report.statistics.forks += 1
@@ -191,6 +209,7 @@ extension World {
     case .accepted(let seq): "accepted at \(seq)"
     case .missing(let hashes): "missing \(hashes.count)"
     case .refused(let refusals): "refused \(refusals.count)"
+    case .held(let parts): "held \(parts)"
     }
   }
 

@@ -53,6 +53,8 @@ package final class World {
     case toCloud(device: Int, opening: Int, Call)
     case toDevice(device: Int, opening: Int, EngineEvent)
     case wake(device: Int, opening: Int, number: Int)
+    /// The device's event stream is there again.
+    case listen(device: Int, opening: Int)
     case action
   }
 
@@ -88,6 +90,10 @@ package final class World {
     engine.page = swarm.page
     engine.inlineBytes = swarm.inlineBytes
     engine.maximumDepth = 3
+    if swarm.cloudRestoreOdds > 0 {
+      (engine.pieceCells, engine.pieceVersions) = (swarm.pieceItems, swarm.pieceItems)
+      (engine.maximumCells, engine.maximumVersions) = (swarm.requestItems, swarm.requestItems)
+    }
     engineOptions = engine
     cloud.planted = options.planted
   }
@@ -140,6 +146,8 @@ package final class World {
       if devices[device].opening == opening { step(device, event) }
     case .wake(let device, let opening, let number):
       if devices[device].opening == opening, devices[device].wake == number { step(device, .woke) }
+    case .listen(let device, let opening):
+      if devices[device].opening == opening { listen(device) }
     case .action:
       report.statistics.operations += 1
       act()
@@ -207,7 +215,9 @@ package final class World {
       return open(index)
     }
     devices[index].engine = engine
-    if case .announced = event, devices[index].storage.facts().cursor != cursor { report.statistics.steps += 1 }
+    if case .announced(let heard) = event, devices[index].storage.facts().cursor != cursor {
+      if heard.unknown == nil { report.statistics.steps += 1 } else { report.statistics.restartsHeard += 1 }
+    }
     check(index, after: effects)
     if crash == .afterCommit {
       report.statistics.crashesAfterCommit += 1

@@ -30,6 +30,9 @@ package struct WorldStatistics: Hashable, Sendable {
   package var lateAnswers = 0
   package var serverRestores = 0
   package var restarts = 0
+  /// Times that a device learned by an event that the cloud was restored, and parts of offers that the cloud kept.
+  package var restartsHeard = 0
+  package var partsHeld = 0
   package var refusals = 0
   package var pages = 0
   package var steps = 0
@@ -86,7 +89,7 @@ package struct WorldStatistics: Hashable, Sendable {
     [
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
-      \.serverRestores, \.restarts, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside, \.exchangesBeside,
+      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
       \.mergesUncertain, \.thinned, \.additionsKept, \.skewedClocks,

@@ -335,12 +335,12 @@ struct Salvage {
 
   /// Everything that the cloud may not have, as if it had just been committed.
   private mutating func writeOutbox() throws {
-    var group = OutboxGroup()
+    var group = OutboxGroup(isPiece: true)
     var bytes = 0
     func flush(_ group: inout OutboxGroup, _ transaction: inout StoreTransaction) throws {
       guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
       try transaction.appendToOutbox(group)
-      group = OutboxGroup()
+      group = OutboxGroup(isPiece: true)
     }
     // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
     for id in inOrder().reversed() {

@@ -146,7 +146,7 @@ struct SealAudit {
   /// What waited to be sent is no longer known: whatever the cloud may lack is put in its place.
   private func offerAgain(in transaction: inout StoreTransaction) throws {
     let waiting = Set(try transaction.outbox(limit: transaction.outboxCount()).flatMap(\.versions))
-    var group = OutboxGroup()
+    var group = OutboxGroup(isPiece: true)
     for id in try transaction.unacknowledgedVersions() where !waiting.contains(id) {
       group.versions.append(id)
       if group.versions.count >= DeviceCommit.maximumGroupVersions { try append(&group, in: &transaction) }
@@ -162,6 +162,6 @@ struct SealAudit {
   private func append(_ group: inout OutboxGroup, in transaction: inout StoreTransaction) throws {
     guard !group.cells.isEmpty || !group.versions.isEmpty else { return }
     try transaction.appendToOutbox(group)
-    group = OutboxGroup()
+    group = OutboxGroup(isPiece: true)
   }
 }

@@ -69,9 +69,11 @@ final class FolderCloud {
     var next = FolderContainer(replica.memory, contents)
     var response = try CloudAcceptance.exchange(request, now: now, in: &next, using: &marks)
     guard !response.restart else { return response }
+    let earlier = request.part.map { Array(replica.memory.items(of: $0.offer).prefix($0.number)) } ?? []
+    let whole = request.joined(with: earlier)
     if response.more, case .accepted = response.outcome {
       // Until the device has all pages it would send the same again. It hears first.
-      (request.cells, request.versions, request.contents) = ([], [], [])
+      (request.cells, request.versions, request.contents, request.part) = ([], [], [], nil)
       next = FolderContainer(replica.memory, contents)
       response = try CloudAcceptance.exchange(request, now: now, in: &next, using: &marks)
     }
@@ -79,12 +81,16 @@ final class FolderCloud {
       for content in next.arriving { try contents.put(content) }
       let segment = try write(
         StateSegment.Links(previous: replica.tip, seen: replica.seen { links[$0] }, replaces: []),
-        cells: request.cells, versions: Self.taken(request.versions, in: next.memory))
+        cells: whole.cells, versions: Self.taken(whole.versions, in: next.memory))
       replica.wrote(segment, next.memory)
       self.replica = replica
       ownLength += 1
       if ownLength > options.segmentsBeforeSnapshot { writeSnapshot() }
       response.cursor = self.replica?.memory.position() ?? response.cursor
+    } else if case .held = response.outcome {
+      // In memory only: a process that begins anew is asked for them again.
+      replica.keepsOffers(of: next.memory)
+      self.replica = replica
     }
     return response
   }

@@ -25,6 +25,11 @@ struct FolderContainer: ContainerStorage {
   mutating func markCovered(_ id: VersionID) { memory.markCovered(id) }
   func changes(after seq: UInt64, limit: Int) -> [CloudChange] { memory.changes(after: seq, limit: limit) }
 
+  func heldOffers() -> [HeldOffer] { memory.heldOffers() }
+  func items(of offer: OfferID) -> [OfferItems] { memory.items(of: offer) }
+  mutating func hold(_ items: OfferItems, as part: OfferPart, now: Int64) { memory.hold(items, as: part, now: now) }
+  mutating func dropOffer(_ offer: OfferID) { memory.dropOffer(offer) }
+
   func hasContent(_ hash: ContentHash) throws -> Bool {
     try arriving.contains { $0.hash == hash } || contents.isComplete(hash)
   }

@@ -135,6 +135,9 @@ struct FolderReplica {
     note(segment, at: advance())
   }
 
+  /// Takes over the parts of offers that an exchange left there; nothing else of it.
+  mutating func keepsOffers(of next: MemoryContainer) { memory.holdOffers(of: next) }
+
   /// Every cell and version, for a snapshot.
   func everything() -> (cells: [CellUpdate], versions: [VersionRecord]) {
     var (cells, versions): ([CellUpdate], [VersionRecord]) = ([], [])

@@ -83,7 +83,9 @@ package actor FolderTransport: Transport {
     }
   }
 
-  package nonisolated func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+  package nonisolated func events(
+    since cursor: @escaping @Sendable () async -> Cursor?
+  ) -> AsyncThrowingStream<CloudEvent, any Error> {
     // A newer event says all that an older one did.
     AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let task = Task {

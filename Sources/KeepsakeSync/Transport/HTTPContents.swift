@@ -25,14 +25,22 @@ final class HTTPContents: Sendable {
   private let brokenOff = Mutex<Set<ContentHash>>([])
   private let downloads = PartialDownloads()
   private let room = Mutex<QuotaUse?>(nil)
+  /// The cloud isn't the one that it was, and it isn't known what of all that the device has it still has.
+  private let isUncertain = Atomic(false)
 
   init(_ credentials: CloudCredentials, _ session: HTTPSession) {
     self.credentials = credentials
     self.session = session
   }
 
-  /// What the cloud last said of the player's room.
-  func heard(of use: QuotaUse?) { room.withLock { $0 = use } }
+  /// The cloud has answered, and this is what it says of the player's room.
+  func heard(of use: QuotaUse?) {
+    room.withLock { $0 = use }
+    isUncertain.store(false, ordering: .releasing)
+  }
+
+  /// All that the device holds is put once more before the next exchange: most of it is there.
+  func heardOfRestart() { isUncertain.store(true, ordering: .releasing) }
 
   // MARK: Up
 
@@ -63,7 +71,7 @@ final class HTTPContents: Sendable {
     var offset = 0
     // What may not fit is asked for first: the answer makes room where it can, or refuses before anything was sent.
     let isTight = room.withLock { $0?.shortage(for: Int64(content.bytes.count)) != nil }
-    if isTight || brokenOff.withLock({ $0.contains(frame) }) {
+    if isTight || isUncertain.load(ordering: .acquiring) || brokenOff.withLock({ $0.contains(frame) }) {
       guard let received = try await received(of: content, frame) else { return }
       offset = received
     }

@@ -27,11 +27,20 @@ final class HTTPEvents: Sendable {
     streams = HTTPSession(idleSeconds: idleSeconds, traffic: traffic)
   }
 
-  func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+  /// - Parameter restarted: Called before an event that says that the cloud isn't what it was.
+  func events(
+    since cursor: @escaping @Sendable () async -> Cursor?, restarted: @escaping @Sendable () -> Void
+  ) -> AsyncThrowingStream<CloudEvent, any Error> {
     AsyncThrowingStream(bufferingPolicy: .bufferingNewest(SyncLimits.waitingEvents)) { continuation in
+      let listener = Listener(cursor: cursor) { event in
+        if event.unknown != nil { restarted() }
+        continuation.yield(event)
+      } fail: { error in
+        continuation.finish(throwing: error)
+      }
       let task = Task {
         do throws(TransportFailure) {
-          if state.withLock({ $0.isPolling }) { try await poll(for: continuation) } else { try await stream(to: continuation) }
+          if state.withLock({ $0.isPolling }) { try await poll(for: listener) } else { try await stream(to: listener) }
           continuation.finish()
         } catch {
           continuation.finish(throwing: error)
@@ -41,8 +50,22 @@ final class HTTPEvents: Sendable {
     }
   }
 
-  private func stream(to continuation: AsyncThrowingStream<CloudEvent, any Error>.Continuation) async throws(TransportFailure) {
+  private struct Listener: Sendable {
+    var cursor: @Sendable () async -> Cursor?
+    var tell: @Sendable (CloudEvent) -> Void
+    /// Ends the task by letting go of the stream.
+    var fail: @Sendable (any Error) -> Void
+  }
+
+  /// Where the device stands, as a request says it. One that stands nowhere, or between two pages, says nothing: an exchange is due anyway.
+  private static func query(_ cursor: Cursor?) -> [URLQueryItem] {
+    guard let cursor, cursor.seq > 0, cursor.ahead == nil else { return [] }
+    return [URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")]
+  }
+
+  private func stream(to listener: Listener) async throws(TransportFailure) {
     var message = HTTPRequests.request("GET", credentials, "v1/events")
+    message.url?.append(queryItems: Self.query(await listener.cursor()))
     message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     message.timeoutInterval = idleSeconds
     #if canImport(FoundationNetworking)
@@ -63,27 +86,31 @@ final class HTTPEvents: Sendable {
       do {
         for event in try lines.withLock({ try $0.take(piece) }) {
           if !hasSpoken.exchange(true, ordering: .acquiringAndReleasing) { state.withLock { $0.silentStreams = 0 } }
-          continuation.yield(event)
+          listener.tell(event)
         }
       } catch {
-        // Ends the task by letting go of the stream.
-        continuation.finish(throwing: error)
+        listener.fail(error)
       }
     }
   }
 
   /// Asks for some minutes; then a stream is tried again.
-  private func poll(for continuation: AsyncThrowingStream<CloudEvent, any Error>.Continuation) async throws(TransportFailure) {
+  private func poll(for listener: Listener) async throws(TransportFailure) {
     var known: UInt64?
+    var named: Cursor?
     for _ in 0..<SyncLimits.pollsForAStream where !Task.isCancelled {
       var message = HTTPRequests.request("GET", credentials, "v1/events/next")
       if let known { message.url?.append(queryItems: [URLQueryItem(name: "after", value: String(known))]) }
+      // Each once: an answer that it isn't known comes at once, and the device may be busy with an exchange that tells it, too.
+      let cursor = await listener.cursor()
+      if cursor != named { message.url?.append(queryItems: Self.query(cursor)) }
+      named = cursor
       let answer = try await requests.send(message, limit: SyncLimits.eventLineBytes)
       try HTTPAnswer.check(answer.response, body: answer.body)
       if answer.response.statusCode == 204 { continue }
       let event = try HTTPAnswer.decode(CloudEvent.self, answer.body)
       known = event.seq
-      continuation.yield(event)
+      listener.tell(event)
     }
     state.withLock { $0.silentStreams = 0 }
   }

@@ -36,7 +36,7 @@ package final class HTTPTransport: Transport {
     let answer = try await requests.send(message, body: body, limit: SyncLimits.answerBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
     let response = try HTTPAnswer.exchange(answer)
-    contents.heard(of: response.quota)
+    if response.restart { contents.heardOfRestart() } else { contents.heard(of: response.quota) }
     return response
   }
 
@@ -52,7 +52,9 @@ package final class HTTPTransport: Transport {
     try await contents.get(hash, progress: progress)
   }
 
-  package func events() -> AsyncThrowingStream<CloudEvent, any Error> { streams.events() }
+  package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+    streams.events(since: cursor) { [contents] in contents.heardOfRestart() }
+  }
 
   private func request(_ method: String, _ path: String) -> URLRequest { HTTPRequests.request(method, credentials, path) }
 }

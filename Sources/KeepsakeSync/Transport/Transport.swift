@@ -15,7 +15,15 @@ package protocol Transport: Sendable {
   ) async throws(TransportFailure) -> EncodedContent?
   /// Listens how far the cloud has come, starting with how far it is now, until the connection ends or the reader lets go.
   /// Throws only `TransportFailure`s.
-  func events() -> AsyncThrowingStream<CloudEvent, any Error>
+  ///
+  /// - Parameter cursor: Says where the device stands, whenever it is asked. Where the cloud isn't the one that the cursor is of, the first
+  ///   event says so.
+  func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error>
+}
+
+extension Transport {
+  /// The same for those who don't say where they stand.
+  package func events() -> AsyncThrowingStream<CloudEvent, any Error> { events { nil } }
 }
 
 /// How much of one content has gone over the wire.
