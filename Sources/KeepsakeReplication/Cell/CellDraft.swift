@@ -71,11 +71,17 @@ package struct CellDraft: Hashable, Sendable {
 
   /// What the cell becomes, and what has to be sent of it; nil if nothing changes.
   ///
-  /// - Throws: ``CellError`` for another rule's value, not-a-number, a full counter, or a reset too early.
+  /// - Throws: ``CellError`` for another rule's value, a rule that isn't known here, not-a-number, a full counter, or a reset too early.
   package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
     let delta: CellState
     var context = context
     context.counter = context.writer.counting(inGeneration: known?.generation ?? 0, afterMoves: context.moves)
+    switch change {
+    case .reset, .withdraw:
+      // What isn't known here can't be meant to go.
+      if let rule = known?.value.laterRule { throw .laterRule(key, rule) }
+    default: break
+    }
     switch change {
     case .reset(let change):
       guard context.caughtUp else { throw .resetBeforeCatchUp(key) }
@@ -107,13 +113,16 @@ package struct CellDraft: Hashable, Sendable {
     return (state, state)
   }
 
+  private static func mismatch(_ key: CellKey, _ known: CellValue?, asked: String) -> CellError {
+    if let rule = known?.laterRule { return .laterRule(key, rule) }
+    return .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
+  }
+
   /// The smallest value whose join with `known` is what the change asks for.
   private static func value(
     of change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
   ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError {
-      .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
-    }
+    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
     func checked(_ value: Scalar) throws(CellError) -> Scalar {
       guard value.isOrdered else { throw .notANumber(key) }
       return value.normalized
@@ -183,7 +192,7 @@ package struct CellDraft: Hashable, Sendable {
   private static func gathered(
     _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
   ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError { .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked) }
+    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
     switch change {
     case .putIn(let elements), .takeOut(let elements):
       var normalized: Set<Scalar> = []
