@@ -6,6 +6,8 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
   public enum Code: Sendable, Hashable {
     /// The call is wrong: a name, an amount or a value that can't be taken, a key used with another rule.
     case misuse
+    /// What is there was written by a newer game or library, by a rule that this one doesn't know; it stays as it is.
+    case tooNew
     /// A limit was passed; nothing was written.
     case tooLarge
     /// Less can be spent here now than was asked; `balance` is what the player has in all.

@@ -36,7 +36,7 @@ extension ProgressRule where Value: ProgressValue {
       value: { cell in
         switch cell {
         case .max(let scalar), .min(let scalar), .latest(_, let scalar): Value(progressScalar: ProgressScalar(scalar))
-        case .union, .counter, .best, .set, .dictionary, .optional: nil
+        case .union, .counter, .best, .set, .dictionary, .optional, .later: nil
         }
       })
   }

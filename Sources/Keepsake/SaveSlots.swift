@@ -60,7 +60,7 @@ public final class SaveSlots: Sendable {
   func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
   ) throws -> GameCore.Save {
-    let bytes = try Archive.encode(value, writer: core.store.writer.value)
+    let bytes = try Archive.encode(value, writer: core.lineages.writer(in: slot.name, of: core.store.writer))
     return GameCore.Save(lineage: core.lineages.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
   }
 
@@ -123,7 +123,7 @@ public final class SaveSlots: Sendable {
   public func resolve<Value: Archivable>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
   ) throws -> Pending<Version> {
-    let bytes = try Archive.encode(value, writer: core.store.writer.value)
+    let bytes = try Archive.encode(value, writer: core.lineages.writer(in: conflict.slot, of: core.store.writer))
     // What the game saved while the player was choosing is replaced too: it came from one of the sides.
     return Pending(
       try commit(

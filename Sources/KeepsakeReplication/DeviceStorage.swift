@@ -106,6 +106,8 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var serverOffsetMilliseconds: Int64
   /// When the cloud last answered, by the device's clock; nil if it never did.
   package var lastHeardMilliseconds: Int64?
+  /// How often what it holds joined another player's container; nil for never.
+  package var moves: UInt64?
 
   package init(
     container: ContainerID? = nil, cursor: Cursor = .start, caughtUp: Bool = false, serverOffsetMilliseconds: Int64 = 0,

@@ -113,3 +113,19 @@ public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringCon
     try container.encode(description)
   }
 }
+
+extension WriterID {
+  /// Another name for the same writer, for what has to be told apart: the same for the same numbers, and as unlikely to be any other writer's as
+  /// one that is drawn.
+  package func alias(_ numbers: [UInt64]) -> WriterID {
+    WriterID(numbers.reduce(value) { Self.mixed($0 &+ ($1 &+ 1) &* 0x9E37_79B9_7F4A_7C15) })
+  }
+
+  /// The finalizer of SplitMix64: each bit of the result depends on all bits.
+  private static func mixed(_ number: UInt64) -> UInt64 {
+    var bits = number
+    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+    return bits ^ (bits >> 31)
+  }
+}

@@ -146,9 +146,10 @@ package actor SyncService<Store: DeviceStore> {
           guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
           // The cursor stays: no seq of the other container carries its mark, so the cloud says that this device starts
           // again, and all that it holds is offered.
-          facts.caughtUp = false
           try transaction.clearCloudDepths()
           try DeviceCommit.moved(in: &transaction)
+          facts = try transaction.facts()
+          facts.caughtUp = false
         } else {
           try DeviceCommit.connected(in: &transaction)
         }

@@ -314,6 +314,7 @@ private struct Observer {
     case .set(let set)?: return text(set.elements)
     case .counter(let entries)?: return "\(CellValue.total(of: entries))"
     case .best(let best)?: return text(best.entry?.score)
+    case .later(let later)?: return later.ruleName
     case .optional(let value?)?: return text(of: value)
     case .dictionary(let entries)?:
       return entries.sorted { $0.key < $1.key }.reduce(into: "") { words, entry in

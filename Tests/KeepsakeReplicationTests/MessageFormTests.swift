@@ -57,6 +57,17 @@ import Testing
   static let dictionaryCellText =
     #"{"collection":"progress","key":"best times","value":{"dictionary":[{"key":{"string":"cave"},"value":{"min":{"int":61}}},"#
     + #"{"key":{"string":"hill"},"value":{"min":{"double":40.5}}}]}}"#
+  static let laterCell = CellUpdate(
+    key: CellKey(collection: "progress", key: "vote"),
+    state: CellState(
+      value: .later(
+        LaterValue([
+          LaterValueID(high: 0, low: 2): LaterValue.Entry(rule: "quorum", content: Data([1, 2]), over: [LaterValueID(high: 0, low: 1)]),
+          LaterValueID(high: 0, low: 3): LaterValue.Entry(rule: "quorum", content: Data("abc".utf8)),
+        ]))))
+  static let laterCellText =
+    #"{"collection":"progress","key":"vote","value":{"later":[{"content":"AQI=","id":"\#(two)","over":["\#(one)"],"rule":"quorum"},"#
+    + #"{"content":"YWJj","id":"\#(three)","rule":"quorum"}]}}"#
   static let version = VersionRecord(
     id: VersionID(high: 0, low: 2), slot: "main", covers: [VersionID(high: 0, low: 1)], contents: [hash], length: 3,
     metadata: SaveMetadata(title: "Cave", playtime: 1.5, progress: 2, thumbnail: Data([1, 2]), custom: ["hat": "red"]),
@@ -132,6 +143,7 @@ import Testing
     Form("a cell", cell, cellText),
     Form("a cell with a set", setCell, setCellText),
     Form("a cell with a dictionary", dictionaryCell, dictionaryCellText),
+    Form("a cell of a later rule", laterCell, laterCellText),
     Form("a version", version, versionText),
     Form("a content", content, contentText),
     Form("what a wallet offers", offer, offerText),
@@ -234,6 +246,7 @@ import Testing
       "a chain that stands",
       "a closed chain",
       "a chain too far ahead", "an event", "an event with what changed", "a cell with a set", "a cell with a dictionary",
+      "a cell of a later rule",
     ]
     #expect(shown == expected)
   }

@@ -62,11 +62,12 @@ import Testing
     let records = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(9)]
     for heads in [[9, 2, 3], [2, 9, 3], [2, 3, 9]] as [[UInt64]] {
       let ancestors = try mergeAncestors(heads, records)
-      let related = heads.indices.filter { heads[$0] != 9 }
-      let stranger = try #require(heads.firstIndex(of: 9))
-      #expect(ancestors.nearest(of: related[1], with: Array(0..<related[1])) == [Self.id(1)])
-      #expect(ancestors.nearest(of: stranger, with: Array(0..<stranger)).isEmpty)
+      func before(_ head: UInt64) -> [VersionID] { heads.prefix { $0 != head }.map(Self.id) }
+      let later = try #require(heads.last { $0 != 9 })
+      #expect(ancestors.nearest(of: Self.id(later), with: before(later)) == [Self.id(1)])
+      #expect(ancestors.nearest(of: Self.id(9), with: before(9)).isEmpty)
       #expect(ancestors.all == [Self.id(1)])
+      #expect(ancestors.common.isEmpty)
     }
     #expect(try view(records).ancestors.isEmpty, "what all have in common is still nothing")
   }
@@ -78,11 +79,13 @@ import Testing
       Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(4, over: [2]), Self.version(5, over: [2, 1]),
     ]
     let ancestors = try mergeAncestors([3, 4, 5], records)
-    #expect(ancestors.nearest(of: 1, with: [0]) == [Self.id(1)])
-    #expect(ancestors.nearest(of: 2, with: [0, 1]) == [Self.id(2)], "with both, what is nearest to either")
-    #expect(ancestors.nearest(of: 2, with: [0]) == [Self.id(1)], "the second couldn't be read")
-    #expect(ancestors.nearest(of: 0, with: [2, 1]) == [Self.id(1)], "in any order")
-    #expect(ancestors.nearest(of: 7, with: [0]).isEmpty && ancestors.nearest(of: 0, with: [7, 0]).isEmpty)
+    func nearest(_ head: UInt64, _ merged: [UInt64]) -> [VersionID] { ancestors.nearest(of: Self.id(head), with: merged.map(Self.id)) }
+    #expect(nearest(4, [3]) == [Self.id(1)])
+    #expect(nearest(5, [3, 4]) == [Self.id(2)], "with both, what is nearest to either")
+    #expect(nearest(5, [3]) == [Self.id(1)], "the second couldn't be read")
+    #expect(nearest(3, [5, 4]) == [Self.id(1)], "in any order")
+    #expect(nearest(9, [3]).isEmpty && nearest(3, [9]).isEmpty)
+    #expect(ancestors.common == [Self.id(1)])
     // The root of both is nowhere among them: known by its name alone.
     #expect(try mergeAncestors([4, 5], Array(records.dropFirst(2))).all.isEmpty)
   }
@@ -92,9 +95,52 @@ import Testing
     let count = UInt64(Resolution.comparedHeads) + 10
     let records = [Self.version(1)] + (2...count).map { Self.version($0, over: [1]) }
     let ancestors = try mergeAncestors(Array(2...count), records)
-    let last = Int(count) - 2
-    #expect(ancestors.nearest(of: last, with: Array(0..<last)) == [Self.id(1)])
-    #expect(ancestors.nearest(of: last, with: [0]).isEmpty, "not compared")
+    #expect(ancestors.nearest(of: Self.id(count), with: (2..<count).map(Self.id)) == [Self.id(1)])
+    #expect(ancestors.nearest(of: Self.id(count), with: [Self.id(2)]).isEmpty, "not compared")
+  }
+
+  /// Two devices that merge the same two saves and go on, so many times in a row: 1 is where they began, then 2 and 3, 4 and 5, and so on.
+  static func ladder(_ rungs: UInt64, best: UInt64 = 0) -> [VersionRecord] {
+    [version(1)]
+      + (1...rungs).flatMap { rung in
+        let before = rung == 1 ? [1] : [2 * rung - 2, 2 * rung - 1]
+        return [version(2 * rung, over: before, progress: 0), version(2 * rung + 1, over: before, progress: Double(best))]
+      }
+  }
+
+  @Test("What two merges of the same saves differ in can't be told, because only the saves are looked at and not what they came from")
+  func crossedAncestors() throws {
+    let ancestors = try mergeAncestors([6, 7], Self.ladder(3))
+    #expect(ancestors.common == [4, 5].map(Self.id) && ancestors.nearest(of: Self.id(7), with: [Self.id(6)]) == [4, 5].map(Self.id))
+    #expect(ancestors.nearest(of: Self.id(5), with: [Self.id(4)]) == [2, 3].map(Self.id))
+    #expect(ancestors.nearest(of: Self.id(3), with: [Self.id(2)]) == [Self.id(1)])
+    #expect(ancestors.all == (1...5).map(Self.id) && !ancestors.isCut)
+    // As a device ranks them that shows both.
+    #expect(try mergeAncestors([6, 7], Self.ladder(3, best: 1)).common == [5, 4].map(Self.id))
+  }
+
+  @Test("A conflict takes ever longer to load, the more often two devices merged the same saves")
+  func deepLadder() throws {
+    let rungs = UInt64(MergeAncestors.maximumDepth) + 10
+    let ancestors = try mergeAncestors([2 * rungs, 2 * rungs + 1], Self.ladder(rungs))
+    #expect(ancestors.isCut && ancestors.all.count == 2 * MergeAncestors.maximumDepth)
+    let oldest = try #require(ancestors.all.first)
+    #expect(ancestors.nearest(of: VersionID(high: 0, low: oldest.low + 1), with: [oldest]).isEmpty, "beyond, they are strangers")
+    // The last one that is looked at is the one from which all come.
+    let whole = UInt64(MergeAncestors.maximumDepth)
+    #expect(try !mergeAncestors([2 * whole, 2 * whole + 1], Self.ladder(whole)).isCut)
+  }
+
+  @Test("Many devices that merged the same saves make a conflict that nobody can load, so many come in at each step")
+  func wideLadder() throws {
+    let width: UInt64 = 12
+    var records = [Self.version(1)]
+    for rung in 0..<8 as Range<UInt64> {
+      let before = rung == 0 ? [1] : (0..<width).map { 100 * rung + $0 }
+      records += (0..<width).map { Self.version(100 * (rung + 1) + $0, over: before) }
+    }
+    let ancestors = try mergeAncestors((0..<width).map { 800 + $0 }, records)
+    #expect(ancestors.isCut && ancestors.all.count == 60, "five steps of twelve, and not half of a sixth")
   }
 
   @Test("The player is asked to choose between two equal saves")

@@ -21,6 +21,45 @@ struct BinaryExchangeTests {
     return ExchangeRequest(cursor: .start, versions: [record], contents: contents, limit: 100)
   }
 
+  @Test("a value of a rule that the server doesn't know is refused, changed, or joined so that one of two is lost")
+  func laterRules() async throws {
+    try await LiveServer.with { server in
+      let (client, _) = try await server.client.register()
+      let key = CellKey(collection: "progress", key: "vote")
+      func update(_ entries: [(number: UInt64, over: [UInt64])]) -> CellUpdate {
+        var all: [LaterValueID: LaterValue.Entry] = [:]
+        for (number, over) in entries {
+          all[LaterValueID(high: 0, low: number)] = LaterValue.Entry(
+            rule: "quorum", content: Data([UInt8(number), 0, 0xFF]), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
+        }
+        return CellUpdate(key: key, state: CellState(value: .later(LaterValue(all))))
+      }
+      func exchange(_ request: ExchangeRequest, binary: Bool) async throws -> ExchangeResponse {
+        let format = binary ? type : "application/json"
+        let answer = try await client.call(
+          "POST", "/v1/exchange", headers: ["Content-Type": format, "Accept": format],
+          body: binary ? ExchangeBody.encode(request) : JSONEncoder().encode(request))
+        try #require(answer.status == 200, "\(answer.json)")
+        return try binary
+          ? ExchangeBody.decode(ExchangeResponse.self, from: answer.body) : JSONDecoder().decode(ExchangeResponse.self, from: answer.body)
+      }
+      let (first, second, both) = (update([(1, [])]), update([(2, [])]), update([(3, [1, 2])]))
+      for (sent, expected, binary) in [
+        (first, first, false), (second, update([(1, []), (2, [])]), true), (first, update([(1, []), (2, [])]), true), (both, both, false),
+      ] {
+        let answer = try await exchange(ExchangeRequest(cursor: .start, cells: [sent], limit: 100), binary: binary)
+        guard case .accepted = answer.outcome else {
+          Issue.record("\(String(describing: answer.outcome))")
+          return
+        }
+        for binary in [false, true] {
+          let heard = try await exchange(ExchangeRequest(cursor: .start, limit: 100), binary: binary)
+          #expect(heard.changes.map(\.item) == [.cell(expected)])
+        }
+      }
+    }
+  }
+
   @Test("JSON and binary mean the same, both ways, and binary takes a quarter less")
   func same() async throws {
     try await LiveServer.with { server in

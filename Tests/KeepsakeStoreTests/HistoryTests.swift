@@ -166,6 +166,34 @@ import Testing
     #expect(try store.read { try $0.history(of: "main").count } == HistoryRules.standard.newest + 1)
   }
 
+  @Test("what two saves came from that this device merged is gone when another device merges them, too")
+  func keepsWhatMergedSavesCameFrom() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let common = Data("common".utf8)
+    try store.save(common, as: 1)
+    try store.write { transaction in
+      try transaction.put(2, covers: [1])
+      try transaction.put(3, covers: [1])
+    }
+    // The merge, and what is saved on from it offline.
+    for number in UInt64(4)...60 {
+      try store.write { transaction in
+        try transaction.put(number, covers: number > 4 ? [2, 3, number - 1] : [2, 3], acknowledged: false)
+      }
+    }
+    #expect(try store.read { try $0.history(of: "main").map(\.record.id.low).contains(1) })
+    #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
+    // The other device's merge: both start from 2 and 3, and these from 1.
+    try store.write { transaction in try transaction.put(100, covers: [2, 3]) }
+    for number in UInt64(101)...130 { try store.write { transaction in try transaction.put(number, covers: [number - 1]) } }
+    #expect(try store.read { try $0.plainContent(ContentHash(of: common)) } == common)
+    // Once that is settled it may go.
+    try store.write { transaction in try transaction.put(131, covers: [60, 130]) }
+    for number in UInt64(132)...160 { try store.write { transaction in try transaction.put(number, covers: [number - 1]) } }
+    #expect(try store.read { try !$0.hasContent(ContentHash(of: common)) })
+  }
+
   @Test("records of the past are bounded too")
   func boundsRecords() throws {
     let store = try Store.open(at: folder.store)

@@ -67,6 +67,29 @@ import Testing
     #expect(game.progress[.coinsFound] == 17)
   }
 
+  @Test("a newer game's value of a rule that this one doesn't know is shown as something else, or written over")
+  func laterRules() throws {
+    var game = try device.open()
+    let later = CellValue.later(
+      LaterValue([LaterValueID(high: 0, low: 1): LaterValue.Entry(rule: "quorum", content: Data([1, 2]))]))
+    try arrive(later, "level", to: game)
+    try arrive(later, "badges", to: game)
+    func check(_ game: GameData) throws {
+      #expect(game.progress[.level] == 1 && game.progress[.badges].isEmpty, "as where nothing was recorded")
+      let level = #expect(throws: GameDataError.self) { try game.progress.record(6, for: .level) }
+      let badges = #expect(throws: GameDataError.self) { try game.progress.insert("brave", into: .badges) }
+      #expect(level?.code == .tooNew && badges?.code == .tooNew)
+      #expect(level?.message.contains("quorum") == true)
+      #expect(try game.core.store.read { try $0.cell(CellKey(collection: "progress", key: "level"))?.value } == later)
+      try game.progress.record(5, for: .fastest).wait()
+    }
+    try check(game)
+    try game.close()
+    game = try device.open()
+    defer { end(game) }
+    try check(game)
+  }
+
   @Test("another device's change is told, with its keys (R23)")
   func changes() async throws {
     let game = try device.open()

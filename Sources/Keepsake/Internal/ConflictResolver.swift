@@ -92,31 +92,23 @@ package struct ConflictResolver<Value: Archivable> {
   // MARK: Merging
 
   /// What all sides came from, if it is here and can be read; several are merged first, where the type can be merged.
-  func ancestor() -> Value? { joined(reading.ancestors) }
+  func ancestor() -> Value? {
+    var ancestors = AncestorMerge<Value>(reading: reading, context: context)
+    return ancestors.common()
+  }
 
   /// All sides as one, the best first: the order is the same on every device. Each is merged against what it has in common with those before it.
   private func merged(_ sides: [Readable]) -> Value {
+    var ancestors = AncestorMerge<Value>(reading: reading, context: context)
     var value = sides[0].value
-    var heads = [sides[0].side.head]
+    var merged = [sides[0].side.version.record.id]
     for next in sides.dropFirst() {
-      let common = reading.mergeAncestors.nearest(of: next.side.head, with: heads).compactMap { reading.older[$0] }
-      merge(next.value, into: &value, ancestor: joined(common))
-      heads.append(next.side.head)
+      let id = next.side.version.record.id
+      let ancestor = ancestors.ancestor(of: id, with: merged)
+      MergeSession.run { value.mergeFields(from: next.value, ancestor: ancestor) }
+      merged.append(id)
     }
     return value
-  }
-
-  /// Several ancestors as one. What this program can't read is as if it weren't here: the sides are merged without it.
-  private func joined(_ ancestors: [SlotReading.Side]) -> Value? {
-    let readable = decode(ancestors[...]).readable
-    guard var value = readable.first?.value else { return nil }
-    guard Value.archiveHasMergeRules else { return value }
-    for next in readable.dropFirst() { merge(next.value, into: &value, ancestor: nil) }
-    return value
-  }
-
-  private func merge(_ other: Value, into value: inout Value, ancestor: Value?) {
-    MergeSession.run { value.mergeFields(from: other, ancestor: ancestor) }
   }
 }
 

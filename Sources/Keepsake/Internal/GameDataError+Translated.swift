@@ -13,6 +13,7 @@ extension GameDataError {
       return GameDataError(.misuse, error.description)
     case let error as CellError:
       if case .resetBeforeCatchUp = error { return GameDataError(.notCaughtUp, error.description) }
+      if case .laterRule = error { return GameDataError(.tooNew, error.description) }
       return GameDataError(.misuse, error.description)
     case let error as CommitError:
       // Between looking at a version and committing what it holds, history may have let go of it.

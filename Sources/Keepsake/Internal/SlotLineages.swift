@@ -22,6 +22,8 @@ final class SlotLineages: Sendable {
 
   private struct Lineage {
     var load: UInt64 = 0
+    /// How often the game went on from something that its own newest save hadn't gone into.
+    var branch: UInt64 = 0
     /// Nil before the first load.
     var loaded: SaveBasis?
     /// The heads that stood here when the game began, or that it was shown since: what a save of a game that never loaded
@@ -35,9 +37,21 @@ final class SlotLineages: Sendable {
   /// The game took what these versions made: its next save replaces them.
   func loaded(_ slot: String, _ basis: SaveBasis) {
     lineages.withLock { lineages in
-      lineages[slot, default: Lineage()].load += 1
-      lineages[slot, default: Lineage()].loaded = basis
+      var lineage = lineages[slot] ?? Lineage()
+      lineage.load += 1
+      lineage.loaded = basis
+      if let saved = lineage.saved, case .versions(let ids) = basis, !ids.contains(saved.id) { lineage.branch += 1 }
+      lineages[slot] = lineage
     }
+  }
+
+  /// Under which number the counters in the slot's saves are counted: the store's own, and another one on each branch.
+  ///
+  /// Two saves that stand beside each other, as before the player has chosen, may both be of this process. Counted under one number, the greater
+  /// count would be taken for both when they are merged.
+  func writer(in slot: String, of store: WriterID) -> UInt64 {
+    let branch = lineages.withLock { $0[slot]?.branch ?? 0 }
+    return branch == 0 ? store.value : store.alias([branch]).value
   }
 
   func snapshot(_ slot: String) -> Snapshot {

@@ -21,8 +21,6 @@ package struct SlotReading: Sendable {
     package var version: StoredVersion
     var isPinned: Bool
     package var bytes: Data
-    /// Its place among the heads of the slot.
-    var head = 0
 
     /// As the game is told of it.
     var summary: Version { Version(version, isPinned: isPinned) }
@@ -34,12 +32,10 @@ package struct SlotReading: Sendable {
   }
   /// The live heads that can be read, best first; where none can, the newest good version before them.
   package var sides: [Side] = []
-  /// The nearest versions that all heads come from.
-  var ancestors: [Side] = []
   /// From which versions a merge of some of `sides` starts.
-  var mergeAncestors = MergeAncestors()
-  /// Those and `ancestors`, as far as they can be read.
-  private(set) var older: [VersionID: Side] = [:]
+  package private(set) var mergeAncestors = MergeAncestors()
+  /// Those of them that can be read.
+  package private(set) var older: [VersionID: Side] = [:]
   /// Every head that a save replaces which saw them all.
   package var basis: [VersionID] = []
   package var damage: [Damage] = []
@@ -56,11 +52,9 @@ package struct SlotReading: Sendable {
     }
     let view = try Resolution.view(of: slot, in: transaction, policy: policy, record: record)
     var reading = SlotReading(basis: view.basis)
-    for (index, head) in view.heads.enumerated() {
+    for head in view.heads {
       do {
-        var side = try side(head, in: transaction)
-        side.head = index
-        reading.sides.append(side)
+        reading.sides.append(try side(head, in: transaction))
       } catch let error as StoreError where error.code == .damaged || error.code == .missing {
         reading.damage.append(Damage(version: head.id, message: error.message))
       }
@@ -73,14 +67,15 @@ package struct SlotReading: Sendable {
     if reading.sides.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
     if transaction.planted.contains(.chooseInsteadOfMerge) { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
     if reading.sides.count > 1, !transaction.planted.contains(.mergeWithoutAncestor) {
-      reading.mergeAncestors = try Resolution.mergeAncestors(of: view.heads.map(\.id), record: record)
-      try reading.readAncestors(of: view, in: transaction)
+      let depth = transaction.planted.contains(.mergeAncestorsAsStrangers) ? 1 : MergeAncestors.maximumDepth
+      reading.mergeAncestors = try Resolution.mergeAncestors(of: view.heads.map(\.id), policy: policy, depth: depth, record: record)
+      try reading.readAncestors(in: transaction)
     }
     return reading
   }
 
-  private mutating func readAncestors(of view: SlotView, in transaction: some SlotSource) throws {
-    for id in Set(view.ancestors).union(mergeAncestors.all).sorted() {
+  private mutating func readAncestors(in transaction: some SlotSource) throws {
+    for id in mergeAncestors.all {
       guard let record = try transaction.version(id)?.record else { continue }
       do {
         older[id] = try Self.side(record, in: transaction)
@@ -91,7 +86,6 @@ package struct SlotReading: Sendable {
         damage.append(Damage(version: id, message: error.message))
       }
     }
-    ancestors = view.ancestors.compactMap { older[$0] }
   }
 
   /// The bytes of one version, each content checked against its hash.

@@ -102,6 +102,9 @@ extension StoreReport {
     case .dictionary(let entries):
       "dictionary {" + entries.sorted { $0.key < $1.key }.map { "\(text(of: $0.key)): \(text(of: $0.value))" }.joined(separator: ", ") + "}"
     case .optional(let value): "optional " + (value.map { text(of: $0) } ?? "none")
+    case .later(let later):
+      "\(Printable.text(later.ruleName)), which this program doesn't know: "
+        + later.entries.sorted { $0.key < $1.key }.map { "\($0.value.content.count) bytes" }.joined(separator: ", ")
     case .counter(let entries):
       "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
     }

@@ -51,11 +51,17 @@ package struct CellDraft: Hashable, Sendable {
     package var neverConnected: Bool
     /// What is set ranks above the value that it replaces, whenever that was written. Only a test has it otherwise.
     package var followsStamps: Bool
+    /// How often what is held here joined another player's container.
+    package var moves: UInt64
+    /// Under which name the writer counts and puts in.
+    fileprivate var counter: WriterID
 
     package init(
-      writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false, followsStamps: Bool = true
+      writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false, followsStamps: Bool = true, moves: UInt64 = 0
     ) {
       self.writer = writer
+      self.moves = moves
+      counter = writer
       self.caughtUp = caughtUp
       self.nowMilliseconds = nowMilliseconds
       self.neverConnected = neverConnected
@@ -65,9 +71,17 @@ package struct CellDraft: Hashable, Sendable {
 
   /// What the cell becomes, and what has to be sent of it; nil if nothing changes.
   ///
-  /// - Throws: ``CellError`` for another rule's value, not-a-number, a full counter, or a reset too early.
+  /// - Throws: ``CellError`` for another rule's value, a rule that isn't known here, not-a-number, a full counter, or a reset too early.
   package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
     let delta: CellState
+    var context = context
+    context.counter = context.writer.counting(inGeneration: known?.generation ?? 0, afterMoves: context.moves)
+    switch change {
+    case .reset, .withdraw:
+      // What isn't known here can't be meant to go.
+      if let rule = known?.value.laterRule { throw .laterRule(key, rule) }
+    default: break
+    }
     switch change {
     case .reset(let change):
       guard context.caughtUp else { throw .resetBeforeCatchUp(key) }
@@ -93,17 +107,22 @@ package struct CellDraft: Hashable, Sendable {
   ) throws(CellError) -> (state: CellState, delta: CellState) {
     let (generation, overflow) = (known?.generation ?? 0).addingReportingOverflow(1)
     guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
+    var context = context
+    context.counter = context.writer.counting(inGeneration: generation, afterMoves: context.moves)
     let state = CellState(generation: generation, value: try Self.value(of: change, over: nil, key, context))
     return (state, state)
+  }
+
+  private static func mismatch(_ key: CellKey, _ known: CellValue?, asked: String) -> CellError {
+    if let rule = known?.laterRule { return .laterRule(key, rule) }
+    return .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
   }
 
   /// The smallest value whose join with `known` is what the change asks for.
   private static func value(
     of change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
   ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError {
-      .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
-    }
+    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
     func checked(_ value: Scalar) throws(CellError) -> Scalar {
       guard value.isOrdered else { throw .notANumber(key) }
       return value.normalized
@@ -148,13 +167,13 @@ package struct CellDraft: Hashable, Sendable {
       case nil: break
       case .counter(let entries)?:
         guard plus != 0 || minus != 0 else { return .counter([:]) }
-        entry = entries[context.writer] ?? CounterEntry()
+        entry = entries[context.counter] ?? CounterEntry()
       default: throw mismatch("counter")
       }
       let (up, upOverflow) = entry.plus.addingReportingOverflow(plus)
       let (down, downOverflow) = entry.minus.addingReportingOverflow(minus)
       guard !upOverflow, !downOverflow else { throw .overflow(key) }
-      return .counter([context.writer: CounterEntry(plus: up, minus: down)])
+      return .counter([context.counter: CounterEntry(plus: up, minus: down)])
     case .best(var best), .withdraw(var best):
       if let entry = best.entry { best.entry?.score = try checked(entry.score) }
       switch known {
@@ -173,7 +192,7 @@ package struct CellDraft: Hashable, Sendable {
   private static func gathered(
     _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
   ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError { .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked) }
+    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
     switch change {
     case .putIn(let elements), .takeOut(let elements):
       var normalized: Set<Scalar> = []
@@ -188,7 +207,7 @@ package struct CellDraft: Hashable, Sendable {
       default: throw mismatch("set")
       }
       if case .takeOut = change { return .set(held.removing(normalized)) }
-      guard let delta = held.adding(normalized, by: context.writer) else { throw .overflow(key) }
+      guard let delta = held.adding(normalized, by: context.counter) else { throw .overflow(key) }
       return .set(delta)
     case .entries(let changes):
       let held: [Scalar: CellValue]
@@ -235,6 +254,17 @@ package struct CellDraft: Hashable, Sendable {
     case .best, .withdraw: throw .notInside(key, "a best score")
     case .max, .min, .set, .insert, .add, .putIn, .takeOut, .entries, .optional: return try value(of: change, over: known, key, context)
     }
+  }
+}
+
+extension WriterID {
+  /// Under which name the writer counts, and puts into sets, in a generation of a cell: its own at first, another after each reset, and after
+  /// each time that all that is held here joined another player's container.
+  ///
+  /// There generations begin anew, and what a copy of the store brought may be there already. Under one name what was counted since would be
+  /// taken for that: the greater of both would stand, and not the sum.
+  fileprivate func counting(inGeneration generation: UInt64, afterMoves moves: UInt64) -> WriterID {
+    generation > 0 || moves > 0 ? alias([generation, moves]) : self
   }
 }
 

@@ -2,6 +2,8 @@
 package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The cell already holds a value of another rule.
   case ruleMismatch(CellKey, holds: String, asked: String)
+  /// The cell holds a value of a rule that this program doesn't know.
+  case laterRule(CellKey, String)
   /// Not-a-number has no place in any order.
   case notANumber(CellKey)
   /// A count would pass what 64 bits hold.
@@ -15,6 +17,8 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .ruleMismatch(let key, let holds, let asked):
       "\(key) holds a value of the rule \(holds), not \(asked): a rule never changes under a key, take a new key"
+    case .laterRule(let key, let rule):
+      "\(key) holds a value of the rule \(rule), which this program doesn't know: a newer one wrote it, and only such a one can change it"
     case .notANumber(let key): "\(key) can't hold not-a-number"
     case .overflow(let key): "\(key) can't count any further"
     case .notInside(let key, let what): "\(what) is for a whole key, not for a value within \(key)"

@@ -25,6 +25,7 @@ extension CellValue {
     case .set: "set"
     case .dictionary(let entries): entries.values.first.map { "dictionary of \($0.ruleName)" } ?? "dictionary"
     case .optional(let value): value.map { "optional \($0.ruleName)" } ?? "optional"
+    case .later(let later): later.ruleName
     }
   }
 
@@ -40,6 +41,8 @@ extension CellValue {
     case .set: 6
     case .dictionary: 7
     case .optional: 8
+    // Whatever it is, it was added to the list behind all these.
+    case .later: 9
     }
   }
 
@@ -59,6 +62,7 @@ extension CellValue {
     case (.optional(let left), .optional(let right)):
       guard let left, let right else { return .optional(left ?? right) }
       return .optional(left.joined(with: right))
+    case (.later(let left), .later(let right)): return .later(left.joined(with: right))
     default:
       return ruleRank > other.ruleRank ? self : other
     }
@@ -83,6 +87,7 @@ extension CellValue {
     case .set(let set): set.size
     case .dictionary(let entries): entries.reduce(0) { $0 + $1.key.size + $1.value.size + 8 }
     case .optional(let value): (value?.size ?? 0) + 8
+    case .later(let later): later.size
     }
   }
 }

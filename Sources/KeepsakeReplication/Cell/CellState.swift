@@ -53,6 +53,8 @@ package enum CellValue: Hashable, Sendable {
   case dictionary([Scalar: CellValue])
   /// Nil ranks below every value.
   indirect case optional(CellValue?)
+  /// Of rules that this program doesn't know.
+  case later(LaterValue)
 }
 
 /// When a `latest` value was written, in an order that every device agrees on.

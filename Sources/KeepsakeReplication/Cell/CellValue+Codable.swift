@@ -2,7 +2,7 @@
 // {"dictionary": [{"key": {"string": "cave"}, "value": {"min": {"int": 61}}}]}; {"optional": null} is an optional without a value.
 extension CellValue: Codable {
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case max, min, latest, union, counter, best, set, dictionary, optional
+    case max, min, latest, union, counter, best, set, dictionary, optional, later
   }
 
   private struct Stamped: Codable {
@@ -44,6 +44,7 @@ extension CellValue: Codable {
     case .optional:
       try Self.checkDepth(of: decoder)
       self = .optional(try container.decodeIfPresent(CellValue.self, forKey: key))
+    case .later: self = .later(try container.decode(LaterValue.self, forKey: key))
     }
   }
 
@@ -65,6 +66,7 @@ extension CellValue: Codable {
       try container.encode(sorted.map { KeyedEntry(key: $0.key, value: $0.value) }, forKey: .dictionary)
     case .optional(let value?): try container.encode(value, forKey: .optional)
     case .optional(nil): try container.encodeNil(forKey: .optional)
+    case .later(let later): try container.encode(later, forKey: .later)
     }
   }
 

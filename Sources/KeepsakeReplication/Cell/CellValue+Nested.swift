@@ -12,7 +12,17 @@ extension CellValue {
       return .latest(stamp, value)
     case .dictionary(let entries): return .dictionary(entries.mapValues(\.beforeCatchUp))
     case .optional(let value): return .optional(value?.beforeCatchUp)
-    case .max, .min, .union, .counter, .best, .set: return self
+    case .max, .min, .union, .counter, .best, .set, .later: return self
+    }
+  }
+
+  /// The rule that isn't known here of this value or one that stands in it; nil if all are.
+  var laterRule: String? {
+    switch self {
+    case .later(let later): later.ruleName
+    case .dictionary(let entries): entries.values.lazy.compactMap(\.laterRule).min()
+    case .optional(let value): value?.laterRule
+    case .max, .min, .latest, .union, .counter, .best, .set: nil
     }
   }
 
@@ -21,7 +31,7 @@ extension CellValue {
     switch self {
     case .union, .set, .dictionary: true
     case .optional(let value): value?.isGathered ?? false
-    case .max, .min, .latest, .counter, .best: false
+    case .max, .min, .latest, .counter, .best, .later: false
     }
   }
 
@@ -65,6 +75,7 @@ extension CellValue {
     case .optional(let value):
       guard depth < Self.maximumDepth else { return Self.tooDeep }
       return value?.objection(depth: depth + 1)
+    case .later(let later): return later.objection
     }
   }
 

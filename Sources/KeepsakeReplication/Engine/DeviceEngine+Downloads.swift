@@ -37,8 +37,7 @@ extension DeviceEngine {
       }
       guard heads.count > 1 else { continue }
       let lookup = { (id: VersionID) in try records[id] ?? storage.version(id)?.record }
-      let common = try Resolution.commonAncestors(of: heads, record: lookup).known
-      for id in Set(common).union(try Resolution.mergeAncestors(of: heads, record: lookup).all).sorted() {
+      for id in try Resolution.mergeAncestors(of: heads, record: lookup).all {
         if let record = try lookup(id) { try need(record, optionally: true) }
       }
     }

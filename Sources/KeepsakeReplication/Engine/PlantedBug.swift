@@ -57,6 +57,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case winnerByArrival
   /// Saves are merged as if they had no ancestor.
   case mergeWithoutAncestor
+  /// Several ancestors of a merge are made one as if they had nothing in common.
+  case mergeAncestorsAsStrangers
   /// One side of a conflict is loaded, and the next save replaces them all.
   case chooseInsteadOfMerge
   /// The rules for history take from what a conflict's sides come from.

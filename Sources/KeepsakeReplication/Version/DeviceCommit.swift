@@ -110,7 +110,7 @@ package enum DeviceCommit {
     let context = CellDraft.Context(
       writer: writer, caughtUp: facts.caughtUp,
       nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds), neverConnected: facts.container == nil,
-      followsStamps: !storage.planted.contains(.stampByClock))
+      followsStamps: !storage.planted.contains(.stampByClock), moves: facts.moves ?? 0)
     for cell in draft.cells {
       let known = try storage.cell(cell.key)
       guard let change = try cell.applied(to: known, context) else { continue }
@@ -200,20 +200,25 @@ package enum DeviceCommit {
   /// To be run when what a store holds joins another player's container: to that container it is what a fresh install wrote
   /// before it first heard from its cloud, whatever it was to the one before.
   ///
-  /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.
+  /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional. What is counted from here on
+  /// is counted under another name.
   package static func moved(in storage: inout some DeviceStorage) throws {
     func humbled(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
-    // A best that was taken back must not come again from what still waits to be sent.
-    var bests: [CellKey: CellState] = [:]
+    // What was taken back must not come again from what still waits to be sent.
+    var lowered: [CellKey: CellState] = [:]
     for cell in try storage.cells(in: nil) {
       let humbled = humbled(cell)
       try storage.setCell(humbled)
-      if case .best = humbled.state.value { bests[cell.key] = humbled.state }
+      if cell.state.generation > 0 { lowered[cell.key] = humbled.state }
+      if case .best = humbled.state.value { lowered[cell.key] = humbled.state }
     }
     for var group in try storage.outbox(limit: storage.outboxCount()) {
-      group.cells = group.cells.map { CellUpdate(key: $0.key, state: bests[$0.key] ?? humbled($0).state) }
+      group.cells = group.cells.map { CellUpdate(key: $0.key, state: lowered[$0.key] ?? humbled($0).state) }
       try storage.updateOutbox(group)
     }
+    var facts = try storage.facts()
+    facts.moves = (facts.moves ?? 0).addingReportingOverflow(1).partialValue
+    try storage.setFacts(facts)
     for slot in try storage.slots() {
       for id in try storage.heads(of: slot) {
         guard var version = try storage.version(id), !version.record.provisional else { continue }

@@ -1,71 +1,149 @@
-/// From which versions a merge of several heads starts.
+/// From which versions a merge of several heads starts, and from which those are made one where there are several.
 ///
-/// Heads need not have one ancestor: two may come from a version that the third, a game begun anew, never saw.
-package struct MergeAncestors: Hashable, Sendable {
-  /// By head, and by the heads before it: the nearest versions that both descend from.
-  private var shared: [[Int: Set<VersionID>]] = []
+/// Heads need not have one ancestor: two may come from a version that the third, a game begun anew, never saw. And two that come of the same
+/// two saves, merged on each of two devices, have both of these as nearest ancestors. What those differ in is told by what they come from in
+/// turn, and so on.
+package struct MergeAncestors: Sendable {
+  /// Two versions, whichever is named first.
+  private struct Pair: Hashable {
+    let first: VersionID
+    let second: VersionID
+
+    init(_ one: VersionID, _ other: VersionID) { (first, second) = one < other ? (one, other) : (other, one) }
+  }
+
+  /// So many times in a row two devices may have merged the same saves and gone on without hearing of each other, and the merge is still made
+  /// from all that they come from. One further back starts as if its sides had nothing in common.
+  package static let maximumDepth = 16
+  /// So many versions the merge of a merge's ancestors may take in, all depths together. Each is kept while there is a conflict, and decoded to
+  /// load it. The depth that would go beyond isn't taken in, nor what is behind it.
+  package static let maximumVersions = 64
+
+  /// The nearest versions that all heads descend from, best first.
+  package private(set) var common: [VersionID] = []
+  /// There is more behind than was looked at.
+  package private(set) var isCut = false
+  /// By two versions that are merged: the nearest ones that both descend from.
+  private var shared: [Pair: Set<VersionID>] = [:]
+  /// Pairs without any ancestor in common, known or not.
+  private var strangers: Set<Pair> = []
   /// By version in `shared`: the others there that it descends from.
   private var older: [VersionID: Set<VersionID>] = [:]
+  private var records: [VersionID: VersionRecord] = [:]
+  private var policy = SavePolicy.mostProgress
 
   /// Nothing in common.
   package init() {}
 
-  init(shared: [[Int: Set<VersionID>]], older: [VersionID: Set<VersionID>]) {
-    self.shared = shared
-    self.older = older
+  /// Every version that a merge may start from, at any depth, sorted.
+  package var all: [VersionID] { records.keys.sorted() }
+
+  /// The nearest versions that one, a head or an ancestor, and any of those merged before it descend from. The best first, as a device showed
+  /// them that merged them: made one in this order, they are what their descendants come from.
+  package func nearest(of id: VersionID, with merged: [VersionID]) -> [VersionID] {
+    let found = merged.reduce(into: Set<VersionID>()) { $0.formUnion(shared[Pair(id, $1)] ?? []) }
+    return ordered(found.filter { id in !found.contains { older[$0]?.contains(id) == true } })
   }
 
-  /// Every version that a merge may start from, sorted.
-  package var all: [VersionID] { Set(shared.flatMap(\.values).joined()).sorted() }
+  private func ordered(_ ids: Set<VersionID>) -> [VersionID] {
+    let ids = ids.sorted()
+    let related = ids.indices.allSatisfy { index in ids[..<index].allSatisfy { !strangers.contains(Pair($0, ids[index])) } }
+    return ids.compactMap { records[$0] }.sorted { Resolution.precedes($0, $1, policy, related: related) }.map(\.id)
+  }
 
-  /// The nearest versions that a head and any of those merged before it descend from, sorted. Both by their place among the heads.
-  package func nearest(of head: Int, with merged: [Int]) -> [VersionID] {
-    let found = merged.reduce(into: Set<VersionID>()) { found, earlier in
-      guard shared.indices.contains(max(head, earlier)) else { return }
-      found.formUnion(shared[max(head, earlier)][min(head, earlier)] ?? [])
+  // MARK: Finding
+
+  /// Where each version leads, walked once.
+  private struct Walk {
+    var records: [VersionID: VersionRecord] = [:]
+    private var reached: [VersionID: Set<VersionID>] = [:]
+
+    mutating func ancestors(of id: VersionID, _ record: (VersionID) throws -> VersionRecord?) throws -> Set<VersionID> {
+      if let known = reached[id] { return known }
+      let found = try Resolution.ancestors(of: id, &records, record: record)
+      reached[id] = found
+      return found
     }
-    return found.filter { id in !found.contains { older[$0]?.contains(id) == true } }.sorted()
+  }
+
+  fileprivate init(
+    of heads: [VersionID], policy: SavePolicy, depth: Int, record: (VersionID) throws -> VersionRecord?
+  ) throws {
+    self.policy = policy
+    var walk = Walk()
+    var level = heads
+    var taken: Set<VersionID> = []
+    for round in 0... {
+      let pairs = try unknownPairs(of: level, &walk, record)
+      guard round < depth else {
+        isCut = !pairs.isEmpty
+        break
+      }
+      var found: [Pair: Set<VersionID>] = [:]
+      for pair in pairs {
+        let both = try walk.ancestors(of: pair.first, record).intersection(walk.ancestors(of: pair.second, record))
+        if both.isEmpty { strangers.insert(pair) }
+        found[pair] = Resolution.nearest(both, walk.records)
+      }
+      var next = Set(found.values.joined())
+      if round == 0, heads.count > 1 {
+        let all = try heads.dropFirst().reduce(walk.ancestors(of: heads[0], record)) { all, head in
+          all.intersection(try walk.ancestors(of: head, record))
+        }
+        common = Resolution.nearest(all, walk.records).sorted()
+        next.formUnion(common)
+      }
+      guard round == 0 || taken.union(next).count <= Self.maximumVersions else {
+        isCut = true
+        break
+      }
+      shared.merge(found) { old, _ in old }
+      taken.formUnion(next)
+      level = next.sorted()
+      if level.count < 2 { break }
+    }
+    for id in taken {
+      records[id] = walk.records[id]
+      older[id] = try walk.ancestors(of: id, record).intersection(taken)
+    }
+    common = ordered(Set(common))
+  }
+
+  /// Those of which neither comes from the other, and that weren't compared before.
+  private func unknownPairs(
+    of level: [VersionID], _ walk: inout Walk, _ record: (VersionID) throws -> VersionRecord?
+  ) throws -> [Pair] {
+    var pairs: [Pair] = []
+    for (index, id) in level.enumerated() {
+      let reached = try walk.ancestors(of: id, record)
+      for earlier in level[max(0, index - Resolution.comparedHeads)..<index] {
+        guard shared[Pair(id, earlier)] == nil, !reached.contains(earlier) else { continue }
+        if try !walk.ancestors(of: earlier, record).contains(id) { pairs.append(Pair(id, earlier)) }
+      }
+    }
+    return pairs
   }
 }
 
 extension Resolution {
-  /// So many heads before it each head is compared with. More sides than a player has devices merge as if they were strangers.
+  /// So many before it each version is compared with. More sides than a player has devices merge as if they were strangers.
   package static let comparedHeads = 16
 
-  /// What a merge of the heads starts from, whichever of them take part in it. Costs a walk from each head to its beginnings, and a look at what
-  /// each pair has in common.
+  /// What a merge of the heads starts from, whichever of them take part in it. Costs a walk from each head, and from each ancestor of several,
+  /// to its beginnings, and a look at what each pair has in common.
+  ///
+  /// - Parameter depth: How often the ancestors' own ancestors are looked for; at one, what several of them differ in isn't told.
   package static func mergeAncestors(
-    of heads: [VersionID], record: (VersionID) throws -> VersionRecord?
+    of heads: [VersionID], policy: SavePolicy = .mostProgress, depth: Int = MergeAncestors.maximumDepth,
+    record: (VersionID) throws -> VersionRecord?
   ) throws -> MergeAncestors {
-    var records: [VersionID: VersionRecord] = [:]
-    var reached: [Set<VersionID>] = []
-    var shared: [[Int: Set<VersionID>]] = []
-    for (index, head) in heads.enumerated() {
-      reached.append(try ancestors(of: head, &records, record: record))
-      var nearest: [Int: Set<VersionID>] = [:]
-      for earlier in max(0, index - comparedHeads)..<index {
-        nearest[earlier] = Self.nearest(reached[index].intersection(reached[earlier]), records)
-      }
-      shared.append(nearest)
-    }
-    let all = Set(shared.flatMap(\.values).joined())
-    var older: [VersionID: Set<VersionID>] = [:]
-    for id in all { older[id] = try ancestors(of: id, &records, record: record).intersection(all) }
-    return MergeAncestors(shared: shared, older: older)
+    try MergeAncestors(of: heads, policy: policy, depth: depth, record: record)
   }
 
-  /// What the rules for history never take from a slot: its heads, what they replace directly of what others have, and the versions from which
-  /// several of them come.
+  /// What the rules for history never take from a slot: its heads, what they replace directly of what others have, the versions from which
+  /// several of either come, and what those are merged from in turn.
   package static func needed(by heads: [VersionID], in storage: some DeviceStorage) throws -> Set<VersionID> {
-    var needed = Set(heads)
-    if storage.planted.contains(.thinAncestors) { return needed }
-    for head in heads {
-      for id in try storage.version(head)?.record.covers ?? [] {
-        // What others don't have they can't have gone on from.
-        if let version = try storage.version(id), version.acknowledged, version.offered { needed.insert(id) }
-      }
-    }
-    guard heads.count > 1 else { return needed }
+    if storage.planted.contains(.thinAncestors) { return Set(heads) }
     // Each record is decoded once, however many pairs there are.
     var known: [VersionID: VersionRecord?] = [:]
     func record(_ id: VersionID) throws -> VersionRecord? {
@@ -74,11 +152,29 @@ extension Resolution {
       known[id] = .some(record)
       return record
     }
-    // Pair by pair: three sides may have an ancestor that only two of them share.
-    for (index, left) in heads.enumerated() {
-      for right in heads[(index + 1)...].prefix(comparedHeads) {
-        needed.formUnion(try commonAncestors(of: [left, right], record: record).known)
-      }
+    return try needed(by: heads, record: record) { id in
+      // What others don't have they can't have gone on from.
+      guard let version = try storage.version(id) else { return false }
+      return version.acknowledged && version.offered
+    }
+  }
+
+  /// The same over any source of records.
+  ///
+  /// - Parameter isShared: Whether other devices may have a version.
+  package static func needed(
+    by heads: [VersionID], record: (VersionID) throws -> VersionRecord?, isShared: (VersionID) throws -> Bool
+  ) throws -> Set<VersionID> {
+    var needed = Set(heads)
+    if heads.count > 1 { needed.formUnion(try mergeAncestors(of: heads, record: record).all) }
+    for head in heads {
+      let replaced = try record(head)?.covers.filter(isShared) ?? []
+      needed.formUnion(replaced)
+      // Another device that saw the same ones may make a save of them too: that and this one are merged from what these come from.
+      var further: Set<VersionID> = []
+      for id in replaced { further.formUnion(try record(id)?.covers ?? []) }
+      let nearest = replaced.filter { !further.contains($0) }
+      if nearest.count > 1 { needed.formUnion(try mergeAncestors(of: nearest, record: record).all) }
     }
     return needed
   }

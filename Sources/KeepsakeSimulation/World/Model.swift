@@ -45,9 +45,10 @@ struct Model {
   /// What each version of the documents' slot knows of what was done, itself or by those it comes from.
   var known: [VersionID: Set<Int>] = [:]
   var deeds: [Deed] = []
-  /// Versions that a game made of a merge of which an ancestor was missing, so that what was removed may have come back; or that had several,
-  /// of which one is made first, in which what only one of them had may rank behind.
+  /// Versions that a game made of a merge of which an ancestor was missing, so that what was removed may have come back.
   var uncertain: Set<VersionID> = []
+  /// Versions that a game made of a merge that had several ancestors, or that come from such.
+  var crossed: Set<VersionID> = []
   /// What was written to `World.season`: its place in `writes`, the generation that it began or belongs to, and the value.
   var seasons: [(write: Int, generation: UInt64, value: Scalar)] = []
   /// Which save was shown first for heads under a policy, by any device.
@@ -63,9 +64,9 @@ struct Model {
 
   struct MergedHeads: Hashable {
     var heads: [VersionRecord]
-    /// Those that can be read, and all of which the record is known: a merge doesn't look past one that is gone.
+    /// Those that can be read, and all of which the record is known: a merge doesn't look past one that is gone. The records rank them.
     var ancestors: Set<VersionID>
-    var known: [VersionID]
+    var known: [VersionRecord]
   }
 
   /// One thing that was done to a document.

@@ -11,8 +11,10 @@ extension World {
   struct Garden {
     var plot: Plot
     var known: Set<Int>
-    /// The merge that it came of lacked an ancestor, or had several.
+    /// The merge that it came of lacked an ancestor.
     var isUncertain: Bool
+    /// That merge, or one that it comes from, had several.
+    var isCrossed: Bool
   }
 
   // MARK: Playing
@@ -45,6 +47,7 @@ extension World {
       let draft = saveDraft(index, Self.garden.name, tombstone: false, document: bytes)
       model.known[draft.id] = garden.known
       if garden.isUncertain { model.uncertain.insert(draft.id) }
+      if garden.isCrossed { model.crossed.insert(draft.id) }
       let opening = devices[index].opening
       commit(index, CommitDraft(saves: [draft]), paired: nil)
       // What isn't in an archive yet stays with the game, unless that ended with the commit.
@@ -77,16 +80,22 @@ extension World {
     if let damage = reading.damage.first { violation("device \(index) can't read \(short(damage.version)): \(damage.message)") }
     let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil).view()
     let heads = storage.heads(of: Self.garden.name).sorted()
-    let (ancestors, whole) = (try ancestors(of: heads, on: index), try wholeAncestors(of: heads, on: index))
-    let isUncertain = ancestors.count > 1 || !isCertain(heads, whole)
+    let sides = reading.sides.map(\.version.record.id)
+    let ancestors = try Resolution.mergeAncestors(of: sides) { storage.version($0)?.record }
+    let whole = Set(ancestors.all.filter { isWhole($0, on: index) })
+    let isUncertain = heads.contains(where: model.uncertain.contains) || !isCertain(sides, ancestors, whole)
+    let isCrossed = ancestors.all.count > 1 || heads.contains(where: model.crossed.contains)
     report.statistics.documents += 1
     if heads.count > 1 { report.statistics.merges += 1 }
     if heads.count > 1, isUncertain { report.statistics.mergesUncertain += 1 }
+    if ancestors.common.count > 1, !isUncertain { report.statistics.mergesCrossed += 1 }
     let known = view.basis.reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
     let plot = view.value ?? Plot()
-    check(plot, knowing: known, isUncertain: isUncertain, on: index)
+    check(plot, knowing: known, isUncertain: isUncertain, isCrossed: isCrossed, on: index)
 
-    let key = Model.MergedHeads(heads: heads.compactMap { storage.version($0)?.record }, ancestors: whole, known: ancestors)
+    let key = Model.MergedHeads(
+      heads: heads.compactMap { storage.version($0)?.record }, ancestors: whole,
+      known: ancestors.all.compactMap { storage.version($0)?.record })
     let bytes = try Archive.encode(plot)
     let first = model.gardens[key]
     if let first, first != bytes {
@@ -96,40 +105,42 @@ extension World {
           + plot.differences(from: other).joined(separator: ", "))
     }
     if first == nil { model.gardens[key] = bytes }
-    return (Garden(plot: plot, known: known, isUncertain: isUncertain), view.basis)
+    return (Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed), view.basis)
   }
 
-  /// The ancestors from which a merge of heads starts.
-  private func ancestors(of heads: [VersionID], on index: Int) throws -> [VersionID] {
-    guard heads.count > 1 else { return [] }
-    return try Resolution.mergeAncestors(of: heads) { devices[index].storage.version($0)?.record }.all
-  }
-
-  /// Those of them that can be read on a device.
-  func wholeAncestors(of heads: [VersionID], on index: Int) throws -> Set<VersionID> {
+  private func isWhole(_ id: VersionID, on index: Int) -> Bool {
     let storage = devices[index].storage
-    return Set(
-      try ancestors(of: heads, on: index).filter { storage.version($0)?.record.contents.allSatisfy(storage.hasContent) == true })
+    return storage.version(id)?.record.contents.allSatisfy(storage.hasContent) == true
   }
 
-  /// Whether the ancestors have all that any two of the heads both know: then what was removed on either side can be told.
-  private func isCertain(_ heads: [VersionID], _ ancestors: Set<VersionID>) -> Bool {
-    guard !heads.contains(where: model.uncertain.contains) else { return false }
-    for (index, left) in heads.enumerated() {
-      for right in heads[(index + 1)...] {
-        let (left, right) = (model.known[left] ?? [], model.known[right] ?? [])
-        let common = left.intersection(right)
-        let told = ancestors.reduce(into: Set<Int>()) { told, id in
-          let known = model.known[id] ?? []
-          if known.isSubset(of: common) { told.formUnion(known) }
-        }
-        if told != common { return false }
+  /// Those of the ancestors from which a merge of heads starts, at any depth, that can be read on a device.
+  func wholeAncestors(of heads: [VersionID], on index: Int) throws -> Set<VersionID> {
+    guard heads.count > 1 else { return [] }
+    return Set(
+      try Resolution.mergeAncestors(of: heads) { devices[index].storage.version($0)?.record }.all.filter { isWhole($0, on: index) })
+  }
+
+  /// Whether, at each step of the merge, what it starts from has all that both sides know, and was made likewise: then what was removed or
+  /// written on either side can be told.
+  private func isCertain(_ sides: [VersionID], _ ancestors: MergeAncestors, _ whole: Set<VersionID>) -> Bool {
+    var open = sides.count > 1 ? [sides] : []
+    var looked: Set<[VersionID]> = []
+    while let merged = open.popLast() {
+      guard looked.insert(merged).inserted else { continue }
+      var before = model.known[merged[0]] ?? []
+      for (index, side) in merged.enumerated().dropFirst() {
+        let known = model.known[side] ?? []
+        let nearest = ancestors.nearest(of: side, with: Array(merged[..<index]))
+        let told = nearest.filter(whole.contains).reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
+        guard told == known.intersection(before), !nearest.contains(where: model.uncertain.contains) else { return false }
+        before.formUnion(known)
+        if nearest.count > 1 { open.append(nearest) }
       }
     }
     return true
   }
 
-  private func check(_ plot: Plot, knowing known: Set<Int>, isUncertain: Bool, on index: Int) {
+  private func check(_ plot: Plot, knowing known: Set<Int>, isUncertain: Bool, isCrossed: Bool, on index: Int) {
     let deeds = known.sorted().map { (number: $0, kind: model.deeds[$0].kind) }
     func violated(_ text: String) { violation("in the garden of device \(index) \(text)") }
     if plot.deeds != known {
@@ -168,10 +179,16 @@ extension World {
       // What a later one replaced whose game had seen it is gone; any other one may stand.
       let standing = all.filter { number in !all.contains { model.deeds[$0].known.contains(number) } }
       let shown = name.isEmpty ? plot.place : plot.labels[name]
-      if !standing.contains(shown ?? 0) {
+      if !standing.contains(shown ?? 0), !(isCrossed && isDisputed(shown ?? 0, among: all)) {
         violated("\(shown ?? 0) stands \(name.isEmpty ? "as its place" : "on the label \(name)"), where \(standing) do")
       }
     }
+  }
+
+  /// Whether something was written at the same time. Merges of which each takes in others may choose otherwise, and what one chose is then a change
+  /// to the other, like what was written there since.
+  private func isDisputed(_ deed: Int, among all: [Int]) -> Bool {
+    all.contains(deed) && all.contains { $0 != deed && !model.deeds[$0].known.contains(deed) && !model.deeds[deed].known.contains($0) }
   }
 
   // MARK: History

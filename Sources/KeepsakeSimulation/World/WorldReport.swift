@@ -56,10 +56,11 @@ package struct WorldStatistics: Hashable, Sendable {
   package var resets = 0
   /// Of the set, and what stayed in though a device took it out that hadn't heard of it.
   package var takenOut = 0
-  /// Loads of documents, those that merged several, and those that hadn't one ancestor.
+  /// Loads of documents, those that merged several, of these those that lacked an ancestor, and those that had several and lacked none.
   package var documents = 0
   package var merges = 0
   package var mergesUncertain = 0
+  package var mergesCrossed = 0
   /// Versions of which devices let go of all but the record.
   package var thinned = 0
   package var additionsKept = 0
@@ -92,7 +93,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
-      \.mergesUncertain, \.thinned, \.additionsKept, \.skewedClocks,
+      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,
     ]
   }

@@ -11,7 +11,7 @@ extension FolderCloud {
   /// that the contents which nothing needs any more.
   func tidy(now: Int64) throws {
     guard let replica, try FolderIdentity.read(in: layout)?.container == container else { return }
-    let needed = replica.neededContents()
+    let needed = try replica.neededContents()
     for hash in needed.heads.sorted() where try !contents.seemsComplete(hash) {
       if let content = try ownContent(hash) { try contents.put(content) }
     }

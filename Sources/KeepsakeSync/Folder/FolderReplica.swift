@@ -150,15 +150,14 @@ struct FolderReplica {
     return (cells, versions)
   }
 
-  /// Contents that heads need, and those of what they directly replaced, which merging them may need.
-  func neededContents() -> (heads: Set<ContentHash>, ancestors: Set<ContentHash>) {
+  /// Contents that heads need, and those of what they directly replaced or come from, which merging them may need.
+  func neededContents() throws -> (heads: Set<ContentHash>, ancestors: Set<ContentHash>) {
     var (heads, ancestors): (Set<ContentHash>, Set<ContentHash>) = ([], [])
     for slot in memory.slots() {
-      for id in memory.heads(of: slot) {
-        guard let record = memory.version(id)?.record else { continue }
-        heads.formUnion(record.contents)
-        for older in record.covers { ancestors.formUnion(memory.version(older)?.record.contents ?? []) }
-      }
+      let shown = memory.heads(of: slot)
+      for id in shown { heads.formUnion(memory.version(id)?.record.contents ?? []) }
+      let needed = try Resolution.needed(by: shown, record: { memory.version($0)?.record }, isShared: { _ in true })
+      for id in needed { ancestors.formUnion(memory.version(id)?.record.contents ?? []) }
     }
     return (heads, ancestors)
   }

@@ -55,6 +55,43 @@ import Testing
     expectEqual(first, second, third)
   }
 
+  @Test("what newer devices wrote by a rule that nobody else knows reaches each of them, through old ones and their snapshots too")
+  func laterRules() throws {
+    let key = CellKey(collection: "progress", key: "vote")
+    func write(_ text: String, _ number: UInt64, over: [UInt64] = [], on device: FolderDevice) {
+      let entry = LaterValue.Entry(rule: "quorum", content: Data(text.utf8), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
+      let state = CellState(value: .later(LaterValue([LaterValueID(high: 0, low: number): entry])))
+      device.storage.setCell(CellUpdate(key: key, state: device.storage.cell(key)?.joined(with: state) ?? state))
+      device.storage.appendToOutbox(OutboxGroup(cells: [CellUpdate(key: key, state: state)]))
+    }
+    func texts(_ device: FolderDevice) -> Set<String> {
+      guard case .later(let later)? = device.storage.cell(key)?.value else { return [] }
+      return Set(later.entries.values.map { String(decoding: $0.content, as: UTF8.self) })
+    }
+    // Every exchange of the one in the middle ends in a snapshot of all that it knows.
+    var options = FolderOptions()
+    options.segmentsBeforeSnapshot = 1
+    let (first, old, second) = (try device(1), try device(2, options), try device(3))
+    for device in [first, old, second] { try device.sync() }
+    write("ann", 1, on: first)
+    write("bob", 2, on: second)
+    for device in [first, second, old] { try device.sync() }
+    for number in 1...4 {
+      try old.raise("level", to: Int64(number))
+      try old.sync()
+    }
+    #expect(texts(old) == ["ann", "bob"])
+    for device in [first, second] { try device.listen() }
+    expectEqual(first, old, second)
+    write("ann bob", 3, over: [1, 2], on: second)
+    for device in [second, first, old] { try device.sync() }
+    for device in [first, old, second] { #expect(texts(device) == ["ann bob"]) }
+    // Who comes later has it from whoever wrote it down.
+    let third = try device(4)
+    try third.sync()
+    #expect(Set(["ann bob"]).isSubset(of: texts(third)) && texts(third).isSubset(of: ["ann", "bob", "ann bob"]))
+  }
+
   @Test("a checkpoint is one file, named by its hash, and nothing in the folder is ever written again")
   func layout() throws {
     let (first, second) = (try device(1), try device(2))

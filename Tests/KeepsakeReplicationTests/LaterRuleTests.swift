@@ -1,0 +1,199 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+/// A rule of a later release: each voter's vote, joined by voter. Devices of that release know it, nobody else here does.
+struct Quorum {
+  var votes: Set<String>
+
+  init(_ votes: Set<String>) { self.votes = votes }
+
+  /// What such a device makes of a cell.
+  init(_ state: CellState?) throws {
+    votes = []
+    guard case .later(let later)? = state?.value else { return }
+    for entry in later.entries.values where entry.rule == "quorum" {
+      votes.formUnion(String(decoding: entry.content, as: UTF8.self).split(separator: " ").map(String.init))
+    }
+  }
+
+  /// What such a device writes: the join, over all that went into it.
+  static func casting(_ vote: String, over state: CellState?, id: LaterValueID) throws -> CellState {
+    var quorum = try Quorum(state)
+    quorum.votes.insert(vote)
+    var over: Set<LaterValueID> = []
+    if case .later(let later)? = state?.value { over = Set(later.entries.keys) }
+    let content = Data(quorum.votes.sorted().joined(separator: " ").utf8)
+    return CellState(
+      generation: state?.generation ?? 0, value: .later(LaterValue([id: LaterValue.Entry(rule: "quorum", content: content, over: over)])))
+  }
+}
+
+@Suite struct LaterRuleTests {
+  static let key = CellKey(collection: "progress", key: "vote")
+
+  func cast(_ vote: String, _ index: Int, in lab: inout Lab) throws {
+    let known = lab.devices[index].storage.cell(Self.key)
+    let written = try Quorum.casting(vote, over: known, id: LaterValueID(using: &lab.random))
+    lab.devices[index].storage.setCell(CellUpdate(key: Self.key, state: known?.joined(with: written) ?? written))
+    lab.devices[index].storage.appendToOutbox(OutboxGroup(cells: [CellUpdate(key: Self.key, state: written)]))
+  }
+
+  func votes(_ index: Int, in lab: Lab) throws -> Set<String> { try Quorum(lab.devices[index].storage.cell(Self.key)).votes }
+
+  func standing(_ state: CellState?) -> Int {
+    guard case .later(let later)? = state?.value else { return 0 }
+    return later.entries.count
+  }
+
+  func entry(_ text: String, over: [UInt64] = []) -> LaterValue.Entry {
+    LaterValue.Entry(rule: "quorum", content: Data(text.utf8), over: Set(over.map { LaterValueID(high: 0, low: $0) }))
+  }
+
+  func state(_ entries: [UInt64: LaterValue.Entry]) -> CellState {
+    CellState(value: .later(LaterValue(Dictionary(uniqueKeysWithValues: entries.map { (LaterValueID(high: 0, low: $0.key), $0.value) }))))
+  }
+
+  @Test("A server that doesn't know a rule loses what two devices wrote by it at the same time, or keeps all of it for ever")
+  func oldServer() throws {
+    var lab = try Lab(devices: 2)
+    for index in 0...1 { try lab.settle(index) }
+    try cast("ann", 0, in: &lab)
+    try cast("bob", 1, in: &lab)
+    for index in [0, 1, 0] { try lab.settle(index) }
+    for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob"]) }
+    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 2)
+    // Each writes without the other's, again; then one that has seen all.
+    try cast("cid", 0, in: &lab)
+    try cast("dan", 1, in: &lab)
+    for index in [1, 0, 1] { try lab.settle(index) }
+    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 2)
+    try cast("eve", 1, in: &lab)
+    for index in [1, 0] { try lab.settle(index) }
+    for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob", "cid", "dan", "eve"]) }
+    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 1)
+    #expect(lab.devices[0].storage.cell(Self.key) == lab.devices[1].storage.cell(Self.key))
+    #expect(lab.devices.allSatisfy { $0.storage.outboxCount() == 0 })
+  }
+
+  @Test("What was based on an older value takes the newer one's place because it was sent later, twice or with a newer cursor")
+  func basedOnOlder() throws {
+    var lab = try Lab(devices: 2)
+    for index in 0...1 { try lab.settle(index) }
+    try cast("ann", 0, in: &lab)
+    try lab.settle(0)
+    // It is committed before the other's value comes, and goes after.
+    try cast("bob", 1, in: &lab)
+    try lab.step(1, .sendNow)
+    let taken = lab.takeRequest(1)
+    let first = try #require(taken)
+    _ = try lab.answer(to: first, cloud: &lab.cloud, using: &lab.random)
+    guard case .exchange(let number, _) = first else { throw CancellationError() }
+    try lab.step(1, .failed(request: number, TransportFailure(.interrupted, "the answer is lost")))
+    try lab.settle(0)
+    try cast("cid", 0, in: &lab)
+    try lab.settle(0)
+    try lab.settle(1)
+    try lab.settle(0)
+    for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob", "cid"]) }
+    #expect(try Quorum(lab.cloud.cell(Self.key)?.update.state).votes == ["ann", "bob", "cid"])
+  }
+
+  @Test("A device that doesn't know a rule drops what a new one wrote, and the cloud that was lost never gets it again")
+  func oldDevice() throws {
+    // 1 is the old one: it never writes there.
+    var lab = try Lab(devices: 3)
+    for index in 0...1 { try lab.settle(index) }
+    try cast("ann", 0, in: &lab)
+    try cast("bob", 0, in: &lab)
+    for index in 0...1 { try lab.settle(index) }
+    let carried = try #require(lab.devices[1].storage.cell(Self.key))
+    #expect(carried == lab.devices[0].storage.cell(Self.key))
+    // The cloud is a new one, and the first device is gone.
+    lab.cloud = MemoryContainer(epoch: 2)
+    try lab.settle(1)
+    try lab.settle(2)
+    #expect(lab.devices[2].storage.cell(Self.key) == carried)
+    try cast("cid", 2, in: &lab)
+    for index in [2, 1] { try lab.settle(index) }
+    #expect(try votes(1, in: lab) == ["ann", "bob", "cid"])
+  }
+
+  @Test("A device takes a value of a rule that it doesn't know for its own, and writes over it")
+  func writing() throws {
+    var lab = try Lab()
+    let there = state([1: entry("ann")])
+    lab.devices[0].storage.setCell(CellUpdate(key: Self.key, state: there))
+    lab.devices[0].storage.setFacts(DeviceFacts(container: ContainerID(high: 0, low: 1), caughtUp: true))
+    let changes: [CellDraft.Change] = [
+      .max(.int(1)), .min(.int(1)), .set(.int(1)), .insert([.int(1)]), .add(plus: 1, minus: 0), .putIn([.int(1)]), .takeOut([.int(1)]),
+      .entries([.string("a"): .max(.int(1))]), .optional(.max(.int(1))), .optional(nil), .reset(.max(.int(0))),
+      .best(BestScore(order: .ascending, entry: nil)), .withdraw(BestScore(order: .ascending, entry: nil)),
+    ]
+    for change in changes {
+      #expect(throws: CellError.laterRule(Self.key, "quorum")) { try lab.commit(0, CommitDraft(cells: [CellDraft(Self.key, change)])) }
+    }
+    #expect(lab.devices[0].storage.cell(Self.key) == there && lab.devices[0].storage.outboxCount() == 0)
+    // Within a dictionary, only where it stands.
+    let table = CellKey(collection: "progress", key: "table")
+    lab.devices[0].storage.setCell(
+      CellUpdate(key: table, state: CellState(value: .dictionary([.string("new"): there.value, .string("old"): .max(.int(1))]))))
+    try lab.commit(0, CommitDraft(cells: [CellDraft(table, .entries([.string("old"): .max(.int(2))]))]))
+    for change in [.entries([.string("new"): .max(.int(2))]), .reset(.entries([:]))] as [CellDraft.Change] {
+      #expect(throws: CellError.laterRule(table, "quorum")) { try lab.commit(0, CommitDraft(cells: [CellDraft(table, change)])) }
+    }
+    let kept = CellState(value: .dictionary([.string("new"): there.value, .string("old"): .max(.int(2))]))
+    #expect(lab.devices[0].storage.cell(table) == kept)
+  }
+
+  @Test("What comes late, twice or in another order takes something away")
+  func joins() throws {
+    let parts = [
+      state([1: entry("a")]), state([2: entry("b")]), state([3: entry("a b", over: [1, 2])]), state([4: entry("c")]),
+      state([5: entry("a b d", over: [3])]),
+    ]
+    for left in parts {
+      for right in parts {
+        #expect(left.joined(with: right) == right.joined(with: left))
+        #expect(left.joined(with: right).joined(with: right) == left.joined(with: right))
+      }
+    }
+    var random = SeededGenerator(seed: 5)
+    for _ in 0..<200 {
+      let order = (parts + parts).shuffled(using: &random)
+      let end = order.dropFirst().reduce(order[0]) { $0.joined(with: $1) }
+      #expect(try Quorum(end).votes == ["a", "b", "c", "d"])
+    }
+    // In the order in which they were written nothing stands that went into another.
+    #expect(standing(parts.dropFirst().reduce(parts[0]) { $0.joined(with: $1) }) == 2)
+    // Two that say they went into each other.
+    let circle = state([1: entry("a", over: [2]), 2: entry("b", over: [1])])
+    #expect(try Quorum(circle).votes == ["a", "b"])
+  }
+
+  @Test("A value of a later rule and one of a known rule end otherwise on each device, or under an older generation")
+  func otherRules() {
+    let later = state([1: entry("a")])
+    for value in [.max(.int(9)), .counter([:]), .optional(nil), .dictionary([:])] as [CellValue] {
+      let known = CellState(value: value)
+      #expect(later.joined(with: known) == later && known.joined(with: later) == later)
+    }
+    let reset = CellState(generation: 1, value: .max(.int(0)))
+    #expect(later.joined(with: reset) == reset)
+    // Another rule of which nothing is known either stands beside it.
+    let other = state([2: LaterValue.Entry(rule: "median", content: Data())])
+    #expect(standing(later.joined(with: other)) == 2)
+  }
+
+  @Test("What no correct program writes is taken for a value of a later rule", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
+  func objections(rule: String) {
+    func objection(_ value: CellValue) -> Refusal? { ExchangeRules.objection(to: CellUpdate(key: Self.key, state: CellState(value: value))) }
+    let entry = LaterValue.Entry(rule: rule, content: Data())
+    let value = CellValue.later(LaterValue([LaterValueID(high: 0, low: 1): entry]))
+    #expect(objection(value)?.reason == .invalid && objection(.dictionary([.int(1): value]))?.reason == .invalid)
+    #expect(objection(.later(LaterValue([:])))?.reason == .invalid)
+    let large = LaterValue.Entry(rule: "quorum", content: Data(count: ExchangeRules.maximumCellBytes))
+    #expect(objection(.later(LaterValue([LaterValueID(high: 0, low: 1): large])))?.reason == .tooLarge)
+  }
+}

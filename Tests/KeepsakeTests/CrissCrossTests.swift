@@ -1,0 +1,113 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import Keepsake
+
+@Archivable struct Shore: Equatable {
+  @Merge(.max) var level = 1
+  @Merge var signs: [String: Int] = [:]
+  var place = 0
+}
+
+/// Two devices that each merged the same saves and went on, before one heard of the other.
+@Suite struct CrissCrossTests {
+  let device: Device
+  let slot = Slot<Shore>("shore")
+
+  init() throws { device = try Device() }
+
+  static func id(_ number: Int) -> VersionID { VersionID(high: 1, low: UInt64(number)) }
+
+  /// A save of any device, as a sync brings it.
+  func put(_ value: Shore, _ number: Int, over covers: [Int], progress: Double, in transaction: inout StoreTransaction) throws {
+    let bytes = try Archive.encode(value, writer: 1)
+    let record = VersionRecord(
+      id: Self.id(number), slot: slot.name, covers: covers.map(Self.id), contents: [try transaction.keepContent(bytes)],
+      length: bytes.count, metadata: SaveMetadata(progress: progress), savedAtMilliseconds: device.clock.now, writer: WriterID(1),
+      provisional: false)
+    try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
+    for covered in record.covers { try transaction.markCovered(covered) }
+  }
+
+  /// Save 1, and after it as often as said two that replace all before, of which one device changes place and sign, and the other the level.
+  /// Each has what both had before it.
+  ///
+  /// - Returns: What the two last ones have together.
+  func ladder(_ rungs: Int, changing: Int, in game: GameData) throws -> Shore {
+    var both = Shore()
+    try game.core.store.write { transaction in
+      try put(both, 1, over: [], progress: 0, in: &transaction)
+      for rung in 1...rungs {
+        let before = rung == 1 ? [1] : [2 * rung - 2, 2 * rung - 1]
+        var (mine, theirs) = (both, both)
+        theirs.place = rung
+        theirs.signs["bed"] = rung
+        mine.level += 1
+        for (number, value) in [(2 * rung + changing, theirs), (2 * rung + 1 - changing, mine)] {
+          // The first of the two is always the better one.
+          try put(value, number, over: before, progress: Double(3 * rung - number), in: &transaction)
+        }
+        both.place = theirs.place
+        both.signs = theirs.signs
+        both.level = mine.level
+      }
+    }
+    return both
+  }
+
+  @Test(
+    "Two devices merge the same saves, one goes on and changes a value, and the merge of both has the older one",
+    arguments: [1, 2, 3, MergeAncestors.maximumDepth], [0, 1])
+  func oneSidedChange(rungs: Int, changing: Int) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let expected = try ladder(rungs, changing: changing, in: game)
+    #expect(try game.saves.conflict(slot)?.sides.count == 2)
+    let merged = try #require(try game.saves.load(slot))
+    #expect(merged == expected)
+    #expect(try game.saves.conflict(slot)?.ancestor?.level == rungs, "what both came from is made of all that was merged")
+    try game.saves.capture(merged, to: slot).wait()
+    #expect(try game.saves.load(slot) == expected)
+  }
+
+  @Test("What one of two merges took out comes back, though the other didn't touch it")
+  func removal() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.core.store.write { transaction in
+      try put(Shore(signs: ["bed": 1, "gate": 1]), 1, over: [], progress: 0, in: &transaction)
+      try put(Shore(signs: ["bed": 1, "gate": 1]), 2, over: [1], progress: 9, in: &transaction)
+      try put(Shore(signs: ["bed": 2, "gate": 1]), 3, over: [1], progress: 1, in: &transaction)
+      try put(Shore(signs: ["bed": 2, "gate": 1]), 4, over: [2, 3], progress: 9, in: &transaction)
+      try put(Shore(signs: ["gate": 1]), 5, over: [2, 3], progress: 1, in: &transaction)
+    }
+    #expect(try game.saves.load(slot)?.signs == ["gate": 1])
+  }
+
+  @Test("A conflict whose saves were merged ever again can't be loaded, or takes a save out of it")
+  func beyondTheBound() throws {
+    let game = try device.open()
+    defer { end(game) }
+    let expected = try ladder(MergeAncestors.maximumDepth + 4, changing: 0, in: game)
+    let merged = try #require(try game.saves.load(slot))
+    #expect(merged.level == expected.level, "what has a rule of its own needs no ancestor")
+    #expect([expected.place, expected.place - 1].contains(merged.place))
+    #expect(try game.saves.conflict(slot)?.sides.count == 2)
+  }
+
+  @Test("One of the saves from which a merge starts is damaged, and the conflict can't be loaded")
+  func damagedAncestor() throws {
+    let game = try device.open()
+    defer { end(game) }
+    _ = try ladder(2, changing: 0, in: game)
+    // Of a version that is as old as that only the record may be left.
+    try game.core.store.write { transaction in
+      var version = try #require(try transaction.version(Self.id(2)))
+      version.record.contents = [ContentHash(of: Data("gone".utf8))]
+      try transaction.putVersion(version)
+    }
+    #expect(try game.saves.load(slot)?.level == 3)
+  }
+}
