@@ -6,7 +6,7 @@ import KeepsakeReplication
 import struct KeepsakeReplication.Cursor
 
 /// One container in SQLite, inside the transaction that lends it.
-struct SQLiteContainer: ContainerStorage {
+struct SQLiteContainer: CloudContainer {
   let db: Database
   let id: Data
   let files: ContentFiles
@@ -297,7 +297,7 @@ extension SQLiteContainer {
     return try encoder.encode(value)
   }
 
-  private func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
+  func decode<Value: Decodable>(_ type: Value.Type, _ bytes: Data) throws -> Value {
     do {
       return try JSONDecoder().decode(type, from: bytes)
     } catch {

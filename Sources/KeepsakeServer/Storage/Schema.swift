@@ -8,7 +8,7 @@ import KeepsakeReplication
 /// Keys and names that come from outside are kept as bytes (UTF-8): SQLite's text ends at a NUL. Unsigned 64-bit numbers are
 /// kept by their bits.
 enum Schema {
-  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage"]
+  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage", "3 removed devices"]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -59,6 +59,18 @@ enum Schema {
           """)
     }
     migrator.registerMigration(migrations[1]) { try addRoom(to: $0, files) }
+    migrator.registerMigration(migrations[2]) { db in
+      // A device of no bytes stands for all: everything of the player was deleted.
+      try db.execute(
+        sql: """
+          CREATE TABLE retired (
+            container BLOB NOT NULL, device BLOB NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (container, device)
+          ) STRICT, WITHOUT ROWID;
+          CREATE TABLE deviceChain (
+            container BLOB NOT NULL, device BLOB NOT NULL, chain BLOB NOT NULL, PRIMARY KEY (container, device, chain)
+          ) STRICT, WITHOUT ROWID;
+          """)
+    }
     return migrator
   }
 
