@@ -79,10 +79,12 @@ struct CloudFolder: Sendable, Hashable {
 /// saved is told by `GameData.changes` and seen by the next `load`. Safe to use from any thread.
 public final class Cloud: Sendable {
   private let board: CloudBoard
-  private let connection: CloudConnection
+  private let core: GameCore
+  let connection: CloudConnection
 
-  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) {
-    board = CloudBoard()
+  init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) throws {
+    self.core = core
+    board = CloudBoard(isEnabled: try core.isCloudEnabled())
     let news = CloudNews(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
@@ -112,10 +114,15 @@ public final class Cloud: Sendable {
   }
 
   /// The player's own switch. While it is off nothing goes over the network, and nothing is lost: it is sent later.
+  ///
+  /// It is kept with the data, and stands as it was left when they are opened again. Setting it waits for the disk, if it changes anything; where that fails it
+  /// holds until the data are closed, and an incident says so. While it is off, calls that need the network throw `GameDataError.Code.notConnected`.
   public var isEnabled: Bool {
     get { board.wish.isEnabled }
     set {
-      board.want { $0.isEnabled = newValue }
+      if !newValue { board.want { $0.isEnabled = false } }
+      core.keepCloudEnabled(newValue)
+      if newValue { board.want { $0.isEnabled = true } }
       reconcile()
     }
   }
@@ -174,9 +181,11 @@ final class CloudBoard: Sendable {
     var isClosed = false
     var wasConnected = false
   }
-  private let wishes = Mutex(Wish())
+  private let wishes: Mutex<Wish>
   private let current = Mutex(CloudStatus(phase: .off))
   private let changes = Broadcast<CloudStatus>(keepingNewest: 1)
+
+  init(isEnabled: Bool = true) { wishes = Mutex(Wish(isEnabled: isEnabled)) }
 
   var wish: Wish { wishes.withLock { $0 } }
   var status: CloudStatus { current.withLock { $0 } }

@@ -34,6 +34,8 @@ public final class GameData: Sendable {
   public let cloud: Cloud
 
   let core: GameCore
+  /// How it was opened.
+  let opening: Opening
   /// What `attach` was given.
   let attachedAssets = Mutex<AssetLibrary?>(nil)
   let closed = Mutex(false)
@@ -64,19 +66,24 @@ public final class GameData: Sendable {
   ) throws -> GameData {
     try Places.check(id, "a game's identifier")
     try Places.check(profile, "a profile's name")
-    let store = try Store.open(
-      at: url ?? Places(id).profile(profile),
-      seal: SealRequest(seal, owner: SealOwner(game: id, profile: profile)), history: history)
+    let opening = Opening(game: id, profile: profile, seal: seal, history: history, isPlacedByGame: url != nil)
+    return try open(at: url ?? Places(id).profile(profile), opening, environment)
+  }
+
+  static func open(at url: URL, _ opening: Opening, _ environment: GameEnvironment) throws -> GameData {
+    let store = try Store.open(at: url, seal: opening.sealRequest, history: opening.history)
     do {
-      return try GameData(store: store, environment: environment)
+      try opening.accounts?.noteName(in: url)
+      return try GameData(store: store, opening, environment: environment)
     } catch {
       try store.close()
       throw error
     }
   }
 
-  private init(store: Store, environment: GameEnvironment) throws {
+  private init(store: Store, _ opening: Opening, environment: GameEnvironment) throws {
     url = store.url
+    self.opening = opening
     core = GameCore(store: store, environment: environment)
     core.reportSealFindings()
     try core.showSlots()
@@ -87,7 +94,7 @@ public final class GameData: Sendable {
     preferences = try Preferences(core: core)
     files = TrackedFiles(core: core)
     records = Records(core: core)
-    cloud = Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    cloud = try Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
   }
 
   /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.

@@ -26,6 +26,10 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case timedOut
     /// The game's data is closed.
     case closed
+    /// Forgetting it would lose this for good: no cloud has it. Nothing was forgotten.
+    case wouldBeLost(UnsentData)
+    /// The money of the data that was to be adopted is on its way to this other account, which has to be opened to take it.
+    case promised(to: Account)
   }
 
   /// What kind of failure it is.

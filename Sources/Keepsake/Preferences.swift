@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
@@ -236,6 +237,9 @@ public final class Preferences: Sendable {
     if schedules { scheduleCommit() }
     if isHeard.load(ordering: .acquiring) { told.send([name.canonical]) }
   }
+
+  /// Sets a preference of this device to the archive that another store holds of it.
+  func take(_ archive: Data, named name: String) throws { try putChecked(.bytes(archive), name, false) }
 
   /// Takes what came from other devices, and tells of it.
   func received(_ keys: [CellKey]) throws {

@@ -15,6 +15,7 @@ struct APIError: Error, Sendable {
     case unsupportedProtocol = "unsupported_protocol"
     case unauthorized
     case badAppKey = "bad_app_key"
+    case retired
     case notFound = "not_found"
     case contentMissing = "content_missing"
     case baseMissing = "base_missing"
@@ -56,6 +57,11 @@ struct APIError: Error, Sendable {
     error.received = received
     return error
   }
+
+  /// The device was removed, or everything of its player was deleted.
+  static let retired = Self(
+    .forbidden, .retired, "This device was removed from the player's devices, or the player's data were deleted. What it holds stays on it."
+  )
 
   /// The player has no room for it. The same later may fit, in another form it won't.
   static func overQuota(_ shortage: QuotaShortage) -> Self {

@@ -64,11 +64,32 @@ public final class TestDevice: Sendable {
   public func open(
     _ id: String, profile: String = "default", seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
   ) throws -> GameData {
+    try begin(id, connecting: connecting) { environment in
+      try GameData.open(id, profile: profile, at: state.folder, seal: seal, history: history, environment: environment)
+    }
+  }
+
+  /// The same with the data of one account; those of the others stay in the device's folder, where it finds them.
+  ///
+  ///     let guest = try phone.open("com.example.garden", account: .guest, connecting: false)
+  ///     try phone.close()
+  ///     let game = try phone.open("com.example.garden", account: .named("ada"))
+  ///     try game.adopt(.guest)
+  ///
+  /// A device uses either this call or the other. The world's cloud is one player's: let one account connect to it.
+  public func open(
+    _ id: String, account: Account, seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
+  ) throws -> GameData {
+    try begin(id, connecting: connecting) { environment in
+      try GameData.open(id, account: account, in: state.folder, seal: seal, history: history, environment: environment)
+    }
+  }
+
+  private func begin(_ id: String, connecting: Bool, _ open: (GameEnvironment) throws -> GameData) throws -> GameData {
     try state.alone {
       try world.admit(id)
       let link = DeviceLink(world.cloud.memory, over: state.line)
-      let environment = world.clock.environment(of: world.folder, seed: world.nextSeed())
-      let game = try GameData.open(id, profile: profile, at: state.folder, seal: seal, history: history, environment: environment)
+      let game = try open(world.clock.environment(of: world.folder, seed: world.nextSeed()))
       state.began(game, over: link)
       if connecting { game.cloud.connect(link.address, deviceName: name) }
       return game

@@ -16,7 +16,7 @@ struct ProtocolLinesTests {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let document = try String(contentsOf: root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
     let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-    try #require(blocks.count == 4)
+    try #require(blocks.count == 5)
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
       let place = folder.appendingPathComponent("place")
@@ -39,6 +39,8 @@ struct ProtocolLinesTests {
         } else {
           #expect(output.contains(#"{"received":0}"#) && output.contains(#"{"received":1048576}"#), "\(output)")
           #expect(output.components(separatedBy: "serverTimeMilliseconds").count == 3, "\(output)")
+          let everything = try String(contentsOf: place.appendingPathComponent("everything.ndjson"), encoding: .utf8)
+          #expect(everything.hasPrefix(#"{"device":"#) && everything.contains(#"{"end":{"lines":"#), "\(everything)")
         }
       }
       try await server.stop()

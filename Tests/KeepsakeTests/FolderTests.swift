@@ -103,6 +103,51 @@ import Testing
     try await eventually { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
   }
 
+  @Test(
+    "another player's folder in the place of this one's, while the game runs or not: nothing is read from it or written to it, and all goes on after"
+  )
+  func swapped() async throws {
+    func files(_ url: URL) throws -> Set<String> { Set(try FileManager.default.subpathsOfDirectory(atPath: url.path)) }
+    let place = folder.url.appendingPathComponent("stick")
+    let (mine, theirs) = (folder.url.appendingPathComponent("mine"), folder.url.appendingPathComponent("theirs"))
+    let manager = FileManager.default
+    // The other player, with the same slot and the same key.
+    try manager.createDirectory(at: place, withIntermediateDirectories: true)
+    let other = try tablet.open()
+    other.cloud.connect(.folder(place))
+    try await other.saves.save(World(level: 99), to: .main)
+    try other.progress.record(99, for: .level)
+    try await other.cloud.sendNow()
+    try other.close()
+    try manager.moveItem(at: place, to: theirs)
+
+    try manager.createDirectory(at: place, withIntermediateDirectories: true)
+    var game = try phone.open()
+    game.cloud.connect(.folder(place))
+    try await game.saves.save(World(level: 2), to: .main)
+    try await game.cloud.sendNow()
+    for round in 3...4 {
+      try manager.moveItem(at: place, to: mine)
+      try manager.moveItem(at: theirs, to: place)
+      let before = try files(place)
+      if round == 4 {
+        try game.close()
+        game = try phone.open()
+        game.cloud.connect(.folder(place))
+      }
+      try await game.saves.save(World(level: round), to: .main)
+      try game.progress.record(round, for: .level)
+      await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+      #expect(try files(place) == before, "round \(round)")
+      #expect(try game.saves.load(.main)?.level == round && game.saves.conflict(.main) == nil && game.progress[.level] == round)
+      try manager.moveItem(at: place, to: theirs)
+      try manager.moveItem(at: mine, to: place)
+      try await game.cloud.sendNow()
+      #expect(game.cloud.status.waitingCommits == 0)
+    }
+    try game.close()
+  }
+
   @Test("pairing codes make no sense for a folder, and an error says what to do instead")
   func noPairing() async throws {
     let game = try phone.open()

@@ -36,7 +36,7 @@ actor CloudConnection {
     self.news = news
     self.board = board
     registration = CloudRegistration(
-      file: CloudFile(url: core.store.url.appendingPathComponent("cloud.json")), executor: executor)
+      file: CloudFile(url: core.store.url.appendingPathComponent(CloudFile.name)), executor: executor)
     sleep = core.environment.sleep
     random = core.environment.random
   }
@@ -205,7 +205,7 @@ actor CloudConnection {
   }
 
   /// The credentials; makes this device known if it isn't yet. Tries once.
-  private func register() async throws -> CloudCredentials {
+  func register() async throws -> CloudCredentials {
     try await registration.register(at: server(), name: board.wish.deviceName)
   }
 
@@ -239,6 +239,7 @@ actor CloudConnection {
 
   func pairingCode() async throws -> String {
     await reconcile()
+    try requireEnabled()
     let credentials = try await register()
     do {
       return try await HTTPAccount.pairingCode(for: credentials).code
@@ -249,6 +250,7 @@ actor CloudConnection {
 
   func join(_ code: String) async throws {
     await reconcile()
+    try requireEnabled()
     let server = try server()
     registering?.cancel()
     registering = nil
@@ -263,14 +265,18 @@ actor CloudConnection {
     await reconcile()
   }
 
+  func requireEnabled() throws {
+    guard board.wish.isEnabled else {
+      throw GameDataError(.notConnected, "the cloud is switched off: set `isEnabled` first")
+    }
+  }
+
   /// The running service; registers first where that has not succeeded yet.
   private func connected() async throws -> SyncService<Store> {
     await reconcile()
     if let service { return service }
     guard address != nil else { throw GameDataError.notConnected }
-    guard board.wish.isEnabled else {
-      throw GameDataError(.notConnected, "the cloud is switched off: set `isEnabled` first")
-    }
+    try requireEnabled()
     try await introduce()
     await reconcile()
     guard let service else { throw GameDataError.notConnected }

@@ -12,6 +12,8 @@ struct CloudFile: Sendable {
   /// A token and a few names; anything larger isn't ours.
   private static let maximumBytes = 64 * 1024
 
+  static let name = "cloud.json"
+
   let url: URL
 
   /// Nil if there is none.

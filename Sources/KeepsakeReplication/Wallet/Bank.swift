@@ -4,7 +4,7 @@
 /// the pool or a chain's rights fall below zero.
 ///
 /// Not here yet: late spends that wait for rights to be recalled (they are declined where the pool can't pay at once),
-/// retired devices, and a bank that was restored from a backup.
+/// and a bank that was restored from a backup.
 package struct Bank: Sendable {
   /// Chains that a container may have: each install, and each copy that was found out, makes one.
   package static let maximumChains = 10_000
@@ -126,19 +126,26 @@ package struct Bank: Sendable {
 
   /// Closes `old` and every living chain that follows from it: their rights go back to the pool.
   private mutating func fence(_ old: ChainID, sparing new: ChainID) {
-    for id in state.chains.keys.sorted() where id != new {
-      guard var chain = state.chains[id], !chain.fenced, descends(id, from: old) else { continue }
-      for (currency, totals) in chain.totals.sorted(by: { $0.key < $1.key }) {
-        let rights = totals.rights
-        guard rights > 0 else { continue }
-        var closed = totals
-        closed.returned += rights
-        chain.totals[currency] = closed
-        state.pool[currency, default: 0] += rights
-      }
-      chain.fenced = true
-      state.chains[id] = chain
+    for id in state.chains.keys.sorted() where id != new && descends(id, from: old) { close(id) }
+  }
+
+  /// Closes the chains of a device that was removed; one that isn't known, or is closed already, stays as it is.
+  package mutating func close(_ chains: [ChainID]) {
+    for id in chains { close(id) }
+  }
+
+  private mutating func close(_ id: ChainID) {
+    guard var chain = state.chains[id], !chain.fenced else { return }
+    for (currency, totals) in chain.totals.sorted(by: { $0.key < $1.key }) {
+      let rights = totals.rights
+      guard rights > 0 else { continue }
+      var closed = totals
+      closed.returned += rights
+      chain.totals[currency] = closed
+      state.pool[currency, default: 0] += rights
     }
+    chain.fenced = true
+    state.chains[id] = chain
   }
 
   private func descends(_ id: ChainID, from ancestor: ChainID) -> Bool {

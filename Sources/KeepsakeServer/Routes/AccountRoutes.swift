@@ -34,7 +34,7 @@ extension Cloud {
       return try await register(player: player, container: container, app: app, name: name)
     }
     router.post("pairing") { request, _ in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       var source = SystemRandomNumberGenerator()
       let code = ReadableCode.make(length: ReadableCode.pairingLength, using: &source)
       let now = clock()

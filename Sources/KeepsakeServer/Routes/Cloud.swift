@@ -17,7 +17,7 @@ struct Cloud<Storage: CloudStorage>: Sendable {
   var quota: Int64?
 
   /// Who sent `request`, by its token.
-  func identity(of request: Request) throws -> DeviceIdentity {
+  func identity(of request: Request) async throws -> DeviceIdentity {
     let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
     guard words.count == 2, words[0].lowercased() == "bearer" else {
       throw APIError(.unauthorized, .unauthorized, "This request needs a device's token.")
@@ -25,6 +25,7 @@ struct Cloud<Storage: CloudStorage>: Sendable {
     guard let identity = tokens.identity(of: String(words[1])) else {
       throw APIError(.unauthorized, .unauthorized, "The token isn't one of this server.")
     }
+    if try await storage.isRetired(identity) { throw APIError.retired }
     return identity
   }
 
@@ -45,6 +46,7 @@ struct Cloud<Storage: CloudStorage>: Sendable {
     router.get("health") { _, _ in try Response(json: ["status": "ok"]) }
     let v1 = router.group("v1")
     addAccountRoutes(to: v1)
+    addPlayerRoutes(to: v1)
     addExchangeRoute(to: v1)
     addContentRoutes(to: v1)
     addEventRoute(to: v1)

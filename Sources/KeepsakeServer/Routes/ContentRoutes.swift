@@ -20,7 +20,7 @@ extension Cloud {
 
   func addContentRoutes(to router: RouterGroup<CloudContext>) {
     router.put("contents/{hash}") { request, context in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       let description = try Self.description(of: request, named: context.parameters.get("hash"))
       let range = try request.headers[.contentRange].map { try ContentRange($0) }
       let declared = request.headers[.contentLength].flatMap { Int($0) }
@@ -45,7 +45,7 @@ extension Cloud {
       }
     }
     router.get("contents/{hash}/upload") { request, context in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
       let key = try Self.key(of: request, hash, from: identity)
       if try await storage.hasContent(hash, of: identity.container) { return try Response(json: ["stored": hash.description]) }
@@ -58,7 +58,7 @@ extension Cloud {
       return try Response(json: Received(received: partials.received(key)))
     }
     router.get("contents/{hash}") { request, context in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       let hash = try Self.hash(context.parameters.get("hash"), of: "The address")
       guard let content = try await storage.content(hash, of: identity.container) else {
         throw APIError(.notFound, .contentMissing, "This content isn't here.")

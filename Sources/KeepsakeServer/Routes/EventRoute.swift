@@ -10,7 +10,7 @@ extension Cloud {
   func addEventRoute(to router: RouterGroup<CloudContext>) {
     router.get("events/next") { request, _ in try await nextEvent(request) }
     router.get("events") { request, _ in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       let cursor = try Self.cursor(of: request)
       // Listening begins before the position is read: nothing falls between.
       let subscription = try events.subscribe(identity.device, to: identity.container)
@@ -71,7 +71,7 @@ extension Cloud {
   /// One event as an answer, for those whom no stream reaches: at once if the container isn't where the client says, or isn't what it knew,
   /// else when it moves, or 204 at the next heartbeat.
   private func nextEvent(_ request: Request) async throws -> Response {
-    let identity = try identity(of: request)
+    let identity = try await identity(of: request)
     var after: UInt64?
     if let text = request.uri.queryParameters["after"] {
       guard let seq = UInt64(text) else { throw APIError(.badRequest, .badRequest, "after has to be a whole number.") }

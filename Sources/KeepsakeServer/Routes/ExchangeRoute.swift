@@ -7,7 +7,7 @@ import KeepsakeReplication
 extension Cloud {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, _ in
-      let identity = try identity(of: request)
+      let identity = try await identity(of: request)
       let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
       let (now, quota) = (clock(), quota)
       try await storage.noteDevice(
@@ -15,6 +15,7 @@ extension Cloud {
       let isHeard = events.isHeard(in: identity.container, besides: identity.device)
       let (response, event) = try await storage.transaction(on: identity.container) { container in
         var source = SystemRandomNumberGenerator()
+        try container.admit(identity.device, with: message.wallet?.chain)
         let before = try container.position()
         let response = try CloudAcceptance.exchange(message, now: now, quota: quota, in: &container, using: &source)
         let after = try container.position()

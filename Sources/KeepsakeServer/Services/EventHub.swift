@@ -53,6 +53,17 @@ final class EventHub: Service, Sendable {
 
   func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
 
+  /// Ends the streams of a device that was removed, or of all.
+  func end(_ device: DeviceID?, of container: ContainerID) {
+    let ended = state.withLock { state in
+      let ended = (state.listeners[container] ?? [:]).filter { device == nil || $0.value.device == device }
+      for id in ended.keys { state.listeners[container]?[id] = nil }
+      if state.listeners[container]?.isEmpty == true { state.listeners[container] = nil }
+      return ended.values
+    }
+    for listener in ended { listener.continuation.finish() }
+  }
+
   /// Whether another device than `device` listens.
   func isHeard(in container: ContainerID, besides device: DeviceID) -> Bool {
     state.withLock { $0.listeners[container]?.values.contains { $0.device != device } == true }

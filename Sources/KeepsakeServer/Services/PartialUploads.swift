@@ -152,6 +152,14 @@ final class PartialUploads: Service, Sendable {
     for key in keys { remove(key, unlessWritten: true) }
   }
 
+  /// Removes what a device has begun to send, or all of a container's, unless it is being written; that goes with the others, by its age.
+  func forget(_ device: DeviceID?, of container: ContainerID) {
+    let keys = state.withLock { state in
+      (state.entries[container] ?? [:]).filter { (device == nil || $0.key.device == device) && $0.value.writer == nil }.map(\.key)
+    }
+    for key in keys { remove(key, unlessWritten: true) }
+  }
+
   // MARK: The table
 
   private func begin(_ key: Key, _ range: ContentRange) throws -> UInt64 {

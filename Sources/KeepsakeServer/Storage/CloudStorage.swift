@@ -6,7 +6,7 @@ import KeepsakeReplication
 ///
 /// Every transaction touches one container, in which nobody else does anything meanwhile.
 protocol CloudStorage: Sendable {
-  associatedtype Container: ContainerStorage
+  associatedtype Container: CloudContainer
 
   /// Runs `body` in one transaction on a container, which is made if it isn't there; durable when this returns. What `body`
   /// throws undoes all that it did.
@@ -35,6 +35,15 @@ protocol CloudStorage: Sendable {
   func noteDevice(_ device: DeviceRecord) async throws
   func devices(of container: ContainerID) async throws -> [DeviceRecord]
 
+  /// Whether a device was removed, or everything of its player deleted: its token, which proves itself, isn't taken any more.
+  func isRetired(_ identity: DeviceIdentity) async throws -> Bool
+  /// Removes a device and closes its wallet's chains; nil if the container never had it. Doing it again changes nothing.
+  func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement?
+  /// Deletes everything of a container, and refuses its devices for ever.
+  func delete(_ container: ContainerID, now: Int64) async throws
+  /// A page of all that is kept of a container.
+  func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page
+
   /// Keeps a pairing code, in place of any earlier one of the same container, until it is used or old.
   func putPairing(_ pairing: Pairing, now: Int64) async throws
   /// Uses up a code; nil if there is no such code in this app, or it is too old.
@@ -48,6 +57,18 @@ struct Standing: Sendable {
   var seq: UInt64
   /// The listener's cursor, if it isn't of this history.
   var unknown: Cursor?
+}
+
+/// A container of a cloud that knows its devices.
+protocol CloudContainer: ContainerStorage {
+  /// Throws `APIError.retired` for a device that was removed. Remembers which chain of the wallet is its.
+  mutating func admit(_ device: DeviceID, with chain: ChainID?) throws
+}
+
+/// What the removal of a device did.
+struct Retirement: Sendable {
+  /// How far the container has come, if that is news to other devices.
+  var seq: UInt64?
 }
 
 /// A content as a cloud keeps it: the encoding as it was received, unread.

@@ -13,7 +13,7 @@ final class SQLiteCloudStorage: CloudStorage {
   /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost.
   private static let seenStepMilliseconds: Int64 = 60_000
 
-  private let pool: DatabasePool
+  let pool: DatabasePool
   private let committer: GroupCommitter
   private let files: ContentFiles
   private let clock: @Sendable () -> Int64
@@ -87,6 +87,8 @@ final class SQLiteCloudStorage: CloudStorage {
     let (files, now) = (files, clock())
     let (result, removed) = try await committer.write { db in
       var storage = SQLiteContainer(container, in: db, files: files, now: now)
+      // A request that came in before everything was deleted must leave nothing behind it.
+      try storage.refuseRetired(nil)
       let result = try body(&storage)
       return (result, storage.removedFiles)
     }
@@ -115,7 +117,7 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
-  private func read<Result: Sendable>(
+  func read<Result: Sendable>(
     _ container: ContainerID, _ body: @escaping @Sendable (SQLiteContainer) throws -> Result
   ) async throws -> Result {
     let (files, now) = (files, clock())
@@ -224,7 +226,9 @@ final class SQLiteCloudStorage: CloudStorage {
     try await committer.write { db in
       try db.cachedStatement(
         sql: """
-          INSERT INTO device (container, id, player, app, name, created, seen) VALUES (?, ?, ?, ?, ?, ?, ?)
+          INSERT INTO device (container, id, player, app, name, created, seen)
+          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+          WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device IN (?2, x''))
           ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
           """
       ).execute(

@@ -6,7 +6,7 @@ import KeepsakeReplication
 import struct KeepsakeReplication.Cursor
 
 /// One container in SQLite, inside the transaction that lends it.
-struct SQLiteContainer: ContainerStorage {
+struct SQLiteContainer: CloudContainer {
   let db: Database
   let id: Data
   let files: ContentFiles

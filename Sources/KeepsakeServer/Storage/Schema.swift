@@ -8,7 +8,9 @@ import KeepsakeReplication
 /// Keys and names that come from outside are kept as bytes (UTF-8): SQLite's text ends at a NUL. Unsigned 64-bit numbers are
 /// kept by their bits.
 enum Schema {
-  static let migrations: [String] = ["1 containers, devices, pairing", "2 room and damage", "3 offers in parts"]
+  static let migrations: [String] = [
+    "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
+  ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -66,6 +68,18 @@ enum Schema {
             container BLOB NOT NULL, offer BLOB NOT NULL, number INTEGER NOT NULL, size INTEGER NOT NULL, touched INTEGER NOT NULL,
             items BLOB NOT NULL, UNIQUE (container, offer, number)
           ) STRICT;
+          """)
+    }
+    migrator.registerMigration(migrations[3]) { db in
+      // A device of no bytes stands for all: everything of the player was deleted.
+      try db.execute(
+        sql: """
+          CREATE TABLE retired (
+            container BLOB NOT NULL, device BLOB NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (container, device)
+          ) STRICT, WITHOUT ROWID;
+          CREATE TABLE deviceChain (
+            container BLOB NOT NULL, device BLOB NOT NULL, chain BLOB NOT NULL, PRIMARY KEY (container, device, chain)
+          ) STRICT, WITHOUT ROWID;
           """)
     }
     return migrator

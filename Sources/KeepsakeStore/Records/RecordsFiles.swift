@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// The files of the game's own tables in the folder of its data, and what can be told of them before SQLite touches any.
 struct RecordsFiles: BackupFiles {
@@ -48,4 +48,9 @@ struct RecordsFiles: BackupFiles {
       && header[22] == 32 && header[23] == 32 && header.word(at: 44) <= 4 && header.word(at: 56) <= 3
       && (pageSize == 1 || pageSize >= 512 && pageSize & (pageSize - 1) == 0)
   }
+}
+
+extension RecordsDatabase {
+  /// Whether the data in a folder have tables of the game's own, or what is left of some. Opens nothing.
+  package static func isPresent(in folder: URL) -> Bool { RecordsFiles(folder: folder).isPresent }
 }

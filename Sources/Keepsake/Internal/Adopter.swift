@@ -1,0 +1,213 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// Brings what one store holds into another, in steps that can each be repeated.
+///
+/// 1. `pack`: the money leaves the first store's wallet and is put down there as a parcel for this account alone. One transaction.
+/// 2. `take`: values, saves, scores and the parcel enter the second store, which notes that it had the parcel. One transaction.
+/// 3. `settle`: the first store lets go of the parcel. One transaction.
+///
+/// After a crash the parcel says whether step 1 is done, and the note whether step 2 is. All else of step 2 changes nothing when it is done again.
+struct Adopter {
+  /// What the operations say in both ledgers.
+  private static let reason = "adopted"
+
+  private let source: Store
+  private let core: GameCore
+  private let own: AccountPlace
+
+  init(from source: Store, into core: GameCore, for own: AccountPlace) {
+    (self.source, self.core, self.own) = (source, core, own)
+  }
+
+  // MARK: The other's money leaves
+
+  /// Throws `promised` while what left before hasn't reached another account.
+  func pack() throws {
+    let now = core.environment.nowMilliseconds()
+    try source.write { transaction in
+      var note = try transaction.adoptionNote()
+      if let underway = note.underway {
+        guard underway.place == own.name else {
+          let other = underway.account.isEmpty ? Account.guest : .named(underway.account)
+          throw GameDataError(.promised(to: other), "the money is on its way to the \(other): open that one and let it adopt first")
+        }
+        return
+      }
+      guard var wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
+      let settled = try transaction.walletEntries(newest: .max) { operation in
+        if case .claim = operation.kind { true } else { false }
+      }
+      var random = SystemRandomNumberGenerator()
+      let parcel = try wallet.pack(
+        neverConnected: try transaction.facts().container == nil, since: note.handed,
+        claims: settled.filter { !$0.isWaiting }.map(\.operation).reversed(), reason: Self.reason, now: now, using: &random)
+      guard let parcel else { return }
+      note.underway = AdoptionNote.Underway(place: own.name, account: own.account.name ?? "", parcel: parcel)
+      note.handed = wallet.mark
+      try transaction.setWallet(wallet.state)
+      try transaction.setAdoptionNote(note)
+    }
+  }
+
+  // MARK: Everything arrives
+
+  /// What came, and the keys of the values that changed.
+  func take() throws -> (Adoption, [CellKey]) {
+    try source.read { theirs in
+      try core.store.write { mine in
+        var adoption = Adoption()
+        var groups = AdoptedGroups()
+        // Local copies: what is saved while this runs comes after it.
+        let cells = try DeviceCommit.adopt(theirs.cells(in: nil), into: &groups, in: &mine)
+        adoption.values = cells.changed.map(\.description)
+        adoption.left.values = cells.refused.map(\.description)
+        for (slot, heads) in try theirs.headsOfAllSlots().sorted(by: { $0.key < $1.key }) {
+          if let file = LocalSlot.fileName(slot) {
+            adoption.left.files.append(file)
+          } else {
+            try takeSlot(slot, heads, theirs, into: &mine, &groups, &adoption)
+          }
+        }
+        try groups.enter(&mine)
+        adoption.scores = try takeScores(theirs, into: mine)
+        try takeMoney(theirs, into: &mine, &adoption)
+        adoption.left.hasRecords = RecordsDatabase.isPresent(in: source.url)
+        return (adoption, cells.changed)
+      }
+    }
+  }
+
+  private func takeSlot(
+    _ slot: String, _ heads: [VersionID], _ theirs: StoreTransaction, into mine: inout StoreTransaction, _ groups: inout AdoptedGroups,
+    _ adoption: inout Adoption
+  ) throws {
+    var living: [VersionID] = []
+    for id in heads {
+      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isNews(id, in: mine) else { continue }
+      living.append(id)
+    }
+    guard !living.isEmpty else { return }
+    let pinned = try theirs.pinnedVersions(of: slot)
+    var before: [ContentHash] = []
+    var taken: Set<VersionID> = []
+    // The oldest first, so that each is kept as what it changed of the one before.
+    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isNews(version.record.id, in: mine) {
+      let (id, isHead) = (version.record.id, living.contains(version.record.id))
+      guard isHead || !version.record.tombstone else { continue }
+      guard try takeContents(version.record, after: before, theirs, into: &mine) else { continue }
+      before = version.record.contents
+      try DeviceCommit.adopt(version, isHead: isHead, into: &groups, in: &mine)
+      if pinned.contains(id) { try mine.setPinned(true, id) }
+      if isHead { taken.insert(id) }
+    }
+    if !taken.isEmpty { adoption.saves.append(slot) }
+    if taken.count < living.count { adoption.left.damagedSaves.append(slot) }
+  }
+
+  /// False, and nothing kept, if they can't be read there.
+  private func takeContents(
+    _ record: VersionRecord, after before: [ContentHash], _ theirs: StoreTransaction, into mine: inout StoreTransaction
+  ) throws -> Bool {
+    var missing: [(place: Int, bytes: Data)] = []
+    for (place, hash) in record.contents.enumerated() where try !mine.hasContent(hash) {
+      do {
+        missing.append((place, try theirs.plainContent(hash)))
+      } catch let error as StoreError where error.code == .damaged || error.code == .missing || error.code == .tampered {
+        return false
+      }
+    }
+    for (place, bytes) in missing {
+      // The part that stood in about its place is the likeliest to be like it.
+      let base = before.isEmpty ? nil : before[min(place, before.count - 1)]
+      _ = try mine.keepContent(bytes, against: base.flatMap { try mine.hasContent($0) ? $0 : nil })
+    }
+    return true
+  }
+
+  /// Scores that are no player's best: those come with the values.
+  private func takeScores(_ theirs: StoreTransaction, into mine: StoreTransaction) throws -> Int {
+    let known = try theirs.adoptionNote().scores[own.name] ?? []
+    var count = 0
+    for board in try theirs.boards() {
+      for entry in try theirs.topScores(board.scores, on: board.board, board.order).entries where !known.contains(entry.id) {
+        guard try !mine.hasScore(entry), try !isWithdrawn(entry, in: mine) else { continue }
+        try mine.putScore(entry)
+        count += 1
+      }
+    }
+    return count
+  }
+
+  private func isWithdrawn(_ entry: ScoreEntry, in mine: StoreTransaction) throws -> Bool {
+    guard case .best(let best)? = try mine.cell(entry.key)?.value else { return false }
+    return best.isCleared || best.withdrawn.contains { $0.id == entry.id }
+  }
+
+  private func takeMoney(_ theirs: StoreTransaction, into mine: inout StoreTransaction, _ adoption: inout Adoption) throws {
+    let note = try theirs.adoptionNote()
+    var parcels = try mine.adoptedParcels()
+    if let parcel = note.underway?.parcel, !parcels.contains(parcel.id) {
+      var random = SystemRandomNumberGenerator()
+      var wallet = KeepsakeReplication.Wallet(try mine.wallet() ?? WalletState(chain: ChainID(using: &random)))
+      let known = Set(try mine.walletEntries(newest: .max).map(\.operation.id))
+      for operation in try wallet.receive(parcel, knowing: known.contains) {
+        let amount = Int(clamping: operation.amount)
+        switch operation.kind {
+        case .earn: adoption.money[Currency(operation.currency), default: 0] += amount
+        case .spend: adoption.money[Currency(operation.currency), default: 0] -= amount
+        case .claim, .giveBack: break
+        }
+      }
+      parcels.append(parcel.id)
+      try mine.setWallet(wallet.state)
+      try mine.setAdoptedParcels(parcels)
+    }
+    guard let left = try theirs.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
+    for currency in left.currencies where left.total(currency) != 0 {
+      adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
+    }
+  }
+
+  // MARK: Preferences of this device
+
+  /// Sets those that the account has none of.
+  func takePreferences(into mine: Preferences, _ adoption: inout Adoption) throws {
+    let names = Set(mine.names)
+    for kept in try source.read({ try $0.preferences().kept }) where !names.contains(kept.name) {
+      do {
+        try mine.take(kept.bytes(), named: kept.name)
+        adoption.preferences.append(kept.name)
+      } catch let error as StoreError where error.code == .damaged || error.code == .tampered {
+        adoption.left.preferences.append(kept.name)
+      } catch let error as GameDataError where error.code == .tooLarge {
+        adoption.left.preferences.append(kept.name)
+      }
+    }
+  }
+
+  // MARK: The end
+
+  func settle() throws {
+    try source.write { transaction in
+      var note = try transaction.adoptionNote()
+      var scores = note.scores[own.name] ?? []
+      for board in try transaction.boards() {
+        scores.formUnion(try transaction.topScores(board.scores, on: board.board, board.order).entries.map(\.id))
+      }
+      guard note.underway != nil || note.scores[own.name] ?? [] != scores else { return }
+      note.underway = nil
+      note.scores[own.name] = scores.isEmpty ? nil : scores
+      try transaction.setAdoptionNote(note)
+    }
+  }
+}
+
+extension Account {
+  /// Nil for the guest.
+  var name: String? {
+    if case .named(let name) = self { return name }
+    return nil
+  }
+}

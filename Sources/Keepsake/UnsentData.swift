@@ -1,0 +1,55 @@
+import KeepsakeReplication
+import KeepsakeStore
+
+/// What is on this device and in no cloud.
+///
+///     do { try await game.signOut(forgetting: true) } catch let error as GameDataError {
+///       if case .wouldBeLost(let data) = error.code { ask("This is only on this device:", data.saves) }
+///     }
+///
+/// Not counted is what a cloud never gets: older versions of saves, preferences that aren't synced, and scores that are no player's best.
+public struct UnsentData: Sendable, Hashable {
+  /// Slots whose newest save isn't certain in the cloud, sorted.
+  public var saves: [String] = []
+  /// Values of which the same is true, as `progress/level`, sorted.
+  public var values: [String] = []
+  /// Currencies with operations that no bank knows, sorted.
+  public var currencies: [String] = []
+  /// Names of tracked files, whose versions are only here, sorted.
+  public var files: [String] = []
+  /// The game has tables of its own (`GameData.records`), which are only here.
+  public var hasRecords = false
+
+  public init() {}
+
+  /// Whether there is nothing of the kind.
+  public var isEmpty: Bool { self == UnsentData() }
+}
+
+extension UnsentData: CustomStringConvertible {
+  /// As in `saves main, cave; values progress/level; tables`.
+  public var description: String {
+    let lists = [("saves", saves), ("values", values), ("money", currencies), ("files", files)]
+    var parts = lists.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.prefix(10).joined(separator: ", "))" }
+    if hasRecords { parts.append("tables") }
+    return parts.joined(separator: "; ")
+  }
+}
+
+extension UnsentData {
+  init(_ transaction: StoreTransaction, hasRecords: Bool) throws {
+    self.hasRecords = hasRecords
+    var (slots, keys): (Set<String>, Set<String>) = ([], [])
+    for group in try transaction.outbox(limit: transaction.outboxCount()) {
+      keys.formUnion(group.cells.map(\.key.description))
+      for id in group.versions {
+        if let record = try transaction.version(id)?.record { slots.insert(record.slot) }
+      }
+    }
+    (saves, values) = (slots.sorted(), keys.sorted())
+    if let wallet = try transaction.wallet() {
+      currencies = Set(wallet.operations.sums.keys).union(wallet.late.sums.keys).sorted()
+    }
+    files = try transaction.slots().compactMap(LocalSlot.fileName).sorted()
+  }
+}

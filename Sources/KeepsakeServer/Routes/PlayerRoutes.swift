@@ -1,0 +1,90 @@
+#if Cloud
+import Foundation
+import HTTPTypes
+import Hummingbird
+import KeepsakeReplication
+import NIOCore
+
+/// A player's devices, and all that a player has: listed, taken along, deleted.
+extension Cloud {
+  private struct DeviceList: Encodable {
+    struct Device: Encodable {
+      var device: DeviceID
+      var name: String
+      var createdMilliseconds: Int64
+      var seenMilliseconds: Int64
+      var isThis: Bool
+    }
+    var devices: [Device]
+  }
+
+  func addPlayerRoutes(to router: RouterGroup<CloudContext>) {
+    router.get("devices") { request, _ in
+      let identity = try await identity(of: request)
+      let devices = try await storage.devices(of: identity.container).map {
+        DeviceList.Device(
+          device: $0.identity.device, name: $0.name ?? "", createdMilliseconds: $0.createdMilliseconds,
+          seenMilliseconds: $0.seenMilliseconds, isThis: $0.identity.device == identity.device)
+      }
+      return try Response(json: DeviceList(devices: devices))
+    }
+    router.delete("devices/{device}") { request, context in
+      let identity = try await identity(of: request)
+      guard let device = context.parameters.get("device").flatMap({ DeviceID($0) }) else {
+        throw APIError(.badRequest, .badRequest, "A device's name is 32 hexadecimal digits.")
+      }
+      guard let moved = try await storage.retire(device, of: identity.container, now: clock()) else {
+        throw APIError(.notFound, .notFound, "This player has no such device.")
+      }
+      events.end(device, of: identity.container)
+      partials.forget(device, of: identity.container)
+      if let seq = moved.seq { events.publish(seq, nil, of: identity.container, from: identity.device) }
+      return Response(status: .noContent)
+    }
+    router.get("export") { request, _ in
+      let identity = try await identity(of: request)
+      return try await export(identity.container)
+    }
+    router.delete("player") { request, _ in
+      let identity = try await identity(of: request)
+      try await storage.delete(identity.container, now: clock())
+      events.end(nil, of: identity.container)
+      partials.forget(nil, of: identity.container)
+      return Response(status: .noContent)
+    }
+  }
+
+  /// Everything as lines of JSON, page by page, so that the server never holds all of it. The first line is written once the first page could be read;
+  /// an answer without its last line is not whole.
+  private func export(_ container: ContainerID) async throws -> Response {
+    let storage = storage
+    let devices = try await storage.devices(of: container)
+    var page: PlayerExport.Page? = try await storage.exported(.start, of: container)
+    let first = page
+    page = nil
+    let body = ResponseBody { writer in
+      var count = 0
+      func write(_ lines: [PlayerExport.Line]) async throws {
+        guard !lines.isEmpty else { return }
+        var buffer = ByteBuffer()
+        for line in lines {
+          buffer.writeBytes(try line.json())
+          buffer.writeInteger(UInt8(ascii: "\n"))
+        }
+        count += lines.count
+        try await writer.write(buffer)
+      }
+      try await write(devices.map(PlayerExport.Line.init))
+      var next = first
+      while let page = next {
+        try await write(page.lines)
+        guard let place = page.next else { break }
+        next = try await storage.exported(place, of: container)
+      }
+      try await write([.end(lines: count)])
+      try await writer.finish(nil)
+    }
+    return Response(status: .ok, headers: [.contentType: "application/x-ndjson"], body: body)
+  }
+}
+#endif

@@ -1,0 +1,83 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+
+/// All that a cloud keeps of a player, as lines of JSON. Contents are named; their bytes are fetched one by one.
+enum PlayerExport {
+  /// Lines of one page: what is read in one go.
+  static let pageLines = 1_000
+
+  /// Where a page begins.
+  enum Place: Sendable, Hashable {
+    static let start = Place.changes(after: 0)
+    case changes(after: UInt64)
+    case contents(after: ContentHash?)
+    case decisions(after: OperationID?)
+    case bank
+  }
+
+  struct Page: Sendable {
+    var lines: [Line]
+    /// Nil after the last.
+    var next: Place?
+  }
+
+  /// One line: an object whose only key says what it is.
+  struct Line: Sendable, Encodable {
+    struct Device: Sendable, Encodable {
+      var device: DeviceID
+      var name: String
+      var createdMilliseconds: Int64
+      var seenMilliseconds: Int64
+    }
+    struct Content: Sendable, Encodable {
+      var hash: ContentHash
+      var length: Int
+      var base: ContentHash?
+      var frameBytes: Int
+    }
+    struct Operation: Sendable, Encodable {
+      var operation: WalletOperation
+      var chain: ChainID
+      var verdict: WalletDecision.Verdict
+    }
+    struct End: Sendable, Encodable {
+      var lines: Int
+    }
+    var device: Device?
+    var cell: CellUpdate?
+    var version: VersionRecord?
+    var content: Content?
+    var operation: Operation?
+    var balances: [String: Int64]?
+    /// Stands last, and says how many lines there are before it.
+    var end: End?
+
+    init(_ record: DeviceRecord) {
+      device = Device(
+        device: record.identity.device, name: record.name ?? "", createdMilliseconds: record.createdMilliseconds,
+        seenMilliseconds: record.seenMilliseconds)
+    }
+
+    init(_ change: CloudChange) {
+      switch change.item {
+      case .cell(let update): cell = update
+      case .version(let record): version = record
+      }
+    }
+
+    init(content: Content) { self.content = content }
+    init(operation: Operation) { self.operation = operation }
+    init(balances: [String: Int64]) { self.balances = balances }
+    private init(end: End) { self.end = end }
+
+    static func end(lines: Int) -> Line { Line(end: End(lines: lines)) }
+
+    func json() throws -> Data {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      return try encoder.encode(self)
+    }
+  }
+}
+#endif

@@ -1,0 +1,113 @@
+#if Cloud
+import Foundation
+import GRDB
+import KeepsakeReplication
+
+/// Devices that were removed, players who left, and what a player takes along.
+extension SQLiteCloudStorage {
+  /// Tables in which every row begins with its container.
+  private static let tables = [
+    "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain", "device", "pairing",
+  ]
+
+  func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
+    try await pool.read { db in
+      try Row.fetchOne(
+        db.cachedStatement(sql: "SELECT 1 FROM retired WHERE container = ? AND device IN (?, x'')"),
+        arguments: [identity.container.bytes, identity.device.bytes]) != nil
+    }
+  }
+
+  func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement? {
+    try await transaction(on: container) { storage in
+      let (id, name) = (container.bytes, device.bytes)
+      guard try storage.row("SELECT 1 FROM device WHERE container = ? AND id = ?", [id, name]) != nil else {
+        return try storage.row("SELECT 1 FROM retired WHERE container = ? AND device = ?", [id, name]).map { _ in Retirement(seq: nil) }
+      }
+      try storage.run("INSERT OR IGNORE INTO retired (container, device, at) VALUES (?, ?, ?)", [id, name, now])
+      let chains: [ChainID] = try storage.rows(
+        "DELETE FROM deviceChain WHERE container = ? AND device = ? RETURNING chain", [id, name]
+      ).map { try storage.identifier($0[0]) }
+      try storage.run("DELETE FROM device WHERE container = ? AND id = ?", [id, name])
+      var source = SystemRandomNumberGenerator()
+      let moved = try CloudAcceptance.retire(chains.sorted(), in: &storage, using: &source)
+      return Retirement(seq: moved ? try storage.position().seq : nil)
+    }
+  }
+
+  func delete(_ container: ContainerID, now: Int64) async throws {
+    try await transaction(on: container) { storage in
+      let id = container.bytes
+      for row in try storage.rows("SELECT file FROM content WHERE container = ? AND file IS NOT NULL", [id]) {
+        storage.removedFiles.append(row[0])
+      }
+      for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
+      // The triggers of what went have counted in between.
+      try storage.run("DELETE FROM usage WHERE container = ?", [id])
+      try storage.run("DELETE FROM container WHERE id = ?", [id])
+      try storage.run("DELETE FROM retired WHERE container = ?", [id])
+      // No device in particular: tokens prove themselves, and have to be refused for ever.
+      try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [id, now])
+    }
+  }
+
+  func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page {
+    try await read(container) { storage in
+      let limit = PlayerExport.pageLines
+      switch place {
+      case .changes(let seq):
+        let changes = try storage.changes(after: seq, limit: limit)
+        let next: PlayerExport.Place = changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
+        return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
+      case .contents(let hash):
+        let rows = try storage.rows(
+          "SELECT hash, length, base, size FROM content WHERE container = ? AND hash > ? ORDER BY hash LIMIT ?",
+          [storage.id, hash?.bytes ?? Data(), limit])
+        let contents = try rows.map { row in
+          PlayerExport.Line.Content(
+            hash: try storage.contentHash(row[0]), length: row[1], base: try (row[2] as Data?).map(storage.contentHash), frameBytes: row[3])
+        }
+        let next: PlayerExport.Place = rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
+        return PlayerExport.Page(lines: contents.map(PlayerExport.Line.init(content:)), next: next)
+      case .decisions(let operation):
+        let decisions = try storage.decisions(after: operation, limit: limit)
+        let next: PlayerExport.Place = decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
+        return PlayerExport.Page(lines: decisions.map(PlayerExport.Line.init(operation:)), next: next)
+      case .bank:
+        let bank = Bank(try storage.bank())
+        let balances = Dictionary(uniqueKeysWithValues: bank.currencies.map { ($0, bank.balance($0)) })
+        return PlayerExport.Page(lines: [PlayerExport.Line(balances: balances)], next: nil)
+      }
+    }
+  }
+}
+
+extension SQLiteContainer {
+  mutating func admit(_ device: DeviceID, with chain: ChainID?) throws {
+    try refuseRetired(device)
+    guard let chain else { return }
+    try run(
+      "INSERT OR IGNORE INTO deviceChain (container, device, chain) VALUES (?, ?, ?)", [id, device.bytes, chain.bytes])
+  }
+
+  /// Throws `APIError.retired` if the player's data were deleted, or the device was removed.
+  func refuseRetired(_ device: DeviceID?) throws {
+    let found = try row("SELECT 1 FROM retired WHERE container = ? AND device IN (x'', ?)", [id, device?.bytes ?? Data()])
+    if found != nil { throw APIError.retired }
+  }
+
+  /// What the bank decided, by the operations' ids.
+  func decisions(after operation: OperationID?, limit: Int) throws -> [PlayerExport.Line.Operation] {
+    try rows(
+      "SELECT details, chain, verdict FROM decision WHERE container = ? AND operation > ? ORDER BY operation LIMIT ?",
+      [id, operation?.bytes ?? Data(), limit]
+    ).map { row in
+      guard let verdict = WalletDecision.Verdict(rawValue: row[2]) else {
+        throw ServerError(.damaged, "A decision of a container's bank can't be read.")
+      }
+      return PlayerExport.Line.Operation(
+        operation: try decode(WalletOperation.self, row[0]), chain: try identifier(row[1]), verdict: verdict)
+    }
+  }
+}
+#endif

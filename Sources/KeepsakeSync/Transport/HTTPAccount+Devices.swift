@@ -1,0 +1,55 @@
+import Foundation
+package import KeepsakeReplication
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A device of a player, as the cloud knows it.
+package struct AccountDevice: Hashable, Sendable, Codable {
+  package var device: DeviceID
+  package var name: String
+  package var createdMilliseconds: Int64
+  package var seenMilliseconds: Int64
+  package var isThis: Bool
+}
+
+/// A player's devices, and leaving the cloud.
+extension HTTPAccount {
+  private struct DeviceList: Decodable {
+    var devices: [AccountDevice]
+  }
+
+  /// The player's devices, this one included. One round trip.
+  package static func devices(for credentials: CloudCredentials) async throws(AccountError) -> [AccountDevice] {
+    let answer = try await ask("GET", "v1/devices", credentials)
+    do {
+      return try HTTPAnswer.decode(DeviceList.self, answer.body).devices
+    } catch {
+      throw AccountError(error)
+    }
+  }
+
+  /// Removes a device of the player, this one or another: its token is refused from then on. One round trip.
+  package static func remove(_ device: DeviceID, for credentials: CloudCredentials) async throws(AccountError) {
+    _ = try await ask("DELETE", "v1/devices/\(device)", credentials)
+  }
+
+  /// Deletes everything that the cloud has of the player, and refuses all of the player's devices from then on. One round trip.
+  package static func deletePlayer(for credentials: CloudCredentials) async throws(AccountError) {
+    _ = try await ask("DELETE", "v1/player", credentials)
+  }
+
+  private static func ask(
+    _ method: String, _ path: String, _ credentials: CloudCredentials
+  ) async throws(AccountError) -> HTTPSession.Answer {
+    do {
+      let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
+      let answer = try await session.send(HTTPRequests.request(method, credentials, path), limit: SyncLimits.accountBytes)
+      try HTTPAnswer.check(answer.response, body: answer.body)
+      return answer
+    } catch {
+      throw AccountError(error)
+    }
+  }
+}

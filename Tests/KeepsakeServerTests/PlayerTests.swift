@@ -1,0 +1,338 @@
+#if Cloud
+import Foundation
+import GRDB
+import Keepsake
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Archivable private struct Cave: Equatable { var level = 1 }
+
+/// A player's devices, and leaving: through the calls that games use, and a real server.
+@Suite("Devices, accounts and leaving, over real HTTP", .timeLimit(.minutes(5))) struct PlayerTests {
+  private static let level = ProgressKey<Int>.max("level", default: 1)
+  private static let cave: Slot<Cave> = "cave"
+  private static let gems: Currency = "gems"
+
+  private func with(_ body: (LiveServer, URL) async throws -> Void) async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      do {
+        try await body(server, folder)
+      } catch {
+        try await server.stop()
+        throw error
+      }
+      try await server.stop()
+    }
+  }
+
+  private func open(_ account: Account, on device: String, in folder: URL, _ server: LiveServer) throws -> GameData {
+    let game = try GameData.open("com.example.players", account: account, in: folder.appendingPathComponent(device))
+    game.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: device)
+    return game
+  }
+
+  /// Two devices of one player, with money that both may spend half of.
+  private func pair(in folder: URL, _ server: LiveServer) async throws -> (phone: GameData, tablet: GameData) {
+    let phone = try open(.named("ada"), on: "phone", in: folder, server)
+    try await phone.saves.save(Cave(level: 6), to: Self.cave)
+    try phone.wallet.earn(100, Self.gems, for: "a quest")
+    try await phone.cloud.sendNow()
+    let tablet = try open(.named("ada"), on: "tablet", in: folder, server)
+    try await tablet.cloud.join(try await phone.cloud.pairingCode())
+    for game in [tablet, phone, tablet, phone] {
+      try game.wallet.earn(1, Self.gems, for: "a round")
+      try await game.cloud.sendNow()
+    }
+    return (phone, tablet)
+  }
+
+  private func credential(_ name: String, of game: GameData) throws -> String {
+    let file = game.url.appendingPathComponent("cloud.json")
+    let contents = try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
+    return try #require((contents["credentials"] as? [String: Any])?[name] as? String)
+  }
+
+  private func container(of game: GameData) throws -> ContainerID { try #require(ContainerID(try credential("container", of: game))) }
+
+  private func refusal(_ game: GameData) -> String? {
+    if case .refused(let reason) = game.cloud.status.phase { reason } else { nil }
+  }
+
+  private func code(_ body: () async throws -> Void) async -> GameDataError.Code? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return (error as? GameDataError)?.code
+    }
+  }
+
+  @Test(
+    "a device that was removed is refused from then on, says so, and keeps what it has; its money is the others' again; a code lets it back"
+  )
+  func removes() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      #expect(tablet.wallet[Self.gems].spendable > 0 && phone.wallet[Self.gems].spendable < 104)
+      #expect(try tablet.saves.load(Self.cave)?.level == 6)
+      try await tablet.saves.save(Cave(level: 7), to: Self.cave)
+      try await tablet.cloud.sendNow()
+      let devices = try await phone.cloud.devices()
+      #expect(devices.map(\.name) == ["phone", "tablet"] && devices.map(\.isThis) == [true, false])
+      #expect(devices.allSatisfy { abs($0.lastHeard.timeIntervalSinceNow) < 3_600 && $0.added <= $0.lastHeard })
+      let lost = try #require(devices.last)
+
+      try await tablet.saves.save(Cave(level: 8), to: Self.cave)
+      for _ in 0..<2 { try await phone.cloud.remove(lost) }
+      #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
+      #expect(await code { try await tablet.cloud.sendNow() } == .refused)
+      try await until("told") { refusal(tablet)?.contains("was removed") == true }
+      #expect(await code { _ = try await tablet.cloud.pairingCode() } == .refused)
+      #expect(await code { _ = try await tablet.cloud.devices() } == .refused)
+      #expect(try tablet.saves.load(Self.cave)?.level == 8)
+      // All money can be spent on what is left.
+      try phone.wallet.earn(1, Self.gems, for: "a round")
+      try await phone.cloud.sendNow()
+      #expect(phone.wallet[Self.gems] == Balance(total: 105, spendable: 105, pending: 0))
+      try phone.wallet.spend(105, Self.gems, for: "a castle")
+      try await phone.cloud.sendNow()
+
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await tablet.cloud.sendNow()
+      try await phone.cloud.sendNow()
+      #expect(try phone.saves.load(Self.cave)?.level == 8)
+      #expect(tablet.wallet[Self.gems].total == 0 && phone.wallet[Self.gems].total == 0)
+      for game in [phone, tablet] { try game.close() }
+    }
+  }
+
+  @Test("the stream of a removed device ends, those of the others go on")
+  func streams() async throws {
+    let hub = EventHub()
+    let (lost, kept, container) = (DeviceID(high: 0, low: 1), DeviceID(high: 0, low: 2), ContainerID(high: 0, low: 1))
+    let ended = try hub.subscribe(lost, to: container)
+    let going = try hub.subscribe(kept, to: container)
+    hub.end(lost, of: container)
+    for await notice in ended.notices { Issue.record("\(notice)") }
+    #expect(hub.count == 1)
+    hub.publish(5, nil, of: container, from: lost)
+    var notices = going.notices.makeAsyncIterator()
+    #expect(await notices.next()?.seq == 5)
+    hub.end(nil, of: container)
+    #expect(await notices.next() == nil && hub.count == 0)
+  }
+
+  @Test("the token of a removed device opens no door, and nobody removes another player's device")
+  func doors() async throws {
+    try await with { server, _ in
+      let (first, account) = try await server.client.register()
+      let (other, _) = try await server.client.register("B")
+      let path = "/v1/devices/\(account.device)"
+      #expect(try await other.call("DELETE", path).status == 404)
+      #expect(try await other.call("DELETE", "/v1/devices/nonsense").status == 400)
+      #expect(try await server.client.call("DELETE", path).status == 401)
+      #expect(try await first.call("GET", "/v1/devices").status == 200)
+      #expect(try await first.call("DELETE", path).status == 204)
+      let content = "/v1/contents/" + String(repeating: "0", count: 64)
+      for (method, path) in [
+        ("POST", "/v1/exchange"), ("POST", "/v1/pairing"), ("GET", content), ("PUT", content), ("GET", content + "/upload"),
+        ("GET", "/v1/events"),
+        ("GET", "/v1/events/next"), ("GET", "/v1/devices"), ("DELETE", path), ("GET", "/v1/export"), ("DELETE", "/v1/player"),
+      ] {
+        let answer = try await first.call(method, path, json: method == "POST" || method == "PUT" ? "{}" : "")
+        #expect(answer.status == 403 && answer.code == "retired", "\(method) \(path)")
+      }
+      #expect(try await other.call("GET", "/v1/devices").status == 200)
+    }
+  }
+
+  @Test("export names everything that a player has, and nothing of others, over any number of pages")
+  func exports() async throws {
+    try await with { server, folder in
+      let other = try open(.guest, on: "other", in: folder, server)
+      try other.progress.record(99, for: ProgressKey<Int>.max("theirs", default: 1))
+      try await other.cloud.sendNow()
+      let game = try open(.guest, on: "phone", in: folder, server)
+      for number in 0..<2_500 { try game.progress.record(number, for: ProgressKey<Int>.max("level \(number)", default: -1)) }
+      try await game.saves.save(Cave(level: 6), to: Self.cave)
+      try game.wallet.earn(7, Self.gems, for: "a quest")
+      try await game.cloud.sendNow()
+      let client = Client(server: server, token: try credential("token", of: game))
+      let answer = try await client.call("GET", "/v1/export")
+      let lines = try answer.body.split(separator: UInt8(ascii: "\n")).map {
+        try #require(try JSONSerialization.jsonObject(with: $0) as? [String: [String: Any]])
+      }
+      func all(_ kind: String) -> [[String: Any]] { lines.compactMap { $0[kind] } }
+      #expect(answer.status == 200 && lines.last?["end"]?["lines"] as? Int == lines.count - 1)
+      #expect(Set(all("cell").compactMap { $0["key"] as? String }).count == 2_500)
+      #expect(!String(decoding: answer.body, as: UTF8.self).contains("theirs"))
+      #expect(
+        all("version").compactMap { $0["slot"] as? String } == ["cave"] && all("device").compactMap { $0["name"] as? String } == ["phone"])
+      #expect(all("balances").first?["gems"] as? Int == 7 && all("operation").count == 1)
+      let hash = try #require(all("content").first?["hash"] as? String)
+      #expect((all("version").first?["contents"] as? [String]) == [hash])
+      #expect(try await client.call("GET", "/v1/contents/\(hash)").status == 200)
+      for game in [game, other] { try game.close() }
+    }
+  }
+
+  @Test("deleting everything leaves nothing of the player and all of the others; the devices keep theirs, and are refused for ever")
+  func deletes() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      let other = try open(.guest, on: "other", in: folder, server)
+      // One content that lies in a file of its own.
+      let (client, account) = try await server.client.register("B")
+      let file = PartedUpload(client, "large", frameBytes(2_000_000, seed: 1))
+      #expect(try await file.sendRest()?.status == 201)
+      try await other.saves.save(Cave(level: 3), to: Self.cave)
+      try await other.cloud.sendNow()
+      /// The tables that have rows of a player, but for the one that keeps their tokens out.
+      func traces(_ container: ContainerID) throws -> Set<String> {
+        let database = try DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path)
+        return try database.read { db in
+          var found: Set<String> = []
+          let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'grdb%'")
+          for table in tables where table != "retired" {
+            let column = table == "container" ? "id" : "container"
+            if try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE \(column) = ?", arguments: [container.bytes]) != nil {
+              found.insert(table)
+            }
+          }
+          return found
+        }
+      }
+      let (ada, theirs) = (try container(of: phone), try container(of: other))
+      try phone.progress.record(7, for: Self.level)
+      try await phone.cloud.sendNow()
+      _ = try await phone.cloud.pairingCode()
+      let all: Set = [
+        "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain", "pairing",
+      ]
+      #expect(try traces(ada) == all)
+      func contentFiles() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: folder.appendingPathComponent("server/contents").path).count
+      }
+      #expect(try contentFiles() == 1)
+      try await phone.cloud.deleteEverythingInTheCloud()
+      #expect(try await client.call("DELETE", "/v1/player").status == 204)
+      try await other.cloud.sendNow()
+      #expect(try traces(ada).isEmpty && traces(account.container).isEmpty && contentFiles() == 0)
+      #expect(try traces(theirs).isSuperset(of: ["container", "device", "version", "content", "usage"]))
+      for game in [phone, tablet] {
+        #expect(await code { try await game.cloud.sendNow() } == .refused)
+        #expect(try game.saves.load(Self.cave)?.level == 6)
+      }
+      #expect(try traces(ada).isEmpty)
+      for game in [phone, tablet, other] { try game.close() }
+    }
+  }
+
+  @Test("signing out stays; forgetting sends first, frees the money, and leaves no trace of the player on the device")
+  func signsOut() async throws {
+    try await with { server, folder in
+      var (phone, tablet) = try await pair(in: folder, server)
+      try await tablet.signOut()
+      tablet = try open(.named("ada"), on: "tablet", in: folder, server)
+      #expect(try tablet.saves.load(Self.cave)?.level == 6)
+      #expect(try tablet.saves.load(Self.cave)?.level == 6)
+      try await tablet.saves.save(Cave(level: 9), to: Self.cave)
+      try tablet.wallet.spend(4, Self.gems, for: "a hat")
+      let place = tablet.url
+      try await tablet.signOut(forgetting: true)
+      #expect(!FileManager.default.fileExists(atPath: place.path))
+      #expect(try GameData.accounts(of: "com.example.players", in: folder.appendingPathComponent("tablet")) == [])
+      try await phone.cloud.sendNow()
+      try phone.wallet.earn(1, Self.gems, for: "a round")
+      try await phone.cloud.sendNow()
+      #expect(try phone.saves.load(Self.cave)?.level == 9)
+      #expect(phone.wallet[Self.gems] == Balance(total: 101, spendable: 101, pending: 0))
+      #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
+      // And signing in anew finds all of it.
+      tablet = try open(.named("ada"), on: "tablet", in: folder, server)
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await tablet.cloud.sendNow()
+      #expect(try tablet.saves.load(Self.cave)?.level == 9)
+      for game in [phone, tablet] { try game.close() }
+    }
+  }
+
+  @Test("what the cloud can't be given is named instead of forgotten; forced, it goes")
+  func wouldBeLost() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      var game = try open(.named("ada"), on: "phone", in: folder, server)
+      try game.progress.record(5, for: Self.level)
+      try await game.cloud.sendNow()
+      // All of it is sent, but a server that can't be told would think that the device lives.
+      try await server.stop()
+      #expect(await code { try await game.signOut(forgetting: true) } == .unreachable)
+      #expect(FileManager.default.fileExists(atPath: game.url.path))
+      game = try open(.named("ada"), on: "phone", in: folder, server)
+      try game.progress.record(6, for: Self.level)
+      try game.wallet.earn(1, Self.gems, for: "a quest")
+      try await game.saves.save(Cave(level: 6), to: Self.cave)
+      var unsent = UnsentData()
+      (unsent.saves, unsent.values, unsent.currencies) = (["cave"], ["progress/level"], ["gems"])
+      #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(unsent))
+      #expect(try game.saves.load(Self.cave)?.level == 6, "it goes on")
+      game.cloud.isEnabled = false
+      #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(unsent))
+      try await game.signOut(forgetting: true, losing: true)
+      #expect(!FileManager.default.fileExists(atPath: game.url.path))
+    }
+  }
+
+  @Test("a guest with a cloud of its own signs in: the account's devices get everything, and money is there once")
+  func adopts() async throws {
+    try await with { server, folder in
+      let guest = try open(.guest, on: "phone", in: folder, server)
+      try guest.progress.record(60, for: Self.level)
+      try await guest.saves.save(Cave(level: 5), to: Self.cave)
+      try guest.wallet.claim(100, Self.gems, key: "starter", for: "welcome")
+      try guest.wallet.earn(50, Self.gems, for: "a quest")
+      try await guest.cloud.sendNow()
+      try await guest.signOut()
+      let phone = try open(.named("ada"), on: "phone", in: folder, server)
+      try phone.wallet.claim(100, Self.gems, key: "starter", for: "welcome")
+      try await phone.cloud.sendNow()
+      let adoption = try phone.adopt(.guest)
+      #expect(adoption.money == [Self.gems: 50] && adoption.saves == ["cave"])
+      try await phone.cloud.sendNow()
+      let tablet = try open(.named("ada"), on: "tablet", in: folder, server)
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await tablet.cloud.sendNow()
+      #expect(tablet.progress[Self.level] == 60 && tablet.wallet[Self.gems].total == 150)
+      #expect(try tablet.saves.load(Self.cave)?.level == 5)
+      let again = try open(.guest, on: "phone", in: folder, server)
+      try await again.cloud.sendNow()
+      #expect(again.wallet[Self.gems].total == 100)
+      #expect(gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } != nil)
+      for game in [phone, tablet, again] { try game.close() }
+    }
+  }
+
+  private func gameCode(_ body: () throws -> Void) -> GameDataError.Code? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? GameDataError)?.code
+    }
+  }
+
+  private struct NeverCame: Error { var what: String }
+
+  /// Waits until `condition` holds; fails after a minute, which no healthy run comes near.
+  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      guard ContinuousClock.now - start < .seconds(60) else { throw NeverCame(what: what) }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+}
+#endif

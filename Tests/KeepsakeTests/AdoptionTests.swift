@@ -1,0 +1,400 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeSimulation
+import KeepsakeStore
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+
+/// Played for a week as a guest, then signed in: nothing of the week is lost, and nothing of it counts twice (R22).
+@Suite struct AdoptionTests {
+  let folder: TemporaryFolder
+  let clock = TestClock()
+  /// The account's.
+  let cloud = MemoryCloud()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private static let ada = Account.named("ada")
+
+  private func open(_ account: Account, in place: String = "device") throws -> GameData {
+    try GameData.open(
+      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
+  }
+
+  /// Opens, and closes whatever happens.
+  @discardableResult
+  private func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
+    let game = try open(account, in: place)
+    defer { end(game) }
+    return try body(game)
+  }
+
+  private func money(_ account: Account, in place: String = "device") throws -> Balance {
+    try with(account, in: place) { $0.wallet[.gems] }
+  }
+
+  /// What the account's bank has of it.
+  private func bank() -> Int64 { Bank(cloud.container.bank()).balance("gems") }
+
+  // MARK: Values and saves
+
+  @Test("values join by their rules, and what the player chose with the account stays")
+  func values() async throws {
+    let hat = PreferenceKey("hat", default: "none", synced: true)
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    ada.cloud.connect(cloud.address)
+    try await ada.cloud.sendNow()
+    try ada.progress.record(6, for: .level)
+    try ada.progress.add(10, to: .coinsFound)
+    try ada.progress.set("crown", for: .hat)
+    ada.preferences[hat] = "crown"
+    ada.preferences[.volume] = 0.1
+    try await ada.preferences.flush()
+    _ = try await ada.scores.submit(900, to: .easy, player: "Ada").value
+    try await ada.cloud.sendNow()
+    clock.advance(by: .seconds(3600))
+    let lamp = PreferenceKey("lamp", default: false)
+    try with(.guest) { (guest: GameData) throws in
+      try guest.progress.record(9, for: .level)
+      try guest.progress.add(5, to: .coinsFound)
+      try guest.progress.insert("brave", into: .badges)
+      try guest.progress.set("cap", for: .hat)
+      guest.preferences[hat] = "cap"
+      guest.preferences[.volume] = 0.9
+      guest.preferences[lamp] = true
+      for value in [700, 950] { try guest.scores.submit(value, to: .easy, player: "Ada").wait() }
+    }
+    for round in 1...2 {
+      let adoption = try ada.adopt(.guest)
+      #expect(ada.progress[.level] == 9 && ada.progress[.coinsFound] == 15 && ada.progress[.badges] == ["brave"], "round \(round)")
+      #expect(ada.progress[.hat] == "crown" && ada.preferences[hat] == "crown", "round \(round)")
+      #expect(ada.preferences[.volume] == 0.1 && ada.preferences[lamp], "round \(round)")
+      #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 900, 700], "round \(round)")
+      if round == 1 {
+        #expect(adoption.values == ["progress/badges", "progress/coins found", "progress/level", "scores/4/easy/Ada"])
+        #expect(adoption.preferences == ["lamp"] && adoption.scores == 1 && adoption.left.isEmpty && !adoption.isEmptied)
+      } else {
+        #expect(adoption == Adoption(), "adopting twice changes nothing")
+      }
+    }
+    // A score that the account removes doesn't come back.
+    let worst = try #require(try ada.scores.top(10, of: .easy).last)
+    try ada.scores.remove(worst)
+    try ada.adopt(.guest)
+    #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 900])
+    // On every device of the account.
+    try await ada.cloud.sendNow()
+    let there = try open(Self.ada, in: "tablet")
+    defer { end(there) }
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(there.progress[.level] == 9 && there.progress[.coinsFound] == 15 && there.progress[.hat] == "crown")
+    #expect(try there.scores.top(10, of: .easy).compactMap(\.value.int) == [950])
+  }
+
+  @Test("saves come beside the account's own, with their history; the next save settles it, and adopting again brings nothing back")
+  func saves() async throws {
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    ada.cloud.connect(cloud.address)
+    try await ada.cloud.sendNow()
+    try await ada.saves.save(Journal(text: "account"), to: .asking)
+    try with(.guest) { (guest: GameData) throws in
+      for text in ["guest 1", "guest 2"] { try guest.saves.capture(Journal(text: text), to: .asking).wait() }
+      try guest.saves.capture(World(level: 4, cleared: ["a"]), to: .main).wait()
+      try guest.saves.capture(World(level: 1), to: "gone").wait()
+      try guest.saves.delete(Slot<World>("gone"))
+    }
+    #expect(try ada.adopt(.guest).saves == ["journal", "main"])
+    #expect(try ada.saves.load(.main) == World(level: 4, cleared: ["a"]))
+    #expect(try ada.saves.load(Slot<World>("gone")) == nil)
+    let conflict = try #require(try ada.saves.conflict(.asking))
+    #expect(Set(conflict.sides.map(\.value.text)) == ["account", "guest 2"])
+    #expect(try ada.saves.history(of: Slot<Journal>.asking).count == 3)
+    _ = try await ada.saves.resolve(conflict, with: Journal(text: "both")).value
+    for _ in 0..<2 {
+      #expect(try ada.adopt(.guest) == Adoption())
+      #expect(try ada.saves.conflict(.asking) == nil && ada.saves.load(.asking)?.text == "both")
+    }
+    try await ada.cloud.sendNow()
+    let there = try open(Self.ada, in: "tablet")
+    defer { end(there) }
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main) == World(level: 4, cleared: ["a"]) && there.saves.load(.asking)?.text == "both")
+    // The guest goes on playing what it has, and that can be adopted, too.
+    try with(.guest) { (guest: GameData) throws in
+      #expect(try guest.saves.load(.main)?.level == 4)
+      try guest.saves.capture(World(level: 5, cleared: ["a", "b"]), to: .main).wait()
+    }
+    #expect(try ada.adopt(.guest).saves == ["main"])
+    #expect(try ada.saves.load(.main) == World(level: 5, cleared: ["a", "b"]) && ada.saves.conflict(.main) == nil)
+  }
+
+  @Test("a save of several parts, its history and hundreds of values go over and reach the account's other device")
+  func large() async throws {
+    var random = SeededGenerator(seed: 7)
+    // Above 4 MiB a save is cut into segments.
+    var bytes = Data(capacity: 5 << 20)
+    while bytes.count < 5 << 20 { withUnsafeBytes(of: random.next()) { bytes.append(contentsOf: $0) } }
+    let big = Slot<Ore>("big")
+    try with(.guest) { (guest: GameData) throws in
+      try guest.saves.capture(Ore(bytes: bytes), to: big).wait()
+      try guest.saves.capture(Ore(bytes: bytes + [1]), to: big).wait()
+      for number in 0..<500 { try guest.progress.record(number, for: ProgressKey<Int>.max("key \(number)", default: -1)) }
+    }
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    #expect(try ada.adopt(.guest).values.count == 500)
+    let history = try ada.saves.history(of: big)
+    #expect(history.count == 2)
+    let first = try ada.saves.value(of: history[1].id, in: big).bytes
+    #expect(ContentHash(of: first) == ContentHash(of: bytes))
+    ada.cloud.connect(cloud.address)
+    try await ada.cloud.sendNow()
+    let there = try open(Self.ada, in: "tablet")
+    defer { end(there) }
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    let loaded = try #require(try there.saves.load(big)?.bytes)
+    #expect(loaded.count == bytes.count + 1 && ContentHash(of: loaded.dropLast()) == ContentHash(of: bytes))
+    #expect(there.progress.names.count == 500)
+  }
+
+  // MARK: Money
+
+  @Test("the guest's money moves once: the account has it, the guest doesn't, also when it is adopted again")
+  func money() async throws {
+    try with(.guest) { (guest: GameData) throws in
+      try guest.wallet.earn(100, .gems, for: "a quest")
+      try guest.wallet.spend(30, .gems, for: "a sword")
+    }
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    try ada.wallet.earn(7, .gems, for: "a quest")
+    #expect(try ada.adopt(.guest).money == [.gems: 70])
+    #expect(ada.wallet[.gems] == Balance(total: 77, spendable: 77, pending: 0))
+    #expect(try ada.adopt(.guest) == Adoption())
+    try with(.guest) { (guest: GameData) throws in
+      #expect(guest.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
+      #expect(gameErrorCode { try guest.wallet.spend(1, .gems, for: "a hat") } == .insufficient(spendable: 0, balance: 0))
+      try guest.wallet.earn(5, .gems, for: "a quest")
+    }
+    #expect(try ada.adopt(.guest).money == [.gems: 5])
+    try ada.wallet.spend(80, .gems, for: "a castle")
+    ada.cloud.connect(cloud.address)
+    try await ada.cloud.sendNow()
+    #expect(bank() == 2 && ada.wallet[.gems].total == 2)
+  }
+
+  @Test("a starter gift that both claimed is paid once, and one that only the guest claimed is paid")
+  func claims() async throws {
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    ada.cloud.connect(cloud.address)
+    try ada.wallet.claim(100, .gems, key: "starter", for: "welcome")
+    try await ada.cloud.sendNow()
+    try with(.guest) { (guest: GameData) throws in
+      try guest.wallet.claim(100, .gems, key: "starter", for: "welcome")
+      try guest.wallet.claim(20, .gems, key: "daily 1", for: "a daily gift")
+    }
+    for _ in 0..<2 {
+      #expect(try ada.adopt(.guest).money.isEmpty)
+      try await ada.cloud.sendNow()
+      #expect(bank() == 120 && ada.wallet[.gems] == Balance(total: 120, spendable: 120, pending: 0))
+    }
+  }
+
+  @Test("money that a guest's own bank knows moves as far as this device may spend it, but for gifts, which the account gets anew")
+  func connectedGuest() async throws {
+    let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
+    let guest = try open(.guest)
+    guest.cloud.connect(theirs.address)
+    try guest.wallet.claim(100, .gems, key: "starter", for: "welcome")
+    try guest.wallet.earn(50, .gems, for: "a quest")
+    try await guest.cloud.sendNow()
+    try guest.wallet.earn(8, .gems, for: "not yet told")
+    try guest.close()
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    ada.cloud.connect(cloud.address)
+    try ada.wallet.claim(100, .gems, key: "starter", for: "welcome")
+    try await ada.cloud.sendNow()
+    for round in 1...2 {
+      let adoption = try ada.adopt(.guest, emptying: true)
+      #expect(adoption.money == (round == 1 ? [.gems: 58] : [:]), "round \(round)")
+      #expect(adoption.left.money == [.gems: 100] && !adoption.isEmptied, "what stays with the guest isn't deleted")
+      try await ada.cloud.sendNow()
+      #expect(bank() == 158 && ada.wallet[.gems].total == 158, "round \(round)")
+    }
+    // The guest's bank hears that it is gone.
+    let again = try open(.guest)
+    defer { end(again) }
+    again.cloud.connect(theirs.address)
+    try await again.cloud.sendNow()
+    #expect(again.wallet[.gems].total == 100 && Bank(theirs.container.bank()).balance("gems") == 100)
+  }
+
+  @Test("copies of one guest's data, adopted by one account on two devices, count each operation once")
+  func copies() async throws {
+    try with(.guest) { (guest: GameData) throws in
+      try guest.wallet.earn(100, .gems, for: "a quest")
+      try guest.wallet.spend(30, .gems, for: "a sword")
+      try guest.progress.add(5, to: .coinsFound)
+    }
+    try FileManager.default.copyItem(at: folder.url.appendingPathComponent("device"), to: folder.url.appendingPathComponent("tablet"))
+    try with(.guest, in: "tablet") { try $0.wallet.earn(1, .gems, for: "a quest of the copy") }
+    for place in ["device", "tablet"] {
+      let ada = try open(Self.ada, in: place)
+      ada.cloud.connect(cloud.address)
+      try ada.adopt(.guest)
+      try await ada.cloud.sendNow()
+      try await ada.cloud.sendNow()
+      try ada.close()
+    }
+    #expect(bank() == 71)
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    ada.cloud.connect(cloud.address)
+    try await ada.cloud.sendNow()
+    #expect(ada.progress[.coinsFound] == 5 && ada.wallet[.gems].total == 71)
+  }
+
+  // MARK: Crashes
+
+  /// A guest with a bit of everything, the account with money of its own.
+  private func play() throws {
+    try with(Self.ada) { try $0.wallet.earn(7, .gems, for: "a quest") }
+    try with(.guest) { (guest: GameData) throws in
+      try guest.saves.capture(World(level: 4), to: .main).wait()
+      try guest.progress.add(5, to: .coinsFound).wait()
+      try guest.wallet.earn(100, .gems, for: "a quest")
+      try guest.wallet.claim(20, .gems, key: "daily 1", for: "a daily gift")
+      for value in [700, 950] { try guest.scores.submit(value, to: .easy).wait() }
+    }
+  }
+
+  private enum Step: CaseIterable { case opened, packed, taken, settled }
+
+  /// Does the steps up to this one, and dies.
+  private func adoptUntil(_ step: Step, as account: Account = ada) throws {
+    let game = try open(account)
+    defer { end(game) }
+    let source = try Store.open(at: AccountPlace(.guest, in: folder.url.appendingPathComponent("device")).url, history: .everything)
+    defer { do { try source.close() } catch { Issue.record("closing failed: \(error)") } }
+    let adopter = Adopter(from: source, into: game.core, for: try #require(game.opening.accounts))
+    if step == .opened { return }
+    try adopter.pack()
+    if step == .packed { return }
+    _ = try adopter.take()
+    if step == .taken { return }
+    try adopter.settle()
+  }
+
+  @Test("cut off after any step, any number of times, adopting ends the same, and the money is never in two places", arguments: [1, 2])
+  func crashes(times: Int) throws {
+    for step in Step.allCases {
+      try? FileManager.default.removeItem(at: folder.url.appendingPathComponent("device"))
+      try play()
+      for _ in 0..<times { try adoptUntil(step) }
+      let (guest, account) = (try money(.guest), try money(Self.ada))
+      #expect(guest.total == (step == .opened ? 100 : 0), "after \(step)")
+      #expect(account.total == (step == .opened || step == .packed ? 7 : 107), "after \(step)")
+      // Nobody else gets what is under way.
+      if step == .packed || step == .taken {
+        try with(.named("ben")) { (ben: GameData) throws in
+          #expect(gameErrorCode { try ben.adopt(.guest) } == .promised(to: Self.ada), "after \(step)")
+          #expect(ben.wallet[.gems].total == 0 && ben.progress[.coinsFound] == 0)
+        }
+      }
+      try with(Self.ada) { (ada: GameData) throws in
+        for _ in 0..<2 { try ada.adopt(.guest) }
+        #expect(ada.wallet[.gems] == Balance(total: 107, spendable: 107, pending: 20), "after \(step)")
+        #expect(ada.progress[.coinsFound] == 5, "after \(step)")
+        #expect(try ada.saves.load(.main)?.level == 4 && ada.saves.conflict(.main) == nil, "after \(step)")
+        #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 700], "after \(step)")
+        #expect(try ada.wallet.ledger().count == 3, "after \(step)")
+      }
+      #expect(try money(.guest).total == 0, "after \(step)")
+      // What was adopted is the account's; the next account gets values and saves, and no money.
+      try with(.named("ben")) { (ben: GameData) throws in
+        let adoption = try ben.adopt(.guest)
+        #expect(adoption.money.isEmpty)
+        #expect(ben.progress[.coinsFound] == 5 && ben.wallet[.gems].total == 0)
+      }
+    }
+  }
+
+  @Test("a guest set back to a backup from the middle of being adopted gives its money to the same account, once")
+  func restoredInTheMiddle() throws {
+    try play()
+    try adoptUntil(.packed)
+    let (place, backup) = (folder.url.appendingPathComponent("device/default"), folder.url.appendingPathComponent("backup"))
+    try FileManager.default.copyItem(at: place, to: backup)
+    try with(Self.ada) { try $0.adopt(.guest) }
+    try FileManager.default.removeItem(at: place)
+    try FileManager.default.copyItem(at: backup, to: place)
+    try with(Self.ada) { (ada: GameData) throws in
+      try ada.adopt(.guest)
+      #expect(ada.wallet[.gems].total == 107)
+    }
+  }
+
+  // MARK: Emptying, and what stays
+
+  @Test("emptied on request, the guest begins anew")
+  func empties() throws {
+    try play()
+    try with(Self.ada) { (ada: GameData) throws in
+      #expect(try ada.adopt(.guest, emptying: true).isEmptied)
+      #expect(storeErrorCode { try ada.adopt(.guest) } == .missing)
+      #expect(ada.wallet[.gems].total == 107)
+    }
+    try with(.guest) { (guest: GameData) throws in
+      #expect(try guest.saves.load(.main) == nil && guest.progress[.coinsFound] == 0 && guest.wallet[.gems].total == 0)
+    }
+  }
+
+  @Test("what can't be adopted is named, and keeps the guest from being emptied")
+  func leaves() throws {
+    let file = folder.url.appendingPathComponent("level.dat")
+    try Data("level".utf8).write(to: file)
+    try play()
+    try with(.guest) { (guest: GameData) throws in
+      try guest.files.track(file)
+      try guest.records.write { try $0.execute(sql: "CREATE TABLE seen (id INTEGER)") }
+    }
+    try with(Self.ada) { (ada: GameData) throws in
+      let adoption = try ada.adopt(.guest, emptying: true)
+      var left = Adoption.Left()
+      (left.files, left.hasRecords) = (["level.dat"], true)
+      #expect(adoption.left == left && !adoption.isEmptied)
+      #expect(adoption.saves == ["main"] && ada.wallet[.gems].total == 107)
+      #expect(try ada.files.names().isEmpty)
+    }
+    #expect(try with(.guest) { try $0.saves.load(.main)?.level } == 4)
+  }
+
+  @Test("who may not adopt: the same account, data opened without one, one that is open, one that isn't there; nothing changes")
+  func refusals() throws {
+    try play()
+    try with(Self.ada) { (ada: GameData) throws in
+      #expect(gameErrorCode { try ada.adopt(Self.ada) } == .misuse)
+      #expect(storeErrorCode { try ada.adopt(.named("ben")) } == .missing)
+      let guest = try open(.guest)
+      #expect(storeErrorCode { try ada.adopt(.guest) } == .inUse)
+      try guest.close()
+      #expect(ada.wallet[.gems].total == 7 && ada.progress[.coinsFound] == 0)
+    }
+    let plain = try Device(clock: clock).open()
+    defer { end(plain) }
+    #expect(gameErrorCode { try plain.adopt(.guest) } == .misuse)
+    #expect(try money(.guest).total == 100)
+  }
+}
+
+@Archivable struct Ore { var bytes = Data() }

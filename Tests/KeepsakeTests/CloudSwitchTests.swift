@@ -1,0 +1,102 @@
+import Foundation
+import Keepsake
+import KeepsakeTesting
+import Testing
+
+/// The player's own switch (R19): off is off, also tomorrow, and nothing is lost by it.
+@Suite struct CloudSwitchTests {
+  let device: Device
+  let cloud = MemoryCloud()
+
+  init() throws { device = try Device() }
+
+  private func code(_ body: () async throws -> Void) async -> GameDataError.Code? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return (error as? GameDataError)?.code
+    }
+  }
+
+  /// Does everything that would send.
+  private func play(_ game: GameData, level: Int) async throws {
+    try await game.saves.save(World(level: level), to: .main)
+    try await game.progress.record(level, for: .level).value
+    try game.wallet.earn(1, .gems, for: "a quest")
+    #expect(await code { try await game.cloud.sendNow() } == .notConnected)
+    #expect(await code { _ = try await game.cloud.pairingCode() } == .notConnected)
+    #expect(await code { try await game.cloud.join("ABCDEFGH") } == .notConnected)
+    #expect(await code { _ = try await game.cloud.devices() } == .notConnected)
+    #expect(game.cloud.status.phase == .paused)
+  }
+
+  @Test("switched off it stays off over restarts, and nothing leaves the device; switched on, all of it goes")
+  func survivesRestarts() async throws {
+    var game = try device.open()
+    #expect(game.cloud.isEnabled)
+    game.cloud.isEnabled = false
+    game.cloud.connect(cloud.address)
+    try await play(game, level: 2)
+    for level in 3...4 {
+      try game.close()
+      game = try device.open()
+      #expect(!game.cloud.isEnabled)
+      game.cloud.connect(cloud.address)
+      try await play(game, level: level)
+    }
+    #expect(cloud.exchanges == 0)
+    game.cloud.isEnabled = true
+    try await game.cloud.sendNow()
+    #expect(game.cloud.status.waitingCommits == 0)
+    try game.close()
+
+    game = try device.open()
+    #expect(game.cloud.isEnabled)
+    try game.close()
+    let tablet = try Device(clock: device.clock)
+    let there = try tablet.open()
+    defer { end(there) }
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main)?.level == 4 && there.progress[.level] == 4 && there.wallet[.gems].total == 3)
+  }
+
+  @Test("switched off in the middle, and back: what other devices did meanwhile comes, too")
+  func inTheMiddle() async throws {
+    let game = try device.open()
+    let there = try Device(clock: device.clock).open()
+    defer {
+      end(game)
+      end(there)
+    }
+    for device in [game, there] {
+      device.cloud.connect(cloud.address)
+      try await device.cloud.sendNow()
+    }
+    game.cloud.isEnabled = false
+    try await eventually { game.cloud.status.phase == .paused }
+    try await play(game, level: 5)
+    try there.progress.add(3, to: .coinsFound)
+    try await there.cloud.sendNow()
+    #expect(game.progress[.coinsFound] == 0 && there.progress[.level] == 1)
+    game.cloud.isEnabled = true
+    try await game.cloud.sendNow()
+    try await there.cloud.sendNow()
+    #expect(game.progress[.coinsFound] == 3 && there.progress[.level] == 5)
+  }
+
+  @Test("a shared folder is neither read nor written while it is off")
+  func folder() async throws {
+    let folder = try TemporaryFolder()
+    let game = try device.open()
+    defer { end(game) }
+    game.cloud.isEnabled = false
+    game.cloud.connect(.folder(folder.url))
+    try await play(game, level: 6)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+    game.cloud.isEnabled = true
+    try await game.cloud.sendNow()
+    #expect(try !FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+  }
+}
