@@ -30,6 +30,7 @@ package actor SyncService<Store: DeviceStore> {
   private let container: ContainerID
   private let now: @Sendable () -> Int64
   private let sleep: @Sendable (Duration) async throws -> Void
+  private let holdsArrivals: @Sendable () -> Bool
   private var random: Chance
   private nonisolated let board = SyncBoard()
   private nonisolated let hasCommit = Atomic(false)
@@ -51,6 +52,7 @@ package actor SyncService<Store: DeviceStore> {
     self.container = container
     now = environment.now
     sleep = environment.sleep
+    holdsArrivals = environment.holdsArrivals
     random = Chance(base: environment.random)
   }
 
@@ -145,6 +147,9 @@ package actor SyncService<Store: DeviceStore> {
           // The cursor stays: no seq of the other container carries its mark, so the cloud says that this device starts
           // again, and all that it holds is offered.
           facts.caughtUp = false
+          // What the other container sent and nobody saw stays its own.
+          facts.hasArrivals = false
+          try transaction.clearStaged()
           try transaction.clearCloudDepths()
           try DeviceCommit.moved(in: &transaction)
         } else {
@@ -186,6 +191,7 @@ package actor SyncService<Store: DeviceStore> {
     let facts: DeviceFacts
     do {
       (effects, waitingCommits, facts) = try store.write { transaction in
+        next.holdsArrivals = holdsArrivals()
         let effects = try next.step(event, now: now(), in: &transaction, using: &random)
         return (effects, try transaction.outboxCount(), try transaction.facts())
       }
@@ -202,6 +208,7 @@ package actor SyncService<Store: DeviceStore> {
       shown.waitingCommits = waitingCommits
       shown.refusals = status.refusals
       shown.lastHeardMilliseconds = facts.lastHeardMilliseconds
+      shown.hasArrivals = facts.hasArrivals
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }
     for effect in effects { perform(effect) }
