@@ -128,7 +128,8 @@ public final class Autosave<Value: Archivable> {
 
   // MARK: Saving
 
-  /// Captures if it is time to, and does what signals ask for.
+  /// Captures if it is time to, and does what signals ask for. Where `Cloud.delivery` is `.onUpdate`, shows what came from other devices
+  /// after that.
   ///
   /// Throws what a capture throws (`ArchiveError` for a world that can't be encoded), and why an earlier one could not be kept
   /// (`StoreError`: `diskFull`, `notPermitted`, `io`). It is tried again a second later, or after the interval if that is shorter.
@@ -139,6 +140,11 @@ public final class Autosave<Value: Archivable> {
       try handle(noted.event)
     }
     guard !isSuspended else { return }
+    try captureIfDue()
+    try game.cloud.update()
+  }
+
+  private func captureIfDue() throws {
     if let last, last.isDone {
       self.last = nil
       _ = try noting { try last.wait(within: .zero) }

@@ -75,20 +75,26 @@ struct CloudFolder: Sendable, Hashable {
 ///     let code = try await game.cloud.pairingCode()     // shown on this device
 ///     try await game.cloud.join(code)                   // typed on another
 ///
-/// What is saved is queued with the save itself and sent by itself. Nothing changes under a running game: what other devices
-/// saved is told by `GameData.changes` and seen by the next `load`. Safe to use from any thread.
+/// What is saved is queued with the save itself and sent by itself. What other devices saved is told by `GameData.changes` and seen by the
+/// next `load`; `delivery` says when values and balances may change under a running game. Safe to use from any thread.
 public final class Cloud: Sendable {
-  private let board: CloudBoard
+  let board: CloudBoard
   private let core: GameCore
   let connection: CloudConnection
 
   init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) throws {
     self.core = core
-    board = CloudBoard(isEnabled: try core.isCloudEnabled())
-    let news = CloudNews(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    var status = CloudStatus(phase: .off)
+    // Of an earlier run that kept it back.
+    status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
+    board = CloudBoard(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.statusTicks.send(()) }
+    let news = CloudNews(
+      core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
     core.onRefresh { [weak connection] in try await connection?.hear() }
+    core.onCloudStatus { [board] in board.status }
+    core.onDelivery { [weak connection] in _ = try connection?.deliver() }
   }
 
   /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.
@@ -182,10 +188,15 @@ final class CloudBoard: Sendable {
     var wasConnected = false
   }
   private let wishes: Mutex<Wish>
-  private let current = Mutex(CloudStatus(phase: .off))
+  private let current: Mutex<CloudStatus>
   private let changes = Broadcast<CloudStatus>(keepingNewest: 1)
+  private let changed: @Sendable () -> Void
 
-  init(isEnabled: Bool = true) { wishes = Mutex(Wish(isEnabled: isEnabled)) }
+  init(_ status: CloudStatus, isEnabled: Bool, changed: @escaping @Sendable () -> Void) {
+    wishes = Mutex(Wish(isEnabled: isEnabled))
+    current = Mutex(status)
+    self.changed = changed
+  }
 
   var wish: Wish { wishes.withLock { $0 } }
   var status: CloudStatus { current.withLock { $0 } }
@@ -210,7 +221,16 @@ final class CloudBoard: Sendable {
       defer { current = status }
       return current != status
     }
-    if isNew { changes.send(status) }
+    guard isNew else { return }
+    changes.send(status)
+    changed()
+  }
+
+  /// What was kept back is shown.
+  func delivered() {
+    var status = status
+    status.hasArrivals = false
+    post(status)
   }
 
   /// Another phase, and the rest as it was.

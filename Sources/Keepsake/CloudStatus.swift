@@ -44,6 +44,9 @@ public struct CloudStatus: Sendable, Hashable {
   /// Empty while nothing moves, as during the pause after a failure; what goes on after it continues where it was shown before.
   public var transfers: [Transfer]
 
+  /// Something came from other devices that the game doesn't see yet, because `Cloud.delivery` keeps it back: `Cloud.deliver()` shows it.
+  public var hasArrivals: Bool
+
   /// What the cloud doesn't take. Everything else goes on, and all of it stays on this device.
   ///
   /// ```swift
@@ -114,6 +117,7 @@ public struct CloudStatus: Sendable, Hashable {
     self.lastHeard = lastHeard
     isListening = false
     transfers = []
+    hasArrivals = false
     refusals = []
   }
 
@@ -130,6 +134,7 @@ public struct CloudStatus: Sendable, Hashable {
     waitingCommits = status.waitingCommits
     lastHeard = status.lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
     isListening = status.isListening
+    hasArrivals = status.hasArrivals
     refusals = status.refusals.map(Refusal.init)
     transfers = status.transfers.map {
       Transfer(isUpload: $0.direction == .up, slot: $0.slot, bytesDone: $0.bytesDone, bytesInAll: $0.bytesInAll)

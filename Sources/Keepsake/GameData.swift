@@ -99,7 +99,8 @@ public final class GameData: Sendable {
 
   /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
   ///
-  /// Returns before it is durable. If `body` throws, nothing happens. Preferences that were set before are durable no later.
+  /// Returns before it is durable. If `body` throws, nothing happens. While `Cloud.delivery` keeps something back, it throws `insufficient`
+  /// itself for a spend beyond what `wallet` shows. Preferences that were set before are durable no later.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)
@@ -108,6 +109,7 @@ public final class GameData: Sendable {
     let submitted = checkpoint.scores
     let wallet = wallet
     preferences.commitSoon()
+    if !operations.isEmpty { try wallet.refuseUnshown(operations) }
     let pending = try progress.performing(cells) {
       try scores.performing(submitted) {
         try core.commit(saves: saves, cells: cells, scores: submitted, wallet: operations)
@@ -153,6 +155,8 @@ public final class GameData: Sendable {
     preferences.finish()
     scores.finish()
     core.changes.finish()
+    core.slotTicks.finish()
+    core.statusTicks.finish()
   }
 
   deinit {

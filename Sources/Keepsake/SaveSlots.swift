@@ -94,11 +94,13 @@ public final class SaveSlots: Sendable {
 
   /// The same, after this device has heard from its cloud, or has waited so long for it: to start from the newest.
   ///
-  /// Without a cloud, or if it can't be reached in time, what is here is loaded; `Cloud.status` says when it was last heard.
+  /// Without a cloud, or if it can't be reached in time, what is here is loaded; `Cloud.status` says when it was last heard. What
+  /// `Cloud.delivery` kept back is shown first, all of it: whoever asks for the newest wants it now.
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     await core.hearFromCloud(within: limit)
+    try core.deliver()
     return try load(slot, context: context)
   }
 
@@ -175,7 +177,14 @@ public final class SaveSlots: Sendable {
       // One that failed has told so itself.
       _ = try? pending.wait()
     }
-    let (slots, shown) = try core.store.read { transaction in
+    let (slots, shown) = try summaries()
+    core.lineages.show(shown)
+    return slots.sorted { $0.name < $1.name }
+  }
+
+  /// Every slot that has a save, as it is durable, and the heads of all.
+  func summaries() throws -> (slots: [SlotSummary], heads: [String: [VersionID]]) {
+    try core.store.read { transaction in
       var slots: [SlotSummary] = []
       var shown: [String: [VersionID]] = [:]
       for (name, heads) in try transaction.headVersionsOfAllSlots() {
@@ -190,8 +199,6 @@ public final class SaveSlots: Sendable {
       }
       return (slots, shown)
     }
-    core.lineages.show(shown)
-    return slots.sorted { $0.name < $1.name }
   }
 
   /// The versions that are kept of a slot, the one known last first; deletes included.
@@ -255,6 +262,7 @@ public final class SaveSlots: Sendable {
     } catch let error as StoreError where error.code == .missing {
       throw GameDataError(.missing, error.message)
     }
+    core.noteSlots()
   }
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {

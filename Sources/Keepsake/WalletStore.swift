@@ -23,8 +23,13 @@ import Synchronization
 /// an incident tells, and where a cloud is connected its bank has the last word.
 public final class WalletStore: Sendable {
   private let core: GameCore
-  /// What is shown, as it is in the store; nil when it has to be read again.
-  private let known = Mutex<[String: Balance]?>(nil)
+  private struct Known {
+    /// What is shown; nil when it has to be read again.
+    var balances: [String: Balance]?
+    /// While what comes is kept back.
+    var hold: WalletHold?
+  }
+  private let known = Mutex(Known())
 
   init(core: GameCore) { self.core = core }
 
@@ -110,6 +115,7 @@ public final class WalletStore: Sendable {
   private func perform(_ operation: WalletOperation) throws -> OperationID {
     var random = SystemRandomNumberGenerator()
     try core.translating {
+      try refuseUnshown([operation])
       // Before the write, so that whoever reads during it asks the store again.
       invalidate()
       defer { invalidate() }
@@ -123,22 +129,53 @@ public final class WalletStore: Sendable {
     return operation.id
   }
 
-  func invalidate() { known.withLock { $0 = nil } }
+  func invalidate() { known.withLock { $0.balances = nil } }
 
   private func balances() throws -> [String: Balance] {
     try known.withLock { known in
-      if let known { return known }
-      let state = try core.store.read { try $0.wallet() }
-      let wallet = state.map { KeepsakeReplication.Wallet($0) }
-      var balances: [String: Balance] = [:]
-      for currency in wallet?.currencies ?? [] {
-        guard let wallet else { break }
-        balances[currency] = Balance(
-          total: Int(clamping: wallet.total(currency)), spendable: Int(clamping: wallet.spendable(currency)),
-          pending: Int(clamping: wallet.pending(currency)))
+      if let balances = known.balances { return balances }
+      var hold = known.hold
+      let balances = try core.store.read { transaction in
+        let current = try WalletHold.balances(in: transaction)
+        try hold?.follow(in: transaction)
+        return hold?.shown(over: current) ?? current
       }
-      known = balances
+      (known.balances, known.hold) = (balances, hold)
       return balances
+    }
+  }
+
+  // MARK: Keeping back what comes
+
+  /// From now on what the bank says doesn't show, up to the next `hold` or `release`.
+  func hold() throws {
+    try known.withLock { known in
+      let hold = try core.store.read { try WalletHold(in: $0) }
+      known = Known(hold: hold)
+    }
+  }
+
+  func release() { known.withLock { $0 = Known() } }
+
+  /// What the bank granted since and isn't shown can't be spent yet: a balance would fall below what is seen to be there.
+  func refuseUnshown(_ operations: [WalletOperation]) throws {
+    guard known.withLock({ $0.hold != nil }) else { return }
+    let wallet = try core.store.read { try $0.wallet() }.map { KeepsakeReplication.Wallet($0) }
+    var shown = try balances()
+    for operation in operations where wallet?.knows(operation) != true {
+      var balance = shown[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
+      switch operation.kind {
+      case .earn: balance.spendable += Int(clamping: operation.amount)
+      case .spend:
+        guard balance.spendable >= operation.amount else {
+          let error = WalletError.insufficientRights(
+            currency: operation.currency, spendable: Int64(balance.spendable), balance: Int64(balance.total))
+          throw GameDataError.translated(error)
+        }
+        balance.spendable -= Int(clamping: operation.amount)
+      case .claim, .giveBack: break
+      }
+      shown[operation.currency] = balance
     }
   }
 }

@@ -108,16 +108,31 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var lastHeardMilliseconds: Int64?
   /// How often what it holds joined another player's container; nil for never.
   package var moves: UInt64?
+  /// What is staged is whole, with the contents that it needs, and kept back until the game takes it.
+  package var hasArrivals: Bool
 
   package init(
     container: ContainerID? = nil, cursor: Cursor = .start, caughtUp: Bool = false, serverOffsetMilliseconds: Int64 = 0,
-    lastHeardMilliseconds: Int64? = nil
+    lastHeardMilliseconds: Int64? = nil, hasArrivals: Bool = false
   ) {
     self.container = container
     self.cursor = cursor
     self.caughtUp = caughtUp
     self.serverOffsetMilliseconds = serverOffsetMilliseconds
     self.lastHeardMilliseconds = lastHeardMilliseconds
+    self.hasArrivals = hasArrivals
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    container = try values.decodeIfPresent(ContainerID.self, forKey: .container)
+    cursor = try values.decode(Cursor.self, forKey: .cursor)
+    caughtUp = try values.decode(Bool.self, forKey: .caughtUp)
+    serverOffsetMilliseconds = try values.decode(Int64.self, forKey: .serverOffsetMilliseconds)
+    lastHeardMilliseconds = try values.decodeIfPresent(Int64.self, forKey: .lastHeardMilliseconds)
+    moves = try values.decodeIfPresent(UInt64.self, forKey: .moves)
+    // A store from before there was such a thing.
+    hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
   }
 }
 

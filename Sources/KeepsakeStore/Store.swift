@@ -179,6 +179,9 @@ package final class Store: Sendable {
     try StoreError.translating("sealing anew") { try SealGate.reseal(database, context.seal, folder: url) }
   }
 
+  /// Whether it was closed, or is just being.
+  package var isClosed: Bool { closed.withLock { $0 } }
+
   /// Waits until everything that was submitted before is durable or has failed.
   package func drain(within limit: Duration? = nil) throws {
     let deadline = limit.map { ContinuousClock.now + $0 }

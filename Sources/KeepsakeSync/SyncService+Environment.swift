@@ -9,14 +9,17 @@ extension SyncService {
     /// Returns when that long has passed; throws `CancellationError` when its task is cancelled before. Every pause of a service is one of
     /// these.
     package var sleep: @Sendable (Duration) async throws -> Void
+    /// Whether what comes is kept back until `DeviceEngine.deliver(in:)`; asked in each step.
+    package var holdsArrivals: @Sendable () -> Bool
 
     package init(
       now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable,
-      sleep: @escaping @Sendable (Duration) async throws -> Void
+      sleep: @escaping @Sendable (Duration) async throws -> Void, holdsArrivals: @escaping @Sendable () -> Bool = { false }
     ) {
       self.now = now
       self.random = random
       self.sleep = sleep
+      self.holdsArrivals = holdsArrivals
     }
 
     /// The device's clock and the system's random numbers.

@@ -30,6 +30,7 @@ package actor SyncService<Store: DeviceStore> {
   private let container: ContainerID
   private let now: @Sendable () -> Int64
   private let sleep: @Sendable (Duration) async throws -> Void
+  private let holdsArrivals: @Sendable () -> Bool
   private var random: Chance
   private nonisolated let board = SyncBoard()
   private nonisolated let hasCommit = Atomic(false)
@@ -53,6 +54,7 @@ package actor SyncService<Store: DeviceStore> {
     self.container = container
     now = environment.now
     sleep = environment.sleep
+    holdsArrivals = environment.holdsArrivals
     random = Chance(base: environment.random)
   }
 
@@ -150,6 +152,9 @@ package actor SyncService<Store: DeviceStore> {
           try DeviceCommit.moved(in: &transaction)
           facts = try transaction.facts()
           facts.caughtUp = false
+          // What the other container sent and nobody saw stays its own.
+          facts.hasArrivals = false
+          try transaction.clearStaged()
         } else {
           try DeviceCommit.connected(in: &transaction)
         }
@@ -189,6 +194,7 @@ package actor SyncService<Store: DeviceStore> {
     let facts: DeviceFacts
     do {
       (effects, waitingCommits, facts) = try store.write { transaction in
+        next.holdsArrivals = holdsArrivals()
         let effects = try next.step(event, now: now(), in: &transaction, using: &random)
         return (effects, try transaction.outboxCount(), try transaction.facts())
       }
@@ -206,6 +212,7 @@ package actor SyncService<Store: DeviceStore> {
       shown.waitingCommits = waitingCommits
       shown.refusals = status.refusals
       shown.lastHeardMilliseconds = facts.lastHeardMilliseconds
+      shown.hasArrivals = facts.hasArrivals
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }
     for effect in effects { perform(effect) }

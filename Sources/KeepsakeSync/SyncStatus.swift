@@ -30,10 +30,12 @@ package struct SyncStatus: Hashable, Sendable {
   package var lastHeardMilliseconds: Int64?
   /// What the cloud doesn't take, and why. Also while it is tried once more.
   package var refusals: [EngineRefusal]
+  /// Something came that is kept back until it is delivered.
+  package var hasArrivals: Bool
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
-    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = []
+    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false
   ) {
     self.phase = phase
     self.attempts = attempts
@@ -42,6 +44,7 @@ package struct SyncStatus: Hashable, Sendable {
     self.isListening = isListening
     self.lastHeardMilliseconds = lastHeardMilliseconds
     self.refusals = refusals
+    self.hasArrivals = hasArrivals
   }
 }
 

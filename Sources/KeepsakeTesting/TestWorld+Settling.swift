@@ -8,7 +8,8 @@ extension TestWorld {
   private static let maximumRounds = 10_000
 
   /// Returns when nobody owes anything: all that was captured and set is durable, all that was saved on devices whose game is open is in the cloud, each of
-  /// them has all that the cloud has, the bank knows all operations, and what arrived is told in `GameData.changes` and shown.
+  /// them has all that the cloud has, the bank knows all operations, and what arrived is told in `GameData.changes` and shown. What a game
+  /// keeps back itself (`Cloud.delivery`) has arrived as well; `deliver()` shows it.
   ///
   ///     try await world.settle()
   ///

@@ -12,9 +12,10 @@ actor CloudConnection {
   nonisolated let executor = CloudExecutor()
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-  private let core: GameCore
-  private let news: CloudNews
-  private let board: CloudBoard
+  nonisolated let core: GameCore
+  nonisolated let news: CloudNews
+  nonisolated let board: CloudBoard
+  nonisolated var desk: ArrivalDesk { news.desk }
   private let registration: CloudRegistration
   private let sleep: @Sendable (Duration) async throws -> Void
   private var random: any RandomNumberGenerator & Sendable
@@ -114,7 +115,8 @@ actor CloudConnection {
   }
 
   private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
-    let environment = SyncService<Store>.Environment(now: core.environment.nowMilliseconds, random: random, sleep: sleep)
+    let environment = SyncService<Store>.Environment(
+      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [desk] in desk.isHolding })
     let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service
     // Listened to before it starts, so that no news is missed.
@@ -288,12 +290,16 @@ actor CloudConnection {
   /// Shows the status as it is by now: what the stream said may be older than what was shown already.
   private func showStatus(of generation: Int) {
     guard generation == self.generation, let service else { return }
-    board.post(CloudStatus(service.status))
+    var status = CloudStatus(service.status)
+    if status.hasArrivals { desk.noteArrivals() }
+    if desk.hasChanges { status.hasArrivals = true }
+    board.post(status)
   }
 
   private func heard(_ item: EngineNews, of generation: Int) {
     guard generation == self.generation else { return }
     news.heard(item)
+    if desk.hasChanges { showStatus(of: generation) }
     newsTaken += 1
     wakeNewsWaiters()
   }

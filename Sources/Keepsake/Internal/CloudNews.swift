@@ -3,6 +3,7 @@ import KeepsakeReplication
 /// Hands what the engine says on to the parts of a game that it concerns.
 struct CloudNews: Sendable {
   let core: GameCore
+  let desk: ArrivalDesk
   let progress: ProgressStore
   let scores: HighScores
   let wallet: WalletStore
@@ -10,17 +11,20 @@ struct CloudNews: Sendable {
 
   func heard(_ news: EngineNews) {
     switch news {
-    case .slots(let names): core.tell(.slots(names))
+    case .slots(let names):
+      core.noteSlots()
+      core.tell(.slots(names))
     case .cells(let keys): received(keys)
     case .caughtUp: received([])
     case .wallet:
       wallet.invalidate()
-      core.tell(.wallet)
+      tell(.wallet)
     case .decisions(let decisions):
       wallet.invalidate()
-      core.tell(.decisions(decisions.map(WalletVerdict.init)))
-    case .acknowledged: break
+      tell(.decisions(decisions.map(WalletVerdict.init)))
+    case .acknowledged: core.noteSlots()
     case .refused(let refusals):
+      core.noteSlots()
       for refusal in refusals {
         core.report(
           Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
@@ -32,8 +36,16 @@ struct CloudNews: Sendable {
     }
   }
 
+  /// Now, or with the rest of what is kept back.
+  private func tell(_ change: GameChange) {
+    if !desk.keep(change) { core.tell(change) }
+  }
+
   /// The store joined another player.
-  func joined() throws { try progress.reload() }
+  func joined() throws {
+    core.noteSlots()
+    try progress.reload()
+  }
 
   private func received(_ keys: [CellKey]) {
     scores.received(keys)

@@ -51,6 +51,11 @@ final class GameCore: Sendable {
   /// Called after each commit that the cloud may have to hear of.
   private let committed = Mutex<@Sendable () -> Void>({})
   private let refresh = Mutex<@Sendable () async throws -> Void>({})
+  private let delivery = Mutex<@Sendable () throws -> Void>({})
+  private let cloud = Mutex<@Sendable () -> CloudStatus>({ CloudStatus(phase: .off) })
+  /// What stands in the slots may have changed, and how far it has come; each listener has to look only once for any number of these.
+  let slotTicks = Broadcast<Void>(keepingNewest: 1)
+  let statusTicks = Broadcast<Void>(keepingNewest: 1)
 
   init(store: Store, environment: GameEnvironment) {
     self.store = store
@@ -85,6 +90,27 @@ final class GameCore: Sendable {
 
   /// How to exchange everything with the cloud once.
   func onRefresh(_ body: @escaping @Sendable () async throws -> Void) { refresh.withLock { $0 = body } }
+
+  /// How to show what was kept back.
+  func onDelivery(_ body: @escaping @Sendable () throws -> Void) { delivery.withLock { $0 = body } }
+
+  /// How to learn what the cloud's connection is doing.
+  func onCloudStatus(_ body: @escaping @Sendable () -> CloudStatus) { cloud.withLock { $0 = body } }
+
+  var cloudStatus: CloudStatus {
+    let body = cloud.withLock { $0 }
+    return body()
+  }
+
+  func deliver() throws {
+    let body = delivery.withLock { $0 }
+    try body()
+  }
+
+  func noteSlots() {
+    slotTicks.send(())
+    statusTicks.send(())
+  }
 
   /// Returns when the cloud was heard, when it can't be, or when the time is over.
   func hearFromCloud(within limit: Duration) async {
@@ -230,7 +256,10 @@ final class GameCore: Sendable {
   }
 
   private func finished(_ saves: [Save], _ error: (any Error)?) {
-    guard let error else { return noteCommit() }
+    guard let error else {
+      if !saves.isEmpty { noteSlots() }
+      return noteCommit()
+    }
     report(
       Incident(
         kind: .failedCommit, slot: saves.first?.slot, message: "a save could not be kept: \(error)", date: now))
@@ -270,6 +299,16 @@ final class GameCore: Sendable {
     untaken.withLock { untaken in
       defer { untaken = [] }
       return untaken
+    }
+  }
+
+  /// Nil where the store is closed: a loop over what changes ends then.
+  func whileOpen<Value>(_ body: () throws -> Value) throws -> Value? {
+    do {
+      return try body()
+    } catch {
+      guard store.isClosed else { throw error }
+      return nil
     }
   }
 

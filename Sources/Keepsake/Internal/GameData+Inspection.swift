@@ -10,7 +10,7 @@ package struct SyncDebt: Hashable, Sendable {
   package var refusals: [Refusal]
   /// The bank doesn't know all that was done with the money.
   package var hasMoneyToTell: Bool
-  /// Came from the cloud, and waits for something before the game sees it.
+  /// Came from the cloud, and waits for something before the game sees it; not what the game itself keeps back.
   package var staged: Int
   /// How far the cloud was heard.
   package var cursor: Cursor
@@ -24,10 +24,11 @@ extension GameData {
   package func debt() throws -> SyncDebt {
     try core.store.read { transaction in
       let groups = try transaction.outbox(limit: try transaction.outboxCount())
+      let facts = try transaction.facts()
       let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
       return SyncDebt(
         waitingCommits: groups.count, refusals: groups.flatMap(\.refusals), hasMoneyToTell: wallet?.hasNews ?? false,
-        staged: try transaction.staged().count, cursor: try transaction.facts().cursor)
+        staged: facts.hasArrivals ? 0 : try transaction.staged().count, cursor: facts.cursor)
     }
   }
 

@@ -1,7 +1,7 @@
 // The contents that staged versions need.
 extension DeviceEngine {
   /// The contents that the staged heads, and the ancestors of conflicts, need and that aren't here.
-  mutating func missingContents(of staged: [CloudChange], in storage: some DeviceStorage) throws -> [Need] {
+  mutating func missingContents(in storage: some DeviceStorage) throws -> [Need] {
     if let needs {
       let left = try needs.filter { try !givenUp.contains($0.hash) && !storage.hasContent($0.hash) }
       self.needs = left
@@ -10,7 +10,8 @@ extension DeviceEngine {
     var records: [VersionID: VersionRecord] = [:]
     var covered: Set<VersionID> = []
     var bySlot: [String: Set<VersionID>] = [:]
-    for change in staged {
+    // Read only here: a game that keeps back what comes may leave much of it for long.
+    for change in try storage.staged() {
       guard case .version(let record) = change.item else { continue }
       records[record.id] = record
       covered.formUnion(record.covers)
@@ -27,6 +28,7 @@ extension DeviceEngine {
       }
     }
     optional = []
+    stagedSlots = Set(bySlot.keys)
     for slot in bySlot.keys.sorted() {
       var heads: [VersionID] = []
       for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {
@@ -48,7 +50,7 @@ extension DeviceEngine {
 
   /// What to ask for next, in this order, of what isn't under way: bases first, for without them what is here already can't be kept.
   mutating func wantedDownloads(in storage: some DeviceStorage) throws -> [Need] {
-    let missing = try missingContents(of: storage.staged(), in: storage)
+    let missing = try missingContents(in: storage)
     let here = Set(held.map(\.content.hash))
     var asked = Set(transfers.filter { !$0.isUpload }.map(\.hash)).union(gone)
     var wanted: [Need] = []

@@ -6,6 +6,7 @@ extension DeviceEngine {
   ) throws {
     var facts = try storage.facts()
     facts.cursor = Cursor(epoch: epoch, seq: 0, mark: 0)
+    facts.hasArrivals = false
     try storage.setFacts(facts)
     try offerEverything(in: &storage)
     (paging, complete) = (false, false)

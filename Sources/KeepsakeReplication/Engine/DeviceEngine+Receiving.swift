@@ -25,6 +25,7 @@ extension DeviceEngine {
     }
 
     facts.cursor = response.cursor
+    if !response.changes.isEmpty { facts.hasArrivals = false }
     try storage.setFacts(facts)
     if !response.changes.isEmpty {
       try storage.stage(response.changes)
@@ -115,20 +116,50 @@ extension DeviceEngine {
   mutating func showIfComplete(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    let staged = try storage.staged()
-    guard try missingContents(of: staged, in: storage).isEmpty || storage.planted.contains(.showWithoutContents) else { return }
+    guard try missingContents(in: storage).isEmpty || storage.planted.contains(.showWithoutContents) else { return }
     held = []
+    guard holdsArrivals else { return try showStaged(&effects, in: &storage) }
+    var facts = try storage.facts()
+    if facts.hasArrivals { return }
+    // Whoever kept back nothing has seen everything.
+    guard try !storage.staged().isEmpty else { return try showStaged(&effects, in: &storage) }
+    facts.hasArrivals = true
+    try storage.setFacts(facts)
+  }
+
+  /// Shows what was kept back, all of it at once; nothing while a part of it is still on its way. Whichever engine runs beside it goes on.
+  ///
+  /// - Returns: What is new for the game, once the transaction has committed.
+  package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNews] {
+    var engine = DeviceEngine()
+    var effects: [EngineEffect] = []
+    try engine.showArrivals(&effects, in: &storage)
+    return effects.compactMap { if case .news(let news) = $0 { news } else { nil } }
+  }
+
+  mutating func showArrivals(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
+    var facts = try storage.facts()
+    guard facts.hasArrivals else { return }
+    if try !storage.staged().isEmpty { return try showStaged(&effects, in: &storage) }
+    // A store that was repaired lost it, and hears it again.
+    facts.hasArrivals = false
+    try storage.setFacts(facts)
+  }
+
+  /// Shows what is staged, which is whole.
+  private mutating func showStaged(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
+    let staged = try storage.staged()
     if !staged.isEmpty {
       try show(staged, &effects, in: &storage)
       try storage.clearStaged()
       needs = nil
     }
     var facts = try storage.facts()
-    if !facts.caughtUp {
-      facts.caughtUp = true
-      try storage.setFacts(facts)
-      effects.append(.news(.caughtUp))
-    }
+    guard !facts.caughtUp || facts.hasArrivals else { return }
+    if !facts.caughtUp { effects.append(.news(.caughtUp)) }
+    facts.caughtUp = true
+    facts.hasArrivals = false
+    try storage.setFacts(facts)
   }
 
   private mutating func show(

@@ -61,6 +61,8 @@ package struct DeviceEngine: Sendable {
   static let largeContentBytes = 4 << 20
 
   let options: Options
+  /// What comes is kept back until `deliver(in:)` shows it. May change from step to step.
+  package var holdsArrivals = false
 
   enum Standing: Sendable {
     case stopped, running
@@ -115,6 +117,8 @@ package struct DeviceEngine: Sendable {
   var needs: [Need]?
   /// Of these, what only serves to merge better.
   var optional: Set<ContentHash> = []
+  /// Slots of which versions are staged, when `needs` was worked out.
+  var stagedSlots: Set<String> = []
   /// Contents that came before their bases.
   var held: [HeldContent] = []
   /// Contents that the cloud didn't have when they were asked for, as long as no exchange has looked since.
@@ -155,13 +159,15 @@ package struct DeviceEngine: Sendable {
     var effects: [EngineEffect] = []
     hasEncodedLarge = false
     self.now = now
+    if !holdsArrivals { try showArrivals(&effects, in: &storage) }
     switch event {
     case .started, .sendNow:
       if case .stopped = standing, case .sendNow = event { return [] }
       try forgive(in: &storage)
       exchangeDue = true
     case .committed:
-      break
+      // What the game saved while others' saves are kept back has other ancestors in common with them, which history must not lose.
+      if holdsArrivals, !stagedSlots.isEmpty { needs = nil }
     case .announced(let cloud):
       if let cursor = cloud.unknown, try heardUnknown(cursor, now: now, &effects, in: &storage) { break }
       announced = max(announced, cloud.seq)

@@ -81,7 +81,8 @@ package struct Wallet: Hashable, Sendable {
     state.wanted[currency] = level.map { min(max(0, $0), Self.maximumTotal) }
   }
 
-  private func knows(_ operation: WalletOperation) -> Bool {
+  /// Whether performing it changes nothing, because it was done before.
+  package func knows(_ operation: WalletOperation) -> Bool {
     if state.recent.contains(operation.id) || state.operations.contains(operation.id) || state.late.contains(operation.id) { return true }
     guard case .claim(let key) = operation.kind else { return false }
     return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)

@@ -8,6 +8,7 @@ extension SQLiteCloudStorage {
   /// Tables in which every row begins with its container.
   private static let tables = [
     "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain", "device", "pairing",
+    "offerPart",
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {

@@ -36,7 +36,27 @@ extension World {
 
   // MARK: Saves
 
+  /// The game takes what came and was kept back.
+  private func deliver(_ index: Int) {
+    let crash = drawCrash()
+    let before = devices[index].storage
+    do {
+      let news = try DeviceEngine.deliver(in: &devices[index].storage)
+      guard !news.isEmpty else { return }
+      try thin(index)
+      report.statistics.deliveries += 1
+      trace(23, UInt64(index), words: "device \(index) takes what came")
+      check(index, after: news.map { .news($0) })
+    } catch {
+      return violation("device \(index) can't take what came: \(error)")
+    }
+    if crash == .beforeCommit { devices[index].storage = before }
+    if crash != nil { return open(index) }
+    step(index, .committed)
+  }
+
   private func load(_ index: Int) {
+    if holdsArrivals, deliveries.once(in: 2) { deliver(index) }
     if swarm.hasDocuments, random.once(in: 4) {
       loadGarden(index)
       return

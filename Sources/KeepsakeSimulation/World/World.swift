@@ -80,11 +80,16 @@ package final class World {
   var calm = false
   /// The cloud takes no saves for now.
   var isFull = false
+  /// Games keep back what comes, and take it between two levels. Drawn apart from the rest, so that other worlds are as they were.
+  let holdsArrivals: Bool
+  var deliveries: SeededGenerator
 
   package init(seed: UInt64, options: Options = Options()) {
     self.options = options
     random = SeededGenerator(seed: seed)
     report = WorldReport(seed: seed)
+    holdsArrivals = seed % 4 == 3
+    deliveries = SeededGenerator(seed: ~seed)
     swarm = Swarm(operations: options.operations, using: &random)
     var engine = DeviceEngine.Options()
     engine.page = swarm.page
@@ -199,6 +204,7 @@ package final class World {
     let crash = drawCrash()
     let before = crash == .beforeCommit ? devices[index].storage : nil
     let cursor = devices[index].storage.facts().cursor
+    engine.holdsArrivals = holdsArrivals && !calm
     let effects: [EngineEffect]
     do {
       effects = try engine.step(event, now: clock(of: index), in: &devices[index].storage, using: &random)

@@ -36,6 +36,8 @@ package struct WorldStatistics: Hashable, Sendable {
   package var refusals = 0
   package var pages = 0
   package var steps = 0
+  /// Times that a game took what had been kept back.
+  package var deliveries = 0
   package var uploads = 0
   package var downloads = 0
   /// Contents that began while another one of the device was under way, and exchanges that went beside contents.
@@ -90,7 +92,8 @@ package struct WorldStatistics: Hashable, Sendable {
     [
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
-      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside, \.exchangesBeside,
+      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.deliveries, \.uploads, \.downloads,
+      \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
       \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks,

@@ -53,6 +53,22 @@ extension StoreTransaction {
     return entries
   }
 
+  /// The operations with this number and later ones, oldest first, and the number that the next one gets. Costs reading these.
+  package func walletEntries(from first: Int64) throws -> (operations: [WalletOperation], next: Int64) {
+    guard let body = try walletBody() else { return ([], 0) }
+    let book = try book(in: body)
+    var operations: [WalletOperation] = []
+    guard first < book.next else { return ([], book.next) }
+    let names = try String.fetchCursor(
+      statement("SELECT name FROM fact WHERE name >= ? AND name < ? ORDER BY name"),
+      arguments: [WalletPage.name(of: max(first, 0)), WalletPage.names.last])
+    while let name = try names.next() {
+      guard let page = try page(name, of: book) else { continue }
+      operations += page.operations.dropFirst(Int(max(first - page.first, 0)))
+    }
+    return (operations, book.next)
+  }
+
   // MARK: Reading
 
   func walletBody() throws -> Data? {

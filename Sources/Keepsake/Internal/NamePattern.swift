@@ -1,0 +1,86 @@
+import KeepsakeReplication
+
+/// A pattern for whole names, as shells have them: `*`, `?`, `[a-z]`, `[!a-z]`.
+struct NamePattern: Sendable {
+  /// Several times what a name may have. A match takes time with the product of both.
+  static let maximumBytes = 1_024
+
+  private enum Token: Sendable {
+    case any
+    case one
+    case literal(Character)
+    case among([ClosedRange<Character>], isNegated: Bool)
+
+    func matches(_ character: Character) -> Bool {
+      switch self {
+      case .any, .one: true
+      case .literal(let own): own == character
+      case .among(let ranges, let isNegated): ranges.contains { $0.contains(character) } != isNegated
+      }
+    }
+
+    var isAny: Bool {
+      if case .any = self { true } else { false }
+    }
+  }
+  private let tokens: [Token]
+
+  init(_ pattern: String) throws {
+    guard pattern.utf8.count <= Self.maximumBytes else {
+      throw GameDataError(.misuse, "a pattern may have \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
+    }
+    var tokens: [Token] = []
+    // As names are.
+    var rest = Array(pattern.canonical)[...]
+    while let character = rest.popFirst() {
+      switch character {
+      case "*": if tokens.last?.isAny != true { tokens.append(.any) }
+      case "?": tokens.append(.one)
+      case "[": tokens.append(try Self.among(&rest, of: pattern))
+      default: tokens.append(.literal(character))
+      }
+    }
+    self.tokens = tokens
+  }
+
+  /// What stands behind an opening bracket. A closing one right behind it stands for itself, as does a hyphen at either end.
+  private static func among(_ rest: inout ArraySlice<Character>, of pattern: String) throws -> Token {
+    let isNegated = rest.first == "!"
+    if isNegated { rest.removeFirst() }
+    var ranges: [ClosedRange<Character>] = []
+    while let character = rest.popFirst() {
+      if character == "]", !ranges.isEmpty { return .among(ranges, isNegated: isNegated) }
+      guard rest.first == "-", let last = rest.dropFirst().first, last != "]" else {
+        ranges.append(character...character)
+        continue
+      }
+      guard character <= last else {
+        throw GameDataError(.misuse, "in the pattern \"\(pattern)\" \(character)-\(last) runs backwards")
+      }
+      rest.removeFirst(2)
+      ranges.append(character...last)
+    }
+    throw GameDataError(.misuse, "in the pattern \"\(pattern)\" a bracket isn't closed")
+  }
+
+  /// Goes back to the newest `*` only, which is enough: what an earlier one took could be taken by this one as well.
+  func matches(_ name: String) -> Bool {
+    let name = Array(name)
+    var (token, character) = (0, 0)
+    var star: (token: Int, character: Int)?
+    while character < name.count {
+      if token < tokens.count, tokens[token].isAny {
+        star = (token, character)
+        token += 1
+      } else if token < tokens.count, tokens[token].matches(name[character]) {
+        (token, character) = (token + 1, character + 1)
+      } else if let last = star {
+        star = (last.token, last.character + 1)
+        (token, character) = (last.token + 1, last.character + 1)
+      } else {
+        return false
+      }
+    }
+    return tokens[token...].allSatisfy(\.isAny)
+  }
+}

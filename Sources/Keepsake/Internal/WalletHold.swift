@@ -1,0 +1,50 @@
+import KeepsakeReplication
+import KeepsakeStore
+
+/// What a game sees of its money while what comes is kept back: what it saw when that began, with what it did itself since.
+struct WalletHold: Sendable {
+  private var balances: [String: Balance]
+  /// The number of the first operation of this device that isn't counted.
+  private var next: Int64
+
+  init(in transaction: StoreTransaction) throws {
+    balances = try Self.balances(in: transaction)
+    next = try transaction.walletEntries(from: .max).next
+  }
+
+  /// Counts what was done here since. By the operations' numbers, so that none counts twice, whatever the bank says about them meanwhile.
+  mutating func follow(in transaction: StoreTransaction) throws {
+    let new = try transaction.walletEntries(from: next)
+    next = new.next
+    for operation in new.operations {
+      var balance = balances[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
+      let amount = Int(clamping: operation.amount)
+      switch operation.kind {
+      case .earn: (balance.total, balance.spendable) = (balance.total + amount, balance.spendable + amount)
+      case .spend: (balance.total, balance.spendable) = (balance.total - amount, balance.spendable - amount)
+      case .claim: balance.pending += amount
+      // Moves rights, not money.
+      case .giveBack: continue
+      }
+      balances[operation.currency] = balance
+    }
+  }
+
+  /// What is shown where `current` is true by now: no more can be spent than is here.
+  func shown(over current: [String: Balance]) -> [String: Balance] {
+    balances.reduce(into: [:]) { shown, entry in
+      var balance = entry.value
+      balance.spendable = max(min(balance.spendable, current[entry.key]?.spendable ?? 0), 0)
+      shown[entry.key] = balance
+    }
+  }
+
+  static func balances(in transaction: StoreTransaction) throws -> [String: Balance] {
+    guard let wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return [:] }
+    return wallet.currencies.reduce(into: [:]) { balances, currency in
+      balances[currency] = Balance(
+        total: Int(clamping: wallet.total(currency)), spendable: Int(clamping: wallet.spendable(currency)),
+        pending: Int(clamping: wallet.pending(currency)))
+    }
+  }
+}

@@ -1,0 +1,143 @@
+public import Foundation
+public import KeepsakeArchive
+import KeepsakeReplication
+import KeepsakeStore
+
+/// How far what stands in a slot has come, and what is on its way there.
+public struct SlotStatus: Sendable, Hashable {
+  public enum State: Sendable, Hashable {
+    /// Nothing was ever saved here, as far as this device knows.
+    case empty
+    /// On this device only: its data was never connected to a cloud.
+    case local
+    /// Durable here, and waits for its turn, for the network, or for the player's switch.
+    case queued
+    /// A large save on its way to the cloud; from 0 to 1.
+    case uploading(fraction: Double)
+    /// All of it is in the cloud.
+    case stored
+    /// The cloud doesn't take it; everything else goes on.
+    case refused(CloudStatus.Refusal)
+  }
+
+  /// A save of another device that the game doesn't see yet.
+  public enum Arrival: Sendable, Hashable {
+    /// It is known of, and not all of it is here: it waits for its turn, or for the network.
+    case announced
+    /// On its way; from 0 to 1.
+    case downloading(fraction: Double)
+    /// All of it is here, and `Cloud.delivery` keeps it back.
+    case arrived
+  }
+
+  /// The slot's name.
+  public let slot: String
+  /// How far what stands here has come; of a conflict, the side that is least far. A delete counts as well.
+  public let state: State
+  /// What comes; nil if nothing does.
+  public let arrival: Arrival?
+  /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
+  public let lastHeard: Date?
+}
+
+/// The status of a slot, live: now, and each time that it changes. Who is slow gets the newest.
+///
+/// Ends when the game's data is closed or the task is cancelled. Throws `StoreError` if the store can't be read.
+public struct SlotStatusUpdates: AsyncSequence, Sendable {
+  public typealias Element = SlotStatus
+  public typealias Failure = any Error
+
+  let saves: SaveSlots
+  let slot: String
+
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    private let updates: SlotStatusUpdates
+    private var ticks: AsyncStream<Void>.Iterator
+    private var told: SlotStatus?
+
+    init(_ updates: SlotStatusUpdates) {
+      self.updates = updates
+      ticks = updates.saves.core.statusTicks.stream().makeAsyncIterator()
+    }
+
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> SlotStatus? {
+      while true {
+        if told != nil {
+          guard await ticks.next(isolation: actor) != nil else { return nil }
+        }
+        let (saves, slot) = (updates.saves, updates.slot)
+        guard let status = try saves.core.whileOpen({ try saves.durableStatus(of: slot) }) else { return nil }
+        guard status != told else { continue }
+        told = status
+        return status
+      }
+    }
+  }
+}
+
+extension SaveSlots {
+  /// How far what stands in the slot has come.
+  ///
+  ///     switch try game.saves.status(of: .main).state {
+  ///     case .stored: icon = .cloud
+  ///     case .uploading(let fraction): icon = .arrow(fraction)
+  ///     case .refused(let refusal): icon = .warning(refusal.message)
+  ///     case .empty, .local, .queued: icon = .device
+  ///     }
+  ///
+  /// Captures made before are waited for. Costs reading the slot's record, what waits to be sent and what came and isn't shown. Throws
+  /// `StoreError` if the store can't be read.
+  public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
+
+  /// The same by name, for lists and tools.
+  public func status(of slot: String) throws -> SlotStatus {
+    try waitForCaptures(in: slot)
+    return try durableStatus(of: slot)
+  }
+
+  /// The same, live.
+  ///
+  ///     for try await status in game.saves.statusUpdates(of: .main) { draw(status) }
+  public func statusUpdates<Value: Archivable>(of slot: Slot<Value>) -> SlotStatusUpdates { statusUpdates(of: slot.name) }
+
+  /// The same by name.
+  public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
+
+  fileprivate func durableStatus(of slot: String) throws -> SlotStatus {
+    let cloud = core.cloudStatus
+    return try core.store.read { transaction in
+      SlotStatus(
+        slot: slot, state: try Self.state(of: slot, cloud, in: transaction), arrival: try Self.arrival(in: slot, cloud, in: transaction),
+        lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) })
+    }
+  }
+
+  private static func state(of slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.State {
+    let heads = try transaction.heads(of: slot)
+    guard !heads.isEmpty else { return .empty }
+    guard try transaction.facts().container != nil, !LocalSlot.contains(slot) else { return .local }
+    let waiting = try heads.filter { try transaction.version($0)?.acknowledged == false }
+    guard !waiting.isEmpty else { return .stored }
+    for group in try transaction.outbox(limit: try transaction.outboxCount()) where !group.refusals.isEmpty {
+      guard let id = group.versions.first(where: waiting.contains) else { continue }
+      let refusal = group.refusals.first { $0.item == ExchangeRules.item(id) } ?? group.refusals[0]
+      return .refused(CloudStatus.Refusal(EngineRefusal(slot: slot, refusal: refusal)))
+    }
+    let upload = cloud.transfers.first { $0.isUpload && $0.slot == slot }
+    return upload.map { .uploading(fraction: $0.fraction) } ?? .queued
+  }
+
+  private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.Arrival? {
+    let isComing = try transaction.staged().contains { change in
+      guard case .version(let record) = change.item, record.slot == slot else { return false }
+      // The cloud also tells what it made of this device's own save.
+      return try transaction.version(record.id) == nil
+    }
+    guard isComing else { return nil }
+    if try transaction.facts().hasArrivals { return .arrived }
+    let download = cloud.transfers.first { !$0.isUpload && $0.slot == slot }
+    return download.map { .downloading(fraction: $0.fraction) } ?? .announced
+  }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSimulation
+import Testing
+
+@Suite("A device that keeps back what comes")
+struct HoldingTests {
+  /// Two devices that have heard all; the second one keeps back what comes from now on.
+  private func ready(page: Int = ExchangeRules.maximumChanges) throws -> Lab {
+    var options = DeviceEngine.Options()
+    options.page = page
+    var lab = try Lab(devices: 2, options: options)
+    try lab.settle(0)
+    try lab.settle(1)
+    lab.devices[1].engine.holdsArrivals = true
+    (lab.devices[1].exchanges, lab.devices[1].news) = (0, [])
+    return lab
+  }
+
+  private func deliver(_ lab: inout Lab) throws -> [EngineNews] { try DeviceEngine.deliver(in: &lab.devices[1].storage) }
+
+  @Test("shows nothing of it, is idle all the same, and then shows all of it at once")
+  func showsAtOnce() throws {
+    var lab = try ready()
+    try lab.commit(0, Lab.level(3))
+    try lab.save(0, "hello", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    #expect(lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].news.isEmpty)
+    #expect(lab.devices[1].storage.facts().hasArrivals)
+    #expect(lab.devices[1].engine.status.phase == .idle && lab.devices[1].engine.status.hearing == .idle)
+    let news = try deliver(&lab)
+    #expect(news == [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])])
+    #expect(lab.level(1) == .max(.int(3)))
+    #expect(lab.devices[1].storage.heads(of: "main") == lab.devices[0].storage.heads(of: "main"))
+    let again = try deliver(&lab)
+    #expect(again.isEmpty && !lab.devices[1].storage.facts().hasArrivals)
+    // And goes on from there.
+    try lab.commit(0, Lab.level(4))
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    #expect(lab.level(1) == .max(.int(3)))
+    let later = try deliver(&lab)
+    #expect(later.count == 1)
+    #expect(lab.level(1) == .max(.int(4)))
+  }
+
+  @Test("shows no page before the last one is here")
+  func notByHalves() throws {
+    var lab = try ready(page: 1)
+    for number in 0..<3 {
+      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
+    }
+    try lab.settle(0, .committed)
+    try lab.step(1, .sendNow)
+    for _ in 0..<2 {
+      guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
+        Issue.record("it asks for no further page")
+        return
+      }
+      try lab.step(1, event)
+      let news = try deliver(&lab)
+      #expect(!lab.devices[1].storage.staged().isEmpty && news.isEmpty)
+    }
+    try lab.settle(1)
+    let whole = try deliver(&lab)
+    #expect(whole == [.cells((0..<3).map { CellKey(collection: "progress", key: "key \($0)") })])
+  }
+
+  @Test("shows no save before its contents are here")
+  func notWithoutContents() throws {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = 0
+    var lab = try Lab(devices: 2, options: options)
+    try lab.settle(0)
+    try lab.settle(1)
+    lab.devices[1].engine.holdsArrivals = true
+    let save = try lab.save(0, "a large one", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.step(1, .sendNow)
+    guard let exchange = lab.takeRequest(1),
+      case .answered(let number, var answer)? = try lab.answer(to: exchange, cloud: &lab.cloud, using: &lab.random)
+    else {
+      Issue.record("it doesn't ask")
+      return
+    }
+    answer.contents = []
+    try lab.step(1, .answered(request: number, answer))
+    let early = try deliver(&lab)
+    #expect(early.isEmpty)
+    try lab.settle(1)
+    let shown = try deliver(&lab)
+    #expect(shown == [.slots(["main"])])
+    #expect(lab.devices[1].storage.hasContent(try #require(save.contents.first)))
+  }
+
+  @Test("takes events without asking, one after the other")
+  func takesEvents() throws {
+    var lab = try ready()
+    for level in [3, 4] as [Int64] {
+      let before = lab.cloud.position()
+      try lab.commit(0, Lab.level(level))
+      try lab.settle(0, .committed)
+      try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq, step: try CloudAcceptance.step(since: before, in: lab.cloud))))
+    }
+    #expect(lab.devices[1].exchanges == 0 && lab.level(1) == nil)
+    #expect(lab.devices[1].storage.facts().cursor == lab.cloud.position())
+    let shown = try deliver(&lab)
+    #expect(shown.count == 1)
+    #expect(lab.level(1) == .max(.int(4)))
+  }
+
+  @Test("shows what an earlier run kept back: by hand without a network, or as soon as it keeps back nothing")
+  func afterRestart() throws {
+    for byHand in [true, false] {
+      var lab = try ready()
+      try lab.commit(0, Lab.level(3))
+      try lab.settle(0, .committed)
+      try lab.settle(1)
+      lab.devices[1].engine = DeviceEngine()
+      if byHand {
+        let shown = try deliver(&lab)
+        #expect(shown.count == 1)
+      } else {
+        // The answer to this never comes.
+        try lab.step(1, .started)
+        #expect(lab.devices[1].news.count == 1)
+      }
+      #expect(lab.level(1) == .max(.int(3)))
+    }
+  }
+
+  @Test("hasn't caught up before it has seen what there is; with nothing kept back it has")
+  func catchesUp() throws {
+    var lab = try Lab(devices: 2)
+    lab.devices[1].engine.holdsArrivals = true
+    try lab.settle(1)
+    #expect(lab.devices[1].storage.facts().caughtUp)
+    lab = try Lab(devices: 2)
+    try lab.commit(0, Lab.level(3))
+    try lab.settle(0)
+    lab.devices[1].engine.holdsArrivals = true
+    try lab.settle(1)
+    #expect(!lab.devices[1].storage.facts().caughtUp)
+    let shown = try deliver(&lab)
+    #expect(shown.contains(.caughtUp))
+    #expect(lab.devices[1].storage.facts().caughtUp)
+  }
+
+  @Test("drops it when the cloud begins anew: who wrote it offers it again")
+  func restoredCloud() throws {
+    var lab = try ready()
+    let backup = lab.cloud
+    try lab.commit(0, Lab.level(3))
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    lab.cloud = backup
+    try lab.settle(1)
+    let dropped = try deliver(&lab)
+    #expect(dropped.isEmpty && !lab.devices[1].storage.facts().hasArrivals)
+    try lab.settle(0)
+    try lab.settle(1)
+    let offered = try deliver(&lab)
+    #expect(offered.count == 1)
+    #expect(lab.level(1) == .max(.int(3)))
+  }
+
+  @Test("a save made meanwhile replaces only what the game had seen")
+  func savesMeanwhile() throws {
+    var lab = try ready()
+    try lab.save(0, "first", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    _ = try deliver(&lab)
+    let theirs = try lab.save(0, "theirs", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    let own = try lab.save(1, "own", over: .everyHead)
+    try lab.settle(1, .committed)
+    #expect(!own.covers.contains(theirs.id))
+    #expect(lab.devices[1].storage.heads(of: "main") == [own.id])
+    _ = try deliver(&lab)
+    #expect(lab.devices[1].storage.heads(of: "main") == [theirs.id, own.id].sorted())
+  }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import KeepsakeStore
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+
+/// Nothing changes under a running game (R33).
+@Suite struct DeliveryTests {
+  let clock = TestClock()
+  let cloud = MemoryCloud()
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+
+  private static let theme = PreferenceKey("theme", default: "light", synced: true)
+
+  /// The phone, which shows what comes at once, and the tablet, which doesn't; both have heard from the cloud.
+  private func connected(_ delivery: CloudDelivery = .manually, history: HistoryRules = .standard) async throws -> (
+    here: GameData, there: GameData
+  ) {
+    let here = try phone.open()
+    let there = try GameData.open("com.example.space", at: tablet.url, history: history, environment: clock.environment)
+    there.cloud.delivery = delivery
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    return (here, there)
+  }
+
+  /// All that the phone has is on the tablet, shown or not, and the bank has dealt with it.
+  private func exchange(_ here: GameData, _ there: GameData) async throws {
+    for _ in 0..<3 {
+      try await here.cloud.sendNow()
+      try await there.cloud.sendNow()
+    }
+  }
+
+  private func fill(_ game: GameData) throws {
+    game.preferences[Self.theme] = "dark"
+    try game.checkpoint { checkpoint in
+      try checkpoint.save(World(level: 6), to: .main)
+      try checkpoint.record(6, for: .level)
+      try checkpoint.submit(900, to: .easy, player: "Ada")
+      try checkpoint.earn(30, .gems, for: "quest")
+    }.wait()
+  }
+
+  private func shows(_ game: GameData) throws -> [Bool] {
+    [
+      try game.saves.load(.main)?.level == 6, try game.saves.list().count == 1, game.progress[.level] == 6,
+      try game.scores.top(1, of: .easy).count == 1, game.wallet[.gems].total == 30, game.preferences[Self.theme] == "dark",
+    ]
+  }
+
+  @Test("what came is shown by `deliver` and not before: saves, values, preferences, scores and money together, and the news of them")
+  func showsTogether() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try fill(here)
+    try await here.preferences.flush()
+    try await exchange(here, there)
+    try await eventually { there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
+    #expect(try shows(there) == [false, false, false, false, false, false])
+    #expect(there.takeChanges().isEmpty)
+    #expect(try !there.cloud.update(), "by hand means by hand")
+    #expect(try there.cloud.deliver())
+    #expect(try shows(there) == [true, true, true, true, true, true])
+    let changes = there.takeChanges()
+    for change in [.slots(["main"]), .progress(["level"]), .preferences(["theme"]), .scores(["easy"]), .wallet] as [GameChange] {
+      #expect(changes.contains(change))
+    }
+    #expect(!there.cloud.status.hasArrivals)
+    #expect(try !there.cloud.deliver())
+  }
+
+  @Test(
+    "with `onUpdate` it is shown by the update of the cloud or of an autosave, and a game that looks in each frame doesn't read for nothing"
+  )
+  func showsAtUpdate() async throws {
+    let (here, there) = try await connected(.onUpdate)
+    defer {
+      end(here)
+      end(there)
+    }
+    try fill(here)
+    try await exchange(here, there)
+    try await eventually { there.cloud.status.hasArrivals }
+    #expect(there.progress[.level] == 1)
+    #expect(try there.cloud.update())
+    #expect(there.progress[.level] == 6)
+    #expect(try !there.cloud.update() && !there.cloud.connection.desk.mayHaveArrivals)
+
+    try here.progress.record(7, for: .level)
+    try await exchange(here, there)
+    let autosave = Autosave(there, to: .main, atSignals: .ignored) { World() }
+    #expect(there.progress[.level] == 6)
+    try autosave.update()
+    #expect(there.progress[.level] == 7)
+  }
+
+  @Test("what the game writes itself shows at once, and a save replaces only what it had seen")
+  func ownWrites() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try await here.saves.save(World(level: 2), to: .main)
+    try await exchange(here, there)
+    try there.cloud.deliver()
+    #expect(try there.saves.load(.main)?.level == 2)
+    try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main)
+    try here.progress.record(6, for: .level)
+    try await exchange(here, there)
+
+    try await there.saves.save(World(level: 3, cleared: ["b"]), to: .main)
+    try there.progress.record(3, for: .level)
+    try await exchange(here, there)
+    #expect(try there.saves.load(.main) == World(level: 3, cleared: ["b"]) && there.saves.conflict(.main) == nil)
+    #expect(there.progress[.level] == 3)
+    try there.cloud.deliver()
+    #expect(try there.saves.conflict(.main)?.sides.count == 2)
+    #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a", "b"]))
+    #expect(there.progress[.level] == 6)
+  }
+
+  @Test("a long session beside a save that is kept back doesn't cost the version that both come from")
+  func keepsAncestor() async throws {
+    let (here, there) = try await connected(history: HistoryRules(newest: 1, hourly: 0, daily: 0, weekly: 0))
+    defer {
+      end(here)
+      end(there)
+    }
+    try await here.saves.save(World(level: 1, heading: 1), to: .main)
+    try await exchange(here, there)
+    try there.cloud.deliver()
+    var world = try #require(try there.saves.load(.main))
+    try await here.saves.save(World(level: 1, heading: 5), to: .main)
+    try await exchange(here, there)
+    // The later, and the further one: without the ancestor its heading would stand.
+    for level in 2...8 {
+      clock.advance(by: .seconds(60))
+      world.level = level
+      try await there.saves.save(world, to: .main)
+      try await there.cloud.sendNow()
+    }
+    try there.cloud.deliver()
+    #expect(try there.saves.load(.main) == World(level: 8, heading: 5))
+  }
+
+  @Test("what was kept back when the game ended is there at its next start, without a network")
+  func survivesRestart() async throws {
+    var (here, there) = try await connected()
+    try fill(here)
+    try await exchange(here, there)
+    try there.close()
+    there = try tablet.open()
+    defer {
+      end(here)
+      end(there)
+    }
+    #expect(there.cloud.status.hasArrivals && there.progress[.level] == 1)
+    there.cloud.delivery = .onUpdate
+    #expect(try there.cloud.update())
+    #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
+    #expect(!there.cloud.status.hasArrivals)
+  }
+
+  @Test("whoever waits for the newest gets it, and whoever changes their mind too")
+  func fetchesAndGivesUp() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try fill(here)
+    try await here.cloud.sendNow()
+    #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 6)
+    #expect(there.progress[.level] == 6)
+    try here.progress.record(7, for: .level)
+    try here.wallet.earn(5, .gems, for: "quest")
+    try await exchange(here, there)
+    #expect(there.progress[.level] == 6)
+    there.cloud.delivery = .immediately
+    try await eventually { there.progress[.level] == 7 && there.wallet[.gems].total == 35 }
+    #expect(there.takeChanges().contains(.wallet))
+    try here.progress.record(8, for: .level)
+    try await here.cloud.sendNow()
+    try await eventually { there.progress[.level] == 8 }
+  }
+
+  @Test("money stands still but for what is done here, and no more can be spent than shows")
+  func moneyStandsStill() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.wallet.earn(100, .gems, for: "quest")
+    try await exchange(here, there)
+    // The bank has given this device a share of it.
+    let granted = try there.core.store.read { try WalletHold.balances(in: $0)["gems"]?.spendable ?? 0 }
+    #expect(granted >= 10)
+    #expect(there.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 0))
+    try there.wallet.earn(7, .gems, for: "coin")
+    let claim = try there.wallet.claim(50, .gems, key: "gift", for: "gift")
+    #expect(there.wallet[.gems] == Balance(total: 7, spendable: 7, pending: 50))
+    #expect(gameErrorCode { try there.wallet.spend(8, .gems, for: "sword") } == .insufficient(spendable: 7, balance: 7))
+    #expect(
+      gameErrorCode { try there.checkpoint { _ = try $0.spend(8, .gems, for: "sword") } } == .insufficient(spendable: 7, balance: 7))
+    let spent = try there.wallet.spend(3, .gems, for: "bow")
+    try there.checkpoint { checkpoint in
+      try checkpoint.earn(2, .gems, for: "coin")
+      try checkpoint.spend(6, .gems, for: "sword")
+    }.wait()
+    #expect(there.wallet[.gems].total == 0)
+    // Done before under this id: changes nothing, and needs nothing.
+    try there.wallet.spend(3, .gems, for: "bow", id: spent)
+    try await exchange(here, there)
+    #expect(there.wallet[.gems] == Balance(total: 0, spendable: 0, pending: 50))
+    #expect(there.takeChanges().isEmpty)
+    try there.cloud.deliver()
+    #expect(there.wallet[.gems].total == 150 && there.wallet[.gems].pending == 0)
+    let verdicts = there.takeChanges().flatMap { (change: GameChange) -> [WalletVerdict] in
+      if case .decisions(let verdicts) = change { verdicts } else { [] }
+    }
+    #expect(verdicts.contains { $0.operation == claim && $0.isAccepted })
+    #expect(there.wallet[.gems].spendable >= 8)
+    try there.wallet.spend(8, .gems, for: "sword")
+    #expect(there.wallet[.gems].total == 142)
+  }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSync
+import KeepsakeTesting
+import Synchronization
+import Testing
+
+@testable import Keepsake
+
+/// Which saves are up there, and which are here (R20, R26).
+@Suite struct SlotStatusTests {
+  let cloud = MemoryCloud()
+
+  @Test("a save is local, queued and then stored, and one that the cloud refuses says why")
+  func goesThrough() async throws {
+    let game = try Device().open()
+    defer { end(game) }
+    #expect(try game.saves.status(of: .main) == SlotStatus(slot: "main", state: .empty, arrival: nil, lastHeard: nil))
+    try game.saves.capture(World(), to: .main)
+    #expect(try game.saves.status(of: .main).state == .local)
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    let stored = try game.saves.status(of: .main)
+    #expect(stored.state == .stored && stored.lastHeard != nil)
+
+    cloud.isCut = true
+    try await game.saves.save(World(level: 2), to: .main)
+    #expect(try game.saves.status(of: .main).state == .queued)
+    cloud.isFull = true
+    cloud.isCut = false
+    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+    guard case .refused(let refusal) = try game.saves.status(of: .main).state else {
+      Issue.record("it is \(try game.saves.status(of: .main).state)")
+      return
+    }
+    #expect(refusal.reason == .quota && refusal.slot == "main" && refusal.message.contains("room"))
+    #expect(try game.saves.status(of: "another").state == .empty)
+    cloud.isFull = false
+    try await game.cloud.sendNow()
+    try game.saves.delete(.main)
+    #expect(try game.saves.status(of: .main).state != .empty, "a delete has to get there as well")
+    try await game.cloud.sendNow()
+    #expect(try game.saves.status(of: .main).state == .stored)
+  }
+
+  @Test("what comes shows as arrived while the game keeps it back")
+  func arrives() async throws {
+    let here = try Device().open()
+    let there = try Device().open()
+    defer {
+      end(here)
+      end(there)
+    }
+    there.cloud.delivery = .manually
+    for game in [here, there] { game.cloud.connect(cloud.address) }
+    try await here.saves.save(World(level: 3), to: .main)
+    try await here.cloud.sendNow()
+    try await there.cloud.sendNow()
+    let status = try there.saves.status(of: .main)
+    #expect(status.state == .empty && status.arrival == .arrived)
+    #expect(try there.saves.status(of: "another").arrival == nil)
+    try there.cloud.deliver()
+    #expect(try there.saves.status(of: .main).state == .stored && there.saves.status(of: .main).arrival == nil)
+  }
+
+  @Test("the live status begins with what is, goes with the save, and ends with the game", .timeLimit(.minutes(1)))
+  func live() async throws {
+    let game = try Device().open()
+    var updates = game.saves.statusUpdates(of: .main).makeAsyncIterator()
+    #expect(try await updates.next()?.state == .empty)
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    try await game.saves.save(World(level: 3), to: .main)
+    var states: [SlotStatus.State] = []
+    while states.last != .stored, let status = try await updates.next() { states.append(status.state) }
+    #expect(states.last == .stored)
+    try game.close()
+    var left = 0
+    while try await updates.next() != nil { left += 1 }
+    #expect(left == 0)
+  }
+
+  @Test("a large save shows how far it has come, in both directions", .timeLimit(.minutes(2)))
+  func largeSaves() async throws {
+    let gates = GatedCloud(cloud)
+    let here = try Device().open()
+    let there = try Device().open()
+    defer {
+      gates.open()
+      end(here)
+      end(there)
+    }
+    for game in [here, there] { game.cloud.connect(.transport(gates, container: cloud.id, name: "gated")) }
+    for game in [here, there] { try await game.cloud.sendNow() }
+    // Random, so that it can't be made small enough to go inside an exchange.
+    var random = SystemRandomNumberGenerator()
+    let journal = Journal(text: String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) }))
+    try await here.saves.save(journal, to: .byProgress)
+    try await eventually {
+      if case .uploading(let fraction) = try here.saves.status(of: .byProgress).state { fraction > 0 && fraction < 1 } else { false }
+    }
+    gates.letUpload()
+    try await here.cloud.sendNow()
+    #expect(try here.saves.status(of: .byProgress).state == .stored)
+    try await eventually {
+      if case .downloading(let fraction)? = try there.saves.status(of: .byProgress).arrival { fraction > 0 && fraction < 1 } else { false }
+    }
+    #expect(try there.saves.status(of: .byProgress).state == .empty)
+    gates.open()
+    try await there.cloud.sendNow()
+    #expect(try there.saves.status(of: .byProgress).arrival == nil && there.saves.status(of: .byProgress).state == .stored)
+  }
+}
+
+/// A cloud to and from which each content stops half way, until the test lets it go on.
+private final class GatedCloud: Transport {
+  private let base: MemoryCloud
+  private let uploads = Gate()
+  private let downloads = Gate()
+
+  init(_ base: MemoryCloud) { self.base = base }
+
+  func letUpload() { uploads.open() }
+
+  func open() {
+    uploads.open()
+    downloads.open()
+  }
+
+  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { try await base.exchange(request) }
+
+  func putContent(
+    _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) {
+    progress(TransferProgress(bytesDone: 1, bytesInAll: 2))
+    await uploads.pass()
+    try await base.putContent(content, progress: progress)
+  }
+
+  func getContent(
+    _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) -> EncodedContent? {
+    progress(TransferProgress(bytesDone: 1, bytesInAll: 2))
+    await downloads.pass()
+    return try await base.getContent(hash, progress: progress)
+  }
+
+  func events() -> AsyncThrowingStream<CloudEvent, any Error> { base.events() }
+}
+
+/// Closed until it is opened, once and for all. Whoever doesn't open it at the end leaves tasks behind.
+private final class Gate: Sendable {
+  /// Nil when it is open.
+  private let waiting = Mutex<[CheckedContinuation<Void, Never>]?>([])
+
+  func open() {
+    let waiting = waiting.withLock { waiting in
+      defer { waiting = nil }
+      return waiting ?? []
+    }
+    for one in waiting { one.resume() }
+  }
+
+  func pass() async {
+    await withCheckedContinuation { one in
+      let isOpen = waiting.withLock { waiting in
+        waiting?.append(one)
+        return waiting == nil
+      }
+      if isOpen { one.resume() }
+    }
+  }
+}
