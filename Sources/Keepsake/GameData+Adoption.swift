@@ -67,7 +67,9 @@ extension GameData {
     try adopter.takePreferences(into: preferences, &adoption)
     try adopter.settle()
     wallet.invalidate()
-    let news = CloudNews(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    // At once, whatever `cloud.delivery` says: it is the game's own doing.
+    let news = CloudNews(
+      core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     if !keys.isEmpty { news.heard(.cells(keys)) }
     if !adoption.saves.isEmpty { news.heard(.slots(adoption.saves)) }
     if !adoption.money.isEmpty { news.heard(.wallet) }

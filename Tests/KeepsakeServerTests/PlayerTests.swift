@@ -209,8 +209,13 @@ import Testing
       try phone.progress.record(7, for: Self.level)
       try await phone.cloud.sendNow()
       _ = try await phone.cloud.pairingCode()
+      // Left of an offer that was never whole.
+      try await DatabaseQueue(path: folder.appendingPathComponent("server/cloud.sqlite").path).write { db in
+        let now = Int64(Date().timeIntervalSince1970 * 1000)
+        try db.execute(sql: "INSERT INTO offerPart VALUES (?, x'01', 0, 1, ?, x'00')", arguments: [ada.bytes, now])
+      }
       let all: Set = [
-        "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain", "pairing",
+        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain", "pairing",
       ]
       #expect(try traces(ada) == all)
       func contentFiles() throws -> Int {

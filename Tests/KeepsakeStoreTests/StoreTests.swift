@@ -22,9 +22,10 @@ import Glibc
     let counter = CellUpdate(
       key: CellKey(collection: "progress", key: "coins"),
       state: CellState(value: .counter([WriterID(7): CounterEntry(plus: 9, minus: 2)])))
-    let facts = DeviceFacts(
+    var facts = DeviceFacts(
       container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 1, seq: 1 << 61, mark: .max), caughtUp: true,
-      serverOffsetMilliseconds: -5, lastHeardMilliseconds: 8)
+      serverOffsetMilliseconds: -5, lastHeardMilliseconds: 8, hasArrivals: true)
+    facts.moves = 3
     let wallet = WalletState(chain: chain)
     let staged = [CloudChange(seq: 4, item: .cell(cell)), CloudChange(seq: 9, item: .version(record(77)))]
     let metadata = SaveMetadata(

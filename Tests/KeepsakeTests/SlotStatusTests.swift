@@ -145,7 +145,9 @@ private final class GatedCloud: Transport {
     return try await base.getContent(hash, progress: progress)
   }
 
-  func events() -> AsyncThrowingStream<CloudEvent, any Error> { base.events() }
+  func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+    base.events(since: cursor)
+  }
 }
 
 /// Closed until it is opened, once and for all. Whoever doesn't open it at the end leaves tasks behind.
