@@ -147,7 +147,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
+      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore"], swiftSettings: strict),
     .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",

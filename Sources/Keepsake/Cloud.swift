@@ -136,6 +136,9 @@ public final class Cloud: Sendable {
   /// Whether what is here is in the cloud too, and if not, why not. Never waits.
   public var status: CloudStatus { board.status }
 
+  /// Whether the cloud can be used now, and if not, why not: what `status` has, for a program to branch on. Never waits.
+  public var availability: CloudAvailability { board.status.availability }
+
   /// The status now, and each time it changes; who is slow gets the newest. Ends when the game's data is closed.
   public var statusUpdates: AsyncStream<CloudStatus> { board.updates() }
 
@@ -143,6 +146,18 @@ public final class Cloud: Sendable {
   ///
   /// Throws `GameDataError`: `notConnected`, `unreachable` (it goes on trying by itself) or `refused`.
   public func sendNow() async throws { try await connection.sendNow() }
+
+  /// Hears everything: returns when the cloud has answered after this call, and all that it has is here and shown, whatever `delivery` says.
+  /// For play that needs the newest.
+  ///
+  ///     try await game.cloud.hearNow(within: .seconds(10))     // no answer, no ranked match
+  ///
+  /// What waits to be sent isn't waited for. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
+  /// `availability` says more. What was asked for goes on by itself.
+  public func hearNow(within limit: Duration) async throws {
+    try await connection.core.hear(within: limit)
+    _ = try connection.deliver()
+  }
 
   /// A code for another device of this player, to be typed there within minutes; it works once.
   ///
@@ -234,9 +249,10 @@ final class CloudBoard: Sendable {
   }
 
   /// Another phase, and the rest as it was.
-  func post(_ phase: CloudStatus.Phase) {
+  func post(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
     var status = status
     status.phase = phase
+    status.availability = CloudAvailability(phase, reaching: code)
     status.isListening = false
     status.transfers = []
     post(status)

@@ -46,6 +46,8 @@ public struct CloudStatus: Sendable, Hashable {
 
   /// Something came from other devices that the game doesn't see yet, because `Cloud.delivery` keeps it back: `Cloud.deliver()` shows it.
   public var hasArrivals: Bool
+  /// Whether the cloud can be used now, and if not, why not.
+  public var availability: CloudAvailability
 
   /// What the cloud doesn't take. Everything else goes on, and all of it stays on this device.
   ///
@@ -118,6 +120,7 @@ public struct CloudStatus: Sendable, Hashable {
     isListening = false
     transfers = []
     hasArrivals = false
+    availability = CloudAvailability(phase)
     refusals = []
   }
 
@@ -135,6 +138,7 @@ public struct CloudStatus: Sendable, Hashable {
     lastHeard = status.lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
     isListening = status.isListening
     hasArrivals = status.hasArrivals
+    availability = CloudAvailability(status)
     refusals = status.refusals.map(Refusal.init)
     transfers = status.transfers.map {
       Transfer(isUpload: $0.direction == .up, slot: $0.slot, bytesDone: $0.bytesDone, bytesInAll: $0.bytesInAll)

@@ -99,7 +99,21 @@ public final class SaveSlots: Sendable {
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
-    await core.hearFromCloud(within: limit)
+    // Why the cloud isn't heard shows in its status; what came before can be shown.
+    try? await core.hear(within: limit)
+    try core.deliver()
+    return try load(slot, context: context)
+  }
+
+  /// The same where play needs the newest: throws if the cloud hasn't answered within the time, and gives nothing older then.
+  ///
+  ///     world = try await game.saves.fetch(.ranked, requiringAnswerWithin: .seconds(10))
+  ///
+  /// Throws what `Cloud.hearNow` throws, and what `load` throws.
+  public nonisolated(nonsending) func fetch<Value: Archivable>(
+    _ slot: Slot<Value>, requiringAnswerWithin limit: Duration, context: Any? = nil
+  ) async throws -> Value? {
+    try await core.hear(within: limit)
     try core.deliver()
     return try load(slot, context: context)
   }

@@ -213,6 +213,7 @@ package actor SyncService<Store: DeviceStore> {
       shown.refusals = status.refusals
       shown.lastHeardMilliseconds = facts.lastHeardMilliseconds
       shown.hasArrivals = facts.hasArrivals
+      shown.isReached = next.isReached
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
     }
     for effect in effects { perform(effect) }

@@ -32,10 +32,13 @@ package struct SyncStatus: Hashable, Sendable {
   package var refusals: [EngineRefusal]
   /// Something came that is kept back until it is delivered.
   package var hasArrivals: Bool
+  /// The cloud has answered since the last failure.
+  package var isReached: Bool
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
-    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false
+    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false,
+    isReached: Bool = false
   ) {
     self.phase = phase
     self.attempts = attempts
@@ -45,6 +48,7 @@ package struct SyncStatus: Hashable, Sendable {
     self.lastHeardMilliseconds = lastHeardMilliseconds
     self.refusals = refusals
     self.hasArrivals = hasArrivals
+    self.isReached = isReached
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import KeepsakeStore
 import Testing
 
 @Suite("A device that keeps back what comes")
@@ -163,6 +164,29 @@ struct HoldingTests {
     let offered = try deliver(&lab)
     #expect(offered.count == 1)
     #expect(lab.level(1) == .max(.int(3)))
+  }
+
+  @Test("fetches once more what a merge would start from, where the game's own saves have pushed it out")
+  func keepsAncestors() throws {
+    var lab = try ready()
+    lab.devices[1].storage.rules = HistoryRules(newest: 1, hourly: 0, daily: 0, weekly: 0)
+    let first = try lab.save(0, "first", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    _ = try deliver(&lab)
+    let theirs = try lab.save(0, "theirs", over: .everyHead)
+    try lab.settle(0, .committed)
+    try lab.settle(1)
+    var (own, wasGone) = (first, false)
+    for number in 0..<4 {
+      own = try lab.save(1, "own \(number)", over: .versions([own.id]))
+      _ = try lab.devices[1].storage.thin()
+      wasGone = wasGone || !lab.devices[1].storage.hasContent(first.contents[0])
+      try lab.settle(1, .committed)
+    }
+    #expect(wasGone && lab.devices[1].storage.hasContent(first.contents[0]))
+    _ = try deliver(&lab)
+    #expect(lab.devices[1].storage.heads(of: "main") == [theirs.id, own.id].sorted())
   }
 
   @Test("a save made meanwhile replaces only what the game had seen")

@@ -1,5 +1,4 @@
 import Foundation
-import KeepsakeStore
 import KeepsakeTesting
 import Testing
 
@@ -20,11 +19,9 @@ import Testing
   private static let theme = PreferenceKey("theme", default: "light", synced: true)
 
   /// The phone, which shows what comes at once, and the tablet, which doesn't; both have heard from the cloud.
-  private func connected(_ delivery: CloudDelivery = .manually, history: HistoryRules = .standard) async throws -> (
-    here: GameData, there: GameData
-  ) {
+  private func connected(_ delivery: CloudDelivery = .manually) async throws -> (here: GameData, there: GameData) {
     let here = try phone.open()
-    let there = try GameData.open("com.example.space", at: tablet.url, history: history, environment: clock.environment)
+    let there = try tablet.open()
     there.cloud.delivery = delivery
     for game in [here, there] {
       game.cloud.connect(cloud.address)
@@ -131,30 +128,6 @@ import Testing
     #expect(try there.saves.conflict(.main)?.sides.count == 2)
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a", "b"]))
     #expect(there.progress[.level] == 6)
-  }
-
-  @Test("a long session beside a save that is kept back doesn't cost the version that both come from")
-  func keepsAncestor() async throws {
-    let (here, there) = try await connected(history: HistoryRules(newest: 1, hourly: 0, daily: 0, weekly: 0))
-    defer {
-      end(here)
-      end(there)
-    }
-    try await here.saves.save(World(level: 1, heading: 1), to: .main)
-    try await exchange(here, there)
-    try there.cloud.deliver()
-    var world = try #require(try there.saves.load(.main))
-    try await here.saves.save(World(level: 1, heading: 5), to: .main)
-    try await exchange(here, there)
-    // The later, and the further one: without the ancestor its heading would stand.
-    for level in 2...8 {
-      clock.advance(by: .seconds(60))
-      world.level = level
-      try await there.saves.save(world, to: .main)
-      try await there.cloud.sendNow()
-    }
-    try there.cloud.deliver()
-    #expect(try there.saves.load(.main) == World(level: 8, heading: 5))
   }
 
   @Test("what was kept back when the game ended is there at its next start, without a network")

@@ -162,7 +162,8 @@ actor CloudConnection {
     } else if error is StoreError {
       board.post(.storeFailed(reason: String(describing: error)))
     } else {
-      board.post(.waiting(reason: (error as? GameDataError)?.message ?? String(describing: error)))
+      let known = error as? GameDataError
+      board.post(.waiting(reason: known?.message ?? String(describing: error)), reaching: known?.code)
     }
   }
 
@@ -293,6 +294,7 @@ actor CloudConnection {
     var status = CloudStatus(service.status)
     if status.hasArrivals { desk.noteArrivals() }
     if desk.hasChanges { status.hasArrivals = true }
+    status.availability = status.availability.after(board.status.availability)
     board.post(status)
   }
 

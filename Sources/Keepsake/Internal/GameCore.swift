@@ -112,24 +112,30 @@ final class GameCore: Sendable {
     statusTicks.send(())
   }
 
-  /// Returns when the cloud was heard, when it can't be, or when the time is over.
-  func hearFromCloud(within limit: Duration) async {
+  /// Hears everything from the cloud. Throws why not, and `timedOut` when the time is over; what was begun goes on.
+  func hear(within limit: Duration) async throws {
     let refresh = refresh.withLock { $0 }
-    let (ends, end) = AsyncStream<Void>.makeStream()
+    let (outcomes, outcome) = AsyncStream<Result<Void, any Error>>.makeStream()
     // Not a task group, which waits for its children: the first registration at a server that never answers doesn't hear that it is
-    // cancelled. Why the cloud isn't heard shows in its status; a cancelled sleep is the end of waiting.
+    // cancelled.
     let tasks = [
       Task {
-        try? await refresh()
-        end.finish()
+        do {
+          try await refresh()
+          outcome.yield(.success(()))
+        } catch {
+          outcome.yield(.failure(error))
+        }
       },
       Task { [environment] in
+        // A cancelled sleep is the end of waiting, too.
         try? await environment.sleep(limit)
-        end.finish()
+        outcome.yield(.failure(GameDataError(.timedOut, "the cloud has not answered within \(limit)")))
       },
     ]
-    for await _ in ends {}
-    for task in tasks { task.cancel() }
+    defer { for task in tasks { task.cancel() } }
+    for await result in outcomes { return try result.get() }
+    throw CancellationError()
   }
 
   // MARK: Commits

@@ -81,7 +81,7 @@ package struct DeviceEngine: Sendable {
   var lastPause: Int64 = 0
   var attempts = 0
   /// The cloud has answered since the last failure. Before, an exchange finds out, and no large content is begun in vain.
-  var isReached = false
+  package var isReached = false
   /// What failed, and didn't succeed since.
   var failing: Set<Source> = []
   /// The wake-up that is asked for is the poll.

@@ -1,0 +1,121 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeSync
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+
+/// Is the cloud there (R19), and play that needs a fresh answer from it (R34).
+@Suite struct AvailabilityTests {
+  let cloud = MemoryCloud()
+
+  @Test("says why not: not connected, switched off, unreachable; and a retry doesn't make it waver")
+  func reasons() async throws {
+    let game = try Device().open()
+    #expect(game.cloud.availability == .unavailable(.notConnected))
+    game.cloud.isEnabled = false
+    game.cloud.connect(cloud.address)
+    try await eventually { game.cloud.availability == .unavailable(.switchedOff) }
+    cloud.isCut = true
+    game.cloud.isEnabled = true
+    try await eventually { game.cloud.availability == .unavailable(.unreachable) }
+    // Each of these is busy for a moment.
+    let seen = Shared<Set<CloudAvailability>>([])
+    let updates = game.cloud.statusUpdates
+    let reader = Task { for await status in updates { seen.value.insert(status.availability) } }
+    for _ in 0..<20 { await #expect(throws: GameDataError.self) { try await game.cloud.sendNow() } }
+    #expect(game.cloud.availability == .unavailable(.unreachable))
+    #expect(!seen.value.contains(.unavailable(.notReachedYet)) && !seen.value.contains(.available))
+    cloud.isCut = false
+    try await game.cloud.sendNow()
+    #expect(game.cloud.availability == .available && game.cloud.availability.isAvailable)
+    // That there is no room is no matter of the cloud as such.
+    cloud.isFull = true
+    try await game.saves.save(World(), to: .main)
+    await #expect(throws: GameDataError.self) { try await game.cloud.sendNow() }
+    #expect(game.cloud.availability == .available)
+    game.cloud.disconnect()
+    try await eventually { game.cloud.availability == .unavailable(.notConnected) }
+    try game.close()
+    await reader.value
+  }
+
+  @Test(
+    "a cloud in trouble and one that refuses are told apart",
+    arguments: [
+      (TransportFailure.Kind.server(retryAfterMilliseconds: nil), CloudAvailability.Reason.inTrouble), (.unauthorized, .refused),
+      (.rejected, .refused), (.interrupted, .unreachable),
+    ])
+  func kinds(kind: TransportFailure.Kind, reason: CloudAvailability.Reason) async throws {
+    let game = try Device().open()
+    defer { end(game) }
+    game.cloud.connect(.transport(FailingCloud(kind: kind), container: cloud.id, name: "failing"))
+    await #expect(throws: GameDataError.self) { try await game.cloud.hearNow(within: .seconds(60)) }
+    #expect(game.cloud.availability == .unavailable(reason))
+  }
+
+  @Test("play that needs the newest gets it, or why not, and never what is older", .timeLimit(.minutes(1)))
+  func needsAnswer() async throws {
+    let here = try Device().open()
+    let there = try Device().open()
+    defer {
+      end(here)
+      end(there)
+    }
+    await #expect { try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60)) } throws: {
+      ($0 as? GameDataError)?.code == .notConnected
+    }
+    here.cloud.connect(cloud.address)
+    try await here.saves.save(World(level: 5), to: .main)
+    try here.progress.record(5, for: .level)
+    try await here.cloud.sendNow()
+    there.cloud.delivery = .manually
+    there.cloud.connect(cloud.address)
+    #expect(try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60))?.level == 5)
+    #expect(there.progress[.level] == 5)
+    try here.progress.record(6, for: .level)
+    try await here.cloud.sendNow()
+    try await there.cloud.hearNow(within: .seconds(60))
+    #expect(there.progress[.level] == 6)
+    cloud.isCut = true
+    await #expect { try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60)) } throws: {
+      ($0 as? GameDataError)?.code == .unreachable
+    }
+    await #expect { try await there.cloud.hearNow(within: .seconds(60)) } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    // Whoever only waits for a while gets what is here.
+    #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
+  }
+
+  @Test("a cloud that says nothing is waited for no longer than was said", .timeLimit(.minutes(1)))
+  func answersInTime() async throws {
+    let game = try Device().open()
+    defer { end(game) }
+    let (gate, answer) = AsyncStream<Void>.makeStream()
+    let asking = Task { for await _ in gate {} }
+    game.core.onRefresh { await asking.value }
+    await #expect { try await game.cloud.hearNow(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
+    answer.finish()
+    await asking.value
+    try await game.cloud.hearNow(within: .seconds(60))
+  }
+}
+
+/// A cloud that fails in one way.
+private struct FailingCloud: Transport {
+  var kind: TransportFailure.Kind
+
+  func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse { throw TransportFailure(kind, "no") }
+
+  func putContent(
+    _ content: EncodedContent, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) { throw TransportFailure(kind, "no") }
+
+  func getContent(
+    _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
+  ) async throws(TransportFailure) -> EncodedContent? { throw TransportFailure(kind, "no") }
+
+  func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+    AsyncThrowingStream { $0.finish(throwing: TransportFailure(kind, "no")) }
+  }
+}
