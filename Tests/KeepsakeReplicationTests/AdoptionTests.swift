@@ -115,6 +115,14 @@ import Testing
     #expect(storage.outboxCount() == outbox.count)
   }
 
+  @Test("A save that was replaced comes back, because only its name is still known")
+  func replaced() throws {
+    var storage = SimulatedDevice()
+    let (replaced, unknown) = (VersionID(high: 0, low: 1), VersionID(high: 0, low: 2))
+    storage.markCovered(replaced)
+    #expect(try !DeviceCommit.isNews(replaced, in: storage) && DeviceCommit.isNews(unknown, in: storage))
+  }
+
   @Test("A value that both filled to the brim is lost, or keeps the rest from being adopted")
   func full() throws {
     func union(_ prefix: String) -> CellState {

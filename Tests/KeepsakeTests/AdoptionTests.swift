@@ -218,17 +218,26 @@ import Testing
     try guest.wallet.earn(50, .gems, for: "a quest")
     try await guest.cloud.sendNow()
     try guest.wallet.earn(8, .gems, for: "not yet told")
-    try guest.close()
     let ada = try open(Self.ada)
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
     try ada.wallet.claim(100, .gems, key: "starter", for: "welcome")
     try await ada.cloud.sendNow()
+    try ada.progress.set("crown", for: .hat)
+    try ada.progress.record(6, for: .level)
+    try await ada.cloud.sendNow()
+    // Later, and having heard from a cloud as well.
+    clock.advance(by: .seconds(3600))
+    try guest.progress.set("cap", for: .hat)
+    try guest.progress.record(9, for: .level)
+    try await guest.progress.reset(.level, to: 2).value
+    try guest.close()
     for round in 1...2 {
       let adoption = try ada.adopt(.guest, emptying: true)
       #expect(adoption.money == (round == 1 ? [.gems: 58] : [:]), "round \(round)")
       #expect(adoption.left.money == [.gems: 100] && !adoption.isEmptied, "what stays with the guest isn't deleted")
       try await ada.cloud.sendNow()
+      #expect(ada.progress[.hat] == "crown" && ada.progress[.level] == 6, "round \(round)")
       #expect(bank() == 158 && ada.wallet[.gems].total == 158, "round \(round)")
     }
     // The guest's bank hears that it is gone.
@@ -245,14 +254,19 @@ import Testing
       try guest.wallet.earn(100, .gems, for: "a quest")
       try guest.wallet.spend(30, .gems, for: "a sword")
       try guest.progress.add(5, to: .coinsFound)
+      try guest.saves.capture(Journal(text: "guest"), to: .asking).wait()
     }
     try FileManager.default.copyItem(at: folder.url.appendingPathComponent("device"), to: folder.url.appendingPathComponent("tablet"))
     try with(.guest, in: "tablet") { try $0.wallet.earn(1, .gems, for: "a quest of the copy") }
     for place in ["device", "tablet"] {
       let ada = try open(Self.ada, in: place)
       ada.cloud.connect(cloud.address)
-      try ada.adopt(.guest)
       try await ada.cloud.sendNow()
+      try ada.adopt(.guest)
+      for _ in 0..<2 { try await ada.cloud.sendNow() }
+      // What the first of them saved over stays replaced.
+      #expect(try ada.saves.conflict(.asking) == nil && ada.saves.load(.asking)?.text == (place == "device" ? "guest" : "device"))
+      _ = try await ada.saves.save(Journal(text: place), to: .asking)
       try await ada.cloud.sendNow()
       try ada.close()
     }
