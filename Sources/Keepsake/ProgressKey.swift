@@ -60,6 +60,8 @@ public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
   /// What the value is before anything was recorded.
   public let defaultValue: Value
   let rule: ProgressRule<Value>
+  /// Of keys whose place it took.
+  var earlier: EarlierKey?
 
   var key: CellKey { CellKey(collection: ProgressStore.collection, key: name) }
 

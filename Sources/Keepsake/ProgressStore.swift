@@ -42,18 +42,28 @@ public final class ProgressStore: Sendable {
 
   /// What is known of the key; its default before anything was recorded.
   public subscript<Value>(key: ProgressKey<Value>) -> Value {
-    guard let state = view.withLock({ $0[key.key] }) else { return key.defaultValue }
-    return key.rule.value(state.value) ?? key.defaultValue
+    guard let value = shown(key) else { return key.defaultValue }
+    return key.rule.value(value) ?? key.defaultValue
+  }
+
+  /// What the key holds, joined with what stands under keys whose place it took; nil before anything was recorded.
+  private func shown<Value>(_ key: ProgressKey<Value>) -> CellValue? {
+    guard key.earlier != nil else { return view.withLock { $0[key.key] }?.value }
+    let cells = view.withLock { view in
+      Dictionary(([key.key] + key.earlierKeys).map { ($0, view[$0]) }, uniquingKeysWith: { first, _ in first })
+    }
+    // Not under the lock: the game's own function may ask for another key.
+    return key.shown { cells[$0] ?? nil }
   }
 
   /// One value of a dictionary, without a look at the others; nil before anything was recorded under that name.
   public subscript<Key: ProgressValue, Entry>(key: ProgressKey<[Key: Entry]>, at entry: Key) -> Entry? {
-    guard case .dictionary(let entries)? = view.withLock({ $0[key.key] })?.value, let value = entries[entry.element] else { return nil }
+    guard case .dictionary(let entries)? = shown(key), let value = entries[entry.element] else { return nil }
     return key.rule.value(.dictionary([entry.element: value]))?[entry]
   }
 
   /// Whether anything was ever recorded under the key, here or on another device.
-  public func contains<Value>(_ key: ProgressKey<Value>) -> Bool { view.withLock { $0[key.key] != nil } }
+  public func contains<Value>(_ key: ProgressKey<Value>) -> Bool { shown(key) != nil }
 
   /// Records a value under a `max` or `min` key. A smaller one than is known (or greater, with `min`) changes nothing. Of a dictionary, all
   /// the values that are given.
@@ -101,7 +111,8 @@ public final class ProgressStore: Sendable {
   /// Throws `GameDataError.Code.notCaughtUp` before this store has once heard everything from its cloud.
   @discardableResult
   public func reset<Value>(_ key: ProgressKey<Value>, to value: Value) throws -> Pending<Void> {
-    try perform(key.resetting(to: value))
+    let others = view.withLock { view in (key.earlier?.resets ?? []).filter { view[$0.key] != nil } }
+    return try perform([key.resetting(to: value)] + others)
   }
 
   /// The names of keys whose values other devices changed, as they arrive. The loop ends when the game's data is closed.
@@ -112,8 +123,10 @@ public final class ProgressStore: Sendable {
 
   // MARK: Commits
 
-  func perform(_ draft: CellDraft) throws -> Pending<Void> {
-    let pending = try performing([draft]) { try self.core.commit(cells: [draft]) }
+  func perform(_ draft: CellDraft) throws -> Pending<Void> { try perform([draft]) }
+
+  private func perform(_ drafts: [CellDraft]) throws -> Pending<Void> {
+    let pending = try performing(drafts) { try self.core.commit(cells: drafts) }
     return Pending(pending.map { _ in })
   }
 
@@ -125,7 +138,7 @@ public final class ProgressStore: Sendable {
     let facts = facts.withLock { $0 }
     let context = CellDraft.Context(
       writer: core.store.writer, caughtUp: facts.caughtUp,
-      nowMilliseconds: core.environment.nowMilliseconds() &+ facts.serverOffsetMilliseconds)
+      nowMilliseconds: core.environment.nowMilliseconds() &+ facts.serverOffsetMilliseconds, moves: facts.moves ?? 0)
     return try order.withLock { _ in
       let number = try view.withLock { view in
         let (cells, growth) = try shown(drafts, context, in: view)
@@ -157,6 +170,7 @@ public final class ProgressStore: Sendable {
     var growth = 0
     for draft in drafts {
       let known = shown[draft.key] ?? view[draft.key]
+      let context = draft.context(context) { shown[$0] ?? view[$0] }
       guard let change = try core.translating({ try draft.applied(to: known, context) }) else { continue }
       let update = CellUpdate(key: draft.key, state: change.state)
       let before = known.map { CellUpdate(key: draft.key, state: $0).size } ?? 0

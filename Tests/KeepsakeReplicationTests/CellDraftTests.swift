@@ -12,6 +12,22 @@ extension CellValue {
 }
 
 @Suite struct CellDraftTests {
+  @Test("What is set under a key that took another one's place stays behind what a wrong clock set there")
+  func outranked() throws {
+    let (old, new) = (CellKey(collection: "progress", key: "old"), CellKey(collection: "progress", key: "new"))
+    let future = Stamp(caughtUp: true, milliseconds: 4_000_000_000_000, writer: WriterID(9))
+    let there = CellState(value: .latest(future, .int(1)))
+    let draft = CellDraft(new, .set(.string("crown")), outranks: [old])
+    let context = draft.context(CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 5)) { $0 == old ? there : nil }
+    let set = try #require(try draft.applied(to: nil, context)).state
+    #expect(try #require(set.value.stamp) > future)
+    #expect(try draft.applied(to: set, context) == nil, "it is so already")
+    // Set again under the old key, it is a choice anew.
+    let later = CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 4_000_000_000_100, writer: WriterID(9)), .int(2)))
+    let again = try #require(try draft.applied(to: set, draft.context(context) { $0 == old ? later : nil })).state
+    #expect(try #require(again.value.stamp) > #require(later.value.stamp))
+  }
+
   let key = CellKey(collection: "progress", key: "level")
   let me = CellDraft.Context(writer: WriterID(7), caughtUp: true, nowMilliseconds: 1_000)
 

@@ -186,9 +186,12 @@ struct Quorum {
     #expect(standing(later.joined(with: other)) == 2)
   }
 
-  @Test("What no correct program writes is taken for a value of a later rule", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
+  @Test(
+    "What no correct program writes is taken for a value of a later rule", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
   func objections(rule: String) {
-    func objection(_ value: CellValue) -> Refusal? { ExchangeRules.objection(to: CellUpdate(key: Self.key, state: CellState(value: value))) }
+    func objection(_ value: CellValue) -> Refusal? {
+      ExchangeRules.objection(to: CellUpdate(key: Self.key, state: CellState(value: value)))
+    }
     let entry = LaterValue.Entry(rule: rule, content: Data())
     let value = CellValue.later(LaterValue([LaterValueID(high: 0, low: 1): entry]))
     #expect(objection(value)?.reason == .invalid && objection(.dictionary([.int(1): value]))?.reason == .invalid)

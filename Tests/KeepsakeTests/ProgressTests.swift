@@ -90,6 +90,25 @@ import Testing
     try check(game)
   }
 
+  @Test("what is counted after the store joined another player shows twice until it is durable")
+  func countsAfterMove() throws {
+    let game = try device.open()
+    defer { end(game) }
+    try game.core.store.write { transaction in
+      var facts = try transaction.facts()
+      facts.moves = 1
+      try transaction.setFacts(facts)
+    }
+    try game.progress.reload()
+    var last: Pending<Void>?
+    for count in 1...200 {
+      last = try game.progress.add(1, to: .coinsFound)
+      #expect(game.progress[.coinsFound] == count)
+    }
+    try last?.wait()
+    #expect(game.progress[.coinsFound] == 200)
+  }
+
   @Test("another device's change is told, with its keys (R23)")
   func changes() async throws {
     let game = try device.open()

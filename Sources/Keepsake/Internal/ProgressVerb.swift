@@ -60,7 +60,7 @@ extension ProgressKey {
   /// What makes the key's cell take `value` in.
   func draft(_ verb: ProgressVerb, _ value: Value) throws -> CellDraft {
     try verb.check(self)
-    return CellDraft(key, rule.change(value))
+    return CellDraft(key, rule.change(value), outranks: earlierKeys)
   }
 
   /// What makes it empty, and `value` of that. For any rule.

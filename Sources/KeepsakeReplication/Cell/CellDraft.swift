@@ -35,10 +35,13 @@ package struct CellDraft: Hashable, Sendable {
   }
   package var key: CellKey
   package var change: Change
+  /// Other cells above whose `latest` values one has to rank that is set here, because the game shows them as one.
+  package var outranks: [CellKey]
 
-  package init(_ key: CellKey, _ change: Change) {
+  package init(_ key: CellKey, _ change: Change, outranks: [CellKey] = []) {
     self.key = key
     self.change = change
+    self.outranks = outranks
   }
 
   /// Who writes, and when, in the order that all devices share.
@@ -53,6 +56,8 @@ package struct CellDraft: Hashable, Sendable {
     package var followsStamps: Bool
     /// How often what is held here joined another player's container.
     package var moves: UInt64
+    /// The greatest stamp that is known of what a value set now has to rank above, beside the one that it replaces.
+    package var outranked: Stamp?
     /// Under which name the writer counts and puts in.
     fileprivate var counter: WriterID
 
@@ -67,6 +72,14 @@ package struct CellDraft: Hashable, Sendable {
       self.neverConnected = neverConnected
       self.followsStamps = followsStamps
     }
+  }
+
+  /// The same context for this draft, where other cells hold these.
+  package func context(_ context: Context, _ cell: (CellKey) throws -> CellState?) rethrows -> Context {
+    guard !outranks.isEmpty else { return context }
+    var context = context
+    context.outranked = try outranks.compactMap { try cell($0)?.value.stamp }.max()
+    return context
   }
 
   /// What the cell becomes, and what has to be sent of it; nil if nothing changes.
@@ -145,11 +158,15 @@ package struct CellDraft: Hashable, Sendable {
       case nil: break
       case .latest(let stamp, let held)?:
         // Setting what is held already would only stir the other devices.
-        if held == checked, stamp.caughtUp || !context.caughtUp { return .latest(stamp, held) }
+        let stands = context.outranked.map { $0 < stamp } ?? true
+        if held == checked, stands, stamp.caughtUp || !context.caughtUp { return .latest(stamp, held) }
         if context.followsStamps {
           milliseconds = Swift.max(milliseconds, Swift.min(stamp.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
         }
       default: throw mismatch("latest")
+      }
+      if let outranked = context.outranked {
+        milliseconds = Swift.max(milliseconds, Swift.min(outranked.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
       }
       let stamp = Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer)
       return .latest(stamp, checked)

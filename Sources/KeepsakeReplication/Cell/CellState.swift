@@ -57,6 +57,14 @@ package enum CellValue: Hashable, Sendable {
   case later(LaterValue)
 }
 
+extension CellValue {
+  /// When it was set, if it is a `latest` value.
+  package var stamp: Stamp? {
+    if case .latest(let stamp, _) = self { return stamp }
+    return nil
+  }
+}
+
 /// When a `latest` value was written, in an order that every device agrees on.
 ///
 /// What was written before the store's first catch-up with its cloud ranks below everything written after one. Ties go by

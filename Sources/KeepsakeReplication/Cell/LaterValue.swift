@@ -49,7 +49,8 @@ package struct LaterValue: Hashable, Sendable {
   /// Why it can't be kept or sent; nil if it can.
   var objection: String? {
     let areNames = entries.values.allSatisfy { ExchangeRules.isName($0.rule, ExchangeRules.maximumCollectionBytes) }
-    return areNames && !entries.isEmpty ? nil : "a value of a later rule has no rule, or one whose name is too long or has control characters"
+    guard areNames, !entries.isEmpty else { return "a later rule has no name, or one that is too long or has control characters" }
+    return nil
   }
 }
 

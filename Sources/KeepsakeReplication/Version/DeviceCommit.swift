@@ -113,7 +113,7 @@ package enum DeviceCommit {
       followsStamps: !storage.planted.contains(.stampByClock), moves: facts.moves ?? 0)
     for cell in draft.cells {
       let known = try storage.cell(cell.key)
-      guard let change = try cell.applied(to: known, context) else { continue }
+      guard let change = try cell.applied(to: known, cell.context(context, storage.cell)) else { continue }
       let update = CellUpdate(key: cell.key, state: change.state)
       if let why = ExchangeRules.objection(to: update, over: known) { throw CommitError.invalidCell(cell.key, why.message) }
       try storage.setCell(update)

@@ -173,7 +173,7 @@ extension Resolution {
       // Another device that saw the same ones may make a save of them too: that and this one are merged from what these come from.
       var further: Set<VersionID> = []
       for id in replaced { further.formUnion(try record(id)?.covers ?? []) }
-      let nearest = replaced.filter { !further.contains($0) }
+      let nearest = Array(replaced.filter { !further.contains($0) }.prefix(comparedHeads))
       if nearest.count > 1 { needed.formUnion(try mergeAncestors(of: nearest, record: record).all) }
     }
     return needed

@@ -156,7 +156,7 @@ struct FolderReplica {
     for slot in memory.slots() {
       let shown = memory.heads(of: slot)
       for id in shown { heads.formUnion(memory.version(id)?.record.contents ?? []) }
-      let needed = try Resolution.needed(by: shown, record: { memory.version($0)?.record }, isShared: { _ in true })
+      let needed = try Resolution.needed(by: shown, record: { memory.version($0)?.record }, isShared: { memory.version($0) != nil })
       for id in needed { ancestors.formUnion(memory.version(id)?.record.contents ?? []) }
     }
     return (heads, ancestors)

@@ -82,7 +82,7 @@ import Testing
     }
     #expect(texts(old) == ["ann", "bob"])
     for device in [first, second] { try device.listen() }
-    expectEqual(first, old, second)
+    for device in [first, second] { #expect(device.storage.cell(key) == old.storage.cell(key)) }
     write("ann bob", 3, over: [1, 2], on: second)
     for device in [second, first, old] { try device.sync() }
     for device in [first, old, second] { #expect(texts(device) == ["ann bob"]) }

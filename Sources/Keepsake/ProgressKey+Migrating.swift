@@ -1,0 +1,81 @@
+import KeepsakeReplication
+
+/// What a key of progress does with what is under those whose place it took.
+struct EarlierKey: Sendable {
+  /// All of which something may be shown.
+  var keys: [CellKey] = []
+  /// What makes each of them empty.
+  var resets: [CellDraft] = []
+  /// What they hold, under the rule of the later key; nil for nothing.
+  var value: @Sendable (_ cell: (CellKey) -> CellState?) -> CellValue? = { _ in nil }
+
+  /// Under which name counts are joined that stand under another key. It is never written, and no opening's own.
+  fileprivate static let writer = WriterID(0)
+}
+
+extension ProgressKey {
+  /// Takes the place of another key, whose rule or type won't do any more. What is recorded there shows here as `convert` has it, joined with
+  /// what is recorded here.
+  ///
+  ///     extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
+  ///     extension ProgressKey<Set<Int>> {
+  ///       static var starsFound: Self { .union("stars found").migrating(from: .stars) { Set(1...$0) } }
+  ///     }
+  ///
+  /// The other key stays as it is. Older games go on reading and writing it, and what they record there later still counts here: nothing is
+  /// copied, it is joined at each read. What is recorded here they don't see.
+  ///
+  /// - A `counter` adds up what both say. A `latest` key shows what was set last under either, if both are `latest` keys, else what was set here.
+  /// - A reset here resets the other key, too.
+  /// - `ProgressStore.changes` tells of the other key by its own name.
+  ///
+  /// Several keys, also one after the other, may be taken over. Costs `convert` at each read. Not for keys of the rule `set`, nor of
+  /// dictionaries of those: what stands under another key couldn't be taken out.
+  ///
+  /// - Parameter convert: Given what the other key holds, unless that is its default. Nil for nothing. It has to be the same on every device,
+  ///   and should give more for more: what it gave before may vanish otherwise.
+  public func migrating<Old>(
+    from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
+  ) -> Self {
+    precondition(rule.kind.innermost != .set, "the key \"\(name)\" is a set, and can't take the place of another")
+    precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't take its own place")
+    var later = self
+    let (rule, before) = (rule, earlier)
+    later.earlier = EarlierKey(
+      keys: [old.key] + old.earlierKeys + earlierKeys,
+      resets: [old.resetting(to: old.defaultValue)] + (old.earlier?.resets ?? []) + (before?.resets ?? []),
+      value: { cell in
+        let others = before?.value(cell)
+        guard let shown = old.shown(cell), let value = old.rule.value(shown), value != old.defaultValue, let converted = convert(value),
+          let mine = rule.cell(of: converted, stampedAs: shown.stamp)
+        else { return others }
+        return others?.joined(with: mine) ?? mine
+      })
+    return later
+  }
+
+  var earlierKeys: [CellKey] { earlier?.keys ?? [] }
+
+  /// What the key shows, as a cell; nil before anything was recorded.
+  func shown(_ cell: (CellKey) -> CellState?) -> CellValue? {
+    let own = cell(key)?.value
+    guard let earlier = earlier?.value(cell) else { return own }
+    return own?.joined(with: earlier) ?? earlier
+  }
+}
+
+extension ProgressRule {
+  /// The value as a cell that was never written; nil for what no cell can hold.
+  fileprivate func cell(of value: Value, stampedAs stamp: Stamp?) -> CellValue? {
+    // Without one of its own it ranks below everything that was set.
+    let stamp = kind == .latest ? stamp : nil
+    let context = CellDraft.Context(
+      writer: stamp?.writer ?? EarlierKey.writer, caughtUp: stamp?.caughtUp ?? false,
+      nowMilliseconds: stamp?.milliseconds ?? -Stamp.maximumMilliseconds)
+    do {
+      return try CellDraft(CellKey(collection: ProgressStore.collection, key: ""), change(value)).applied(to: nil, context)?.state.value
+    } catch {
+      return nil  // Not a number: as if nothing were there.
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import FlowerGarden
+import Foundation
+import Keepsake
+import KeepsakeTesting
+import Testing
+
+// What the older game has,
+extension ProgressKey<Int> {
+  fileprivate static var stars: Self { .max("stars", default: 0) }
+  fileprivate static var coins: Self { .counter("coins") }
+  fileprivate static var hatNumber: Self { .latest("hat number", default: 0) }
+  fileprivate static var bestTime: Self { .min("best time", default: 1_000) }
+}
+// and what the newer one has in its place.
+extension ProgressKey<Set<Int>> {
+  fileprivate static var starsFound: Self { .union("stars found").migrating(from: .stars) { Set(1...$0) } }
+}
+extension ProgressKey<Int> {
+  fileprivate static var cents: Self { .counter("cents").migrating(from: .coins) { $0 * 100 } }
+  fileprivate static var bestMilliseconds: Self {
+    .min("best milliseconds", default: 1_000_000).migrating(from: .bestTime) { $0 * 1_000 }
+  }
+  /// Of a third release.
+  fileprivate static var mills: Self { .counter("mills").migrating(from: .cents) { $0 * 10 } }
+}
+extension ProgressKey<String> {
+  fileprivate static var hat: Self { .latest("hat", default: "none").migrating(from: .hatNumber) { "hat \($0)" } }
+}
+extension ProgressKey<[String: Int]> {
+  fileprivate static var bestTimes: Self { .dictionary("best times", of: .min).migrating(from: .bestTime) { ["cave": $0] } }
+}
+
+/// One device runs the older game, the other the newer one.
+struct MigratedKeyTests {
+  @Test("what the older game recorded before, or records later, doesn't show in the newer one, or the older one loses its own")
+  func union() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    #expect(new.progress[.starsFound].isEmpty && !new.progress.contains(.starsFound))
+    try old.progress.record(3, for: .stars)
+    try await pair.world.settle()
+    #expect(new.progress[.starsFound] == [1, 2, 3] && new.progress.contains(.starsFound))
+    try new.progress.insert(7, into: .starsFound)
+    try old.progress.record(4, for: .stars)
+    try await pair.world.settle()
+    #expect(new.progress[.starsFound] == [1, 2, 3, 4, 7])
+    #expect(old.progress[.stars] == 4)
+    // A third device with the newer game, and the second after a restart.
+    let laptop = try pair.world.device("laptop").garden()
+    try await pair.world.settle()
+    #expect(laptop.game.progress[.starsFound] == [1, 2, 3, 4, 7])
+    try pair.tablet.close()
+    let again = try pair.tablet.garden().game
+    #expect(again.progress[.starsFound] == [1, 2, 3, 4, 7])
+  }
+
+  @Test("what both count is counted twice, once, or not at all, also over three releases")
+  func counters() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    pair.cut()
+    try old.progress.add(3, to: .coins)
+    try new.progress.add(50, to: .cents)
+    #expect(new.progress[.cents] == 50)
+    try await pair.heal()
+    #expect(new.progress[.cents] == 350 && new.progress[.mills] == 3_500)
+    try new.progress.add(-25, to: .cents)
+    try new.progress.add(1, to: .mills)
+    try old.progress.add(1, to: .coins)
+    try await pair.world.settle()
+    #expect(new.progress[.cents] == 425 && new.progress[.mills] == 4_251 && old.progress[.coins] == 4)
+    #expect(new.progress[.cents] == 425, "reading adds nothing")
+  }
+
+  @Test("what was set last under one key stays behind what was set earlier under the other")
+  func latest() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    try old.progress.set(1, for: .hatNumber)
+    try await pair.world.settle()
+    #expect(new.progress[.hat] == "hat 1")
+    try new.progress.set("crown", for: .hat)
+    #expect(new.progress[.hat] == "crown")
+    pair.world.clock.advance(days: 1)
+    try await pair.world.settle()
+    #expect(new.progress[.hat] == "crown")
+    try old.progress.set(2, for: .hatNumber)
+    try await pair.world.settle()
+    #expect(new.progress[.hat] == "hat 2")
+    // The same as before under its own key, and still a choice.
+    try new.progress.set("crown", for: .hat)
+    #expect(new.progress[.hat] == "crown")
+    try await pair.world.settle()
+    #expect(new.progress[.hat] == "crown" && old.progress[.hatNumber] == 2)
+  }
+
+  @Test("a dictionary and a smallest value don't take over what was there")
+  func others() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    #expect(new.progress[.bestMilliseconds] == 1_000_000 && new.progress[.bestTimes, at: "cave"] == nil)
+    try old.progress.record(61, for: .bestTime)
+    try await pair.world.settle()
+    #expect(new.progress[.bestMilliseconds] == 61_000 && new.progress[.bestTimes] == ["cave": 61])
+    try new.progress.record(60_500, for: .bestMilliseconds)
+    try new.progress.record(70, at: "cave", for: .bestTimes)
+    try new.progress.record(40, at: "hill", for: .bestTimes)
+    #expect(new.progress[.bestMilliseconds] == 60_500)
+    #expect(new.progress[.bestTimes] == ["cave": 61, "hill": 40] && new.progress[.bestTimes, at: "cave"] == 61)
+  }
+
+  @Test("a reset of the new key leaves what is under the old one to show through")
+  func reset() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    try old.progress.record(5, for: .stars)
+    try old.progress.add(2, to: .coins)
+    try await pair.world.settle()
+    try new.progress.reset(.starsFound, to: [1])
+    try new.progress.reset(.mills, to: 7)
+    #expect(new.progress[.starsFound] == [1] && new.progress[.mills] == 7 && new.progress[.cents] == 0)
+    try await pair.world.settle()
+    #expect(old.progress[.stars] == 0 && old.progress[.coins] == 0)
+    try old.progress.record(2, for: .stars)
+    try await pair.world.settle()
+    #expect(new.progress[.starsFound] == [1, 2])
+  }
+
+  @Test("a function that asks for another key never comes back")
+  func asking() async throws {
+    let pair = try await Pair()
+    let game = pair.here.game
+    let key = ProgressKey<Int>.max("asking", default: 0).migrating(from: .stars) { $0 + game.progress[.coins] }
+    try game.progress.record(3, for: .stars)
+    try game.progress.add(4, to: .coins)
+    #expect(game.progress[key] == 7)
+  }
+}
