@@ -11,7 +11,9 @@ import KeepsakeSync
 ///
 /// It says what the last try found. A network that has just gone shows when something is sent, within about a minute at the latest.
 public enum CloudAvailability: Sendable, Hashable {
+  /// The cloud answered the last time that it was asked.
   case available
+  /// It can't be used now; everything goes on without it.
   case unavailable(Reason)
 
   /// Why not.

@@ -17,6 +17,7 @@ import KeepsakeStore
 /// read. Costs what `SaveSlots.list` costs, each time that something changed, and memory for the summaries that match. As with `list`, what was
 /// told has been shown: a save over a slot that the game didn't load replaces it.
 public struct SlotQuery: AsyncSequence, Sendable {
+  /// What a loop over a query gets.
   public enum Update: Sendable, Hashable {
     /// All that match, by name; the first update, and only that.
     case gathered([SlotSummary])
@@ -42,6 +43,7 @@ public struct SlotQuery: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+  /// One loop's place. Looks into the store on the actor that asks.
   public struct Iterator: AsyncIteratorProtocol {
     private let query: SlotQuery
     private var ticks: AsyncStream<Void>.Iterator

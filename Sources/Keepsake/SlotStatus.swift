@@ -5,6 +5,7 @@ import KeepsakeStore
 
 /// How far what stands in a slot has come, and what is on its way there.
 public struct SlotStatus: Sendable, Hashable {
+  /// How far it has come.
   public enum State: Sendable, Hashable {
     /// Nothing was ever saved here, as far as this device knows.
     case empty
@@ -52,6 +53,7 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+  /// One loop's place. Looks into the store on the actor that asks.
   public struct Iterator: AsyncIteratorProtocol {
     private let updates: SlotStatusUpdates
     private var ticks: AsyncStream<Void>.Iterator

@@ -39,7 +39,7 @@ import Testing
     #expect(names(try await updates.next()) == [[], ["level-3"], []])
   }
 
-  @Test("tells what other devices saved, and when the cloud has what was saved here")
+  @Test("tells what other devices saved, and when the cloud has what was saved here", .timeLimit(.minutes(2)))
   func tellsOfOthers() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()
