@@ -115,7 +115,7 @@ private struct FailingCloud: Transport {
     _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
   ) async throws(TransportFailure) -> EncodedContent? { throw TransportFailure(kind, "no") }
 
-  func events() -> AsyncThrowingStream<CloudEvent, any Error> {
+  func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
     AsyncThrowingStream { $0.finish(throwing: TransportFailure(kind, "no")) }
   }
 }
