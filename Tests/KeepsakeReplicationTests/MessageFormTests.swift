@@ -233,7 +233,8 @@ import Testing
       "a request", "a bare request", "an answer", "a bare answer", "a delete", "missing", "refused", "a refusal for want of room",
       "a chain that stands",
       "a closed chain",
-      "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud", "an event with what changed", "a cell with a set", "a cell with a dictionary",
+      "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
+      "an event with what changed", "a cell with a set", "a cell with a dictionary",
     ]
     #expect(shown == expected)
   }

@@ -89,7 +89,8 @@ package struct WorldStatistics: Hashable, Sendable {
     [
       \.worlds, \.devices, \.operations, \.saves, \.exchanges, \.conflicts, \.crashesBeforeCommit, \.crashesAfterCommit,
       \.reopened, \.copies, \.rollbacks, \.partitions, \.lostRequests, \.lostAnswers, \.doubled, \.lateAnswers,
-      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside, \.exchangesBeside,
+      \.serverRestores, \.restarts, \.restartsHeard, \.partsHeld, \.refusals, \.pages, \.steps, \.uploads, \.downloads, \.transfersBeside,
+      \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
       \.mergesUncertain, \.thinned, \.additionsKept, \.skewedClocks,

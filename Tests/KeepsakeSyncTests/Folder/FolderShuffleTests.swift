@@ -32,7 +32,8 @@ import Testing
 /// The devices, their folders, and what was promised.
 struct FolderWorld {
   enum Happening: String, CaseIterable, Sendable {
-    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups, restarts, heldParts, snapshots,
+    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups, restarts, heldParts,
+      snapshots,
       removals, conflicts, quietPoints
   }
   struct Report: Sendable {
