@@ -69,7 +69,9 @@ struct StorageTests {
       func open(at now: Int64 = 0) throws -> SQLiteCloudStorage {
         try SQLiteCloudStorage(database: folder.appendingPathComponent("cloud.sqlite"), contents: contents, clock: { now })
       }
-      func send(_ number: Int, last: Bool = false, to container: ContainerID, _ storage: SQLiteCloudStorage) async throws -> ExchangeOutcome? {
+      func send(_ number: Int, last: Bool = false, to container: ContainerID, _ storage: SQLiteCloudStorage) async throws
+        -> ExchangeOutcome?
+      {
         try await storage.transaction(on: container) { storage in
           let cell = CellUpdate(key: CellKey(collection: "progress", key: "\(number)"), state: CellState(value: .max(.int(5))))
           var random = SystemRandomNumberGenerator()

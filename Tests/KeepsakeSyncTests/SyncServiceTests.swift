@@ -38,7 +38,9 @@ struct SyncServiceTests {
       _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
-    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+      AsyncThrowingStream { _ in }
+    }
   }
 
   /// A store whose disk can be full.
@@ -176,6 +178,8 @@ struct SyncServiceTests {
       return nil
     }
 
-    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+      AsyncThrowingStream { _ in }
+    }
   }
 }

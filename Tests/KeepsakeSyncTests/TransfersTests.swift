@@ -58,7 +58,9 @@ struct TransfersTests {
       _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportFailure) -> EncodedContent? { nil }
 
-    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+      AsyncThrowingStream { _ in }
+    }
   }
 
   private func withService(_ body: (Store, SlowCloud, SyncService<Store>) async throws -> Void) async throws {

@@ -84,6 +84,8 @@ import Testing
       return nil
     }
 
-    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> { AsyncThrowingStream { _ in } }
+    func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
+      AsyncThrowingStream { _ in }
+    }
   }
 }

@@ -145,7 +145,9 @@ extension World {
     let cursor = devices[index].storage.facts().cursor
     do {
       let isKnown = try cursor.ahead != nil || CloudAcceptance.isOfThisHistory(cursor, in: cloud)
-      trace(32, UInt64(index), isKnown ? 1 : 0, words: "device \(index) listens from \(cursor.seq)\(isKnown ? "" : ", which the cloud doesn't know")")
+      trace(
+        32, UInt64(index), isKnown ? 1 : 0,
+        words: "device \(index) listens from \(cursor.seq)\(isKnown ? "" : ", which the cloud doesn't know")")
       schedule(
         after: Int64.random(in: 1...300, using: &random),
         .toDevice(

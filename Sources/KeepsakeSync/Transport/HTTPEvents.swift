@@ -57,15 +57,15 @@ final class HTTPEvents: Sendable {
     var fail: @Sendable (any Error) -> Void
   }
 
-  /// Where the device stands, as a request says it. One that stands nowhere, or between two pages, says nothing: an exchange is due anyway.
-  private static func query(_ cursor: Cursor?) -> [URLQueryItem] {
-    guard let cursor, cursor.seq > 0, cursor.ahead == nil else { return [] }
-    return [URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")]
+  /// Says in a request where the device stands. One that stands nowhere, or between two pages, says nothing: an exchange is due anyway.
+  private static func name(_ cursor: Cursor?, in message: inout URLRequest) {
+    guard let cursor, cursor.seq > 0, cursor.ahead == nil else { return }
+    message.url?.append(queryItems: [URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")])
   }
 
   private func stream(to listener: Listener) async throws(TransportFailure) {
     var message = HTTPRequests.request("GET", credentials, "v1/events")
-    message.url?.append(queryItems: Self.query(await listener.cursor()))
+    Self.name(await listener.cursor(), in: &message)
     message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     message.timeoutInterval = idleSeconds
     #if canImport(FoundationNetworking)
@@ -103,7 +103,7 @@ final class HTTPEvents: Sendable {
       if let known { message.url?.append(queryItems: [URLQueryItem(name: "after", value: String(known))]) }
       // Each once: an answer that it isn't known comes at once, and the device may be busy with an exchange that tells it, too.
       let cursor = await listener.cursor()
-      if cursor != named { message.url?.append(queryItems: Self.query(cursor)) }
+      if cursor != named { Self.name(cursor, in: &message) }
       named = cursor
       let answer = try await requests.send(message, limit: SyncLimits.eventLineBytes)
       try HTTPAnswer.check(answer.response, body: answer.body)

@@ -101,7 +101,8 @@ final class WatchingProxy: Sendable {
 
   private func began(_ name: String) -> Trap? {
     state.withLock { state in
-      state.counts[name, default: 0] += 1
+      // What is asked for counts, not how it is asked.
+      state.counts[String(name.prefix { $0 != "?" }), default: 0] += 1
       guard let trap = state.trap, name.hasPrefix(trap.name), trap.isNext() else { return nil }
       state.trap = nil
       return trap

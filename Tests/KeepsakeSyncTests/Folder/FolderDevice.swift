@@ -36,6 +36,7 @@ final class FolderDevice {
   private(set) var cloud: FolderCloud
   let folder: URL
   let options: FolderOptions
+  let engineOptions: DeviceEngine.Options
   var random: SeededGenerator
   private(set) var writer: WriterID
   var now: Int64 = 1_000_000
@@ -48,9 +49,13 @@ final class FolderDevice {
   /// Looked at after each commit of the store.
   var check: (FolderDevice) -> Void = { _ in }
 
-  init(_ folder: URL, seed: UInt64, options: FolderOptions = FolderOptions(), storage: SimulatedDevice? = nil) throws {
+  init(
+    _ folder: URL, seed: UInt64, options: FolderOptions = FolderOptions(), engine: DeviceEngine.Options = .init(),
+    storage: SimulatedDevice? = nil
+  ) throws {
     self.folder = folder
     self.options = options
+    engineOptions = engine
     random = SeededGenerator(seed: seed)
     writer = WriterID(seed)
     cloud = FolderCloud(folder, container: Self.container, options: options) { _ in nil }
@@ -60,7 +65,7 @@ final class FolderDevice {
 
   /// The game ended, somehow, and is started again.
   func reopen() throws {
-    engine = DeviceEngine()
+    engine = DeviceEngine(options: engineOptions)
     writer = WriterID(using: &random)
     cloud = FolderCloud(folder, container: Self.container, options: options) { [unowned self] hash in
       self.storage.hasContent(hash) ? try self.storage.encoded(hash, against: nil) : nil

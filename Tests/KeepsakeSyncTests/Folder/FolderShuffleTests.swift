@@ -32,7 +32,8 @@ import Testing
 /// The devices, their folders, and what was promised.
 struct FolderWorld {
   enum Happening: String, CaseIterable, Sendable {
-    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups, restarts, snapshots,
+    case commits, carried, halves, conflictedCopies, temporaries, deletions, comebacks, killed, lostAnswers, backups, restarts, heldParts,
+      snapshots,
       removals, conflicts, quietPoints
   }
   struct Report: Sendable {
@@ -65,11 +66,14 @@ struct FolderWorld {
     var options = FolderOptions()
     options.segmentsBeforeSnapshot = 6
     options.snapshotMilliseconds = 1 << 50
+    // In every other world what a device offers again takes several requests.
+    var engine = DeviceEngine.Options()
+    if seed % 2 == 0 { (engine.pieceCells, engine.pieceVersions, engine.maximumCells, engine.maximumVersions) = (1, 2, 3, 3) }
     for index in 0..<3 {
       let folder = try folders.make("copy \(index)")
       try FileManager.default.createDirectory(at: folder.appendingPathComponent("state"), withIntermediateDirectories: true)
       places.append(folder)
-      let device = try FolderDevice(folder, seed: seed &* 10 &+ UInt64(index), options: options)
+      let device = try FolderDevice(folder, seed: seed &* 10 &+ UInt64(index), options: options, engine: engine)
       device.check = { [problems] device in FolderWorld.checkWhole(device, index, problems) }
       devices.append(device)
     }
@@ -82,7 +86,10 @@ struct FolderWorld {
       if round % Self.quietEvery == 0 { try settle(round) }
       if !problems.all.isEmpty { break }
     }
-    for device in devices { report.counts[.restarts, default: 0] += device.answers.count { $0.restart } }
+    for device in devices {
+      report.counts[.restarts, default: 0] += device.answers.count { $0.restart }
+      report.counts[.heldParts, default: 0] += device.answers.count { if case .held = $0.outcome { true } else { false } }
+    }
     report.problems = problems.all
   }
 
