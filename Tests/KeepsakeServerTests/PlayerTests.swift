@@ -215,7 +215,8 @@ import Testing
         try db.execute(sql: "INSERT INTO offerPart VALUES (?, x'01', 0, 1, ?, x'00')", arguments: [ada.bytes, now])
       }
       let all: Set = [
-        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain", "pairing",
+        "offerPart", "container", "mark", "cell", "version", "content", "holder", "usage", "decision", "chainHead", "device", "deviceChain",
+        "pairing",
       ]
       #expect(try traces(ada) == all)
       func contentFiles() throws -> Int {
