@@ -9,8 +9,8 @@ struct EarlierKey: Sendable {
   /// What they hold, under the rule of the later key; nil for nothing.
   var value: @Sendable (_ cell: (CellKey) -> CellState?) -> CellValue? = { _ in nil }
 
-  /// Under which name counts are joined that stand under another key. It is never written, and no opening's own.
-  fileprivate static let writer = WriterID(0)
+  /// Keys whose place the later key took itself, not those that these had taken before.
+  var places: UInt64 = 0
 }
 
 extension ProgressKey {
@@ -19,7 +19,7 @@ extension ProgressKey {
   ///
   ///     extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
   ///     extension ProgressKey<Set<Int>> {
-  ///       static var starsFound: Self { .union("stars found").migrating(from: .stars) { Set(1...$0) } }
+  ///       static var starsFound: Self { .union("stars found").migrating(from: .stars) { stars in Set((1...100).prefix(while: { $0 <= stars })) } }
   ///     }
   ///
   /// The other key stays as it is. Older games go on reading and writing it, and what they record there later still counts here: nothing is
@@ -33,7 +33,7 @@ extension ProgressKey {
   /// dictionaries of those: what stands under another key couldn't be taken out.
   ///
   /// - Parameter convert: Given what the other key holds, unless that is its default. Nil for nothing. It has to be the same on every device,
-  ///   and should give more for more: what it gave before may vanish otherwise.
+  ///   and should give more for more: what it gave before may vanish otherwise. It has to take any value, also one that no game of yours sets.
   public func migrating<Old>(
     from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
   ) -> Self {
@@ -41,16 +41,18 @@ extension ProgressKey {
     precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't take its own place")
     var later = self
     let (rule, before) = (rule, earlier)
+    // Each counts under a name of its own, or two would not add up. It is never written, and no opening's own.
+    let places = (before?.places ?? 0) + 1
     later.earlier = EarlierKey(
       keys: [old.key] + old.earlierKeys + earlierKeys,
       resets: [old.resetting(to: old.defaultValue)] + (old.earlier?.resets ?? []) + (before?.resets ?? []),
       value: { cell in
         let others = before?.value(cell)
         guard let shown = old.shown(cell), let value = old.rule.value(shown), value != old.defaultValue, let converted = convert(value),
-          let mine = rule.cell(of: converted, stampedAs: shown.stamp)
+          let mine = rule.cell(of: converted, by: WriterID(places), stampedAs: shown.stamp)
         else { return others }
         return others?.joined(with: mine) ?? mine
-      })
+      }, places: places)
     return later
   }
 
@@ -66,11 +68,11 @@ extension ProgressKey {
 
 extension ProgressRule {
   /// The value as a cell that was never written; nil for what no cell can hold.
-  fileprivate func cell(of value: Value, stampedAs stamp: Stamp?) -> CellValue? {
+  fileprivate func cell(of value: Value, by writer: WriterID, stampedAs stamp: Stamp?) -> CellValue? {
     // Without one of its own it ranks below everything that was set.
     let stamp = kind == .latest ? stamp : nil
     let context = CellDraft.Context(
-      writer: stamp?.writer ?? EarlierKey.writer, caughtUp: stamp?.caughtUp ?? false,
+      writer: stamp?.writer ?? writer, caughtUp: stamp?.caughtUp ?? false,
       nowMilliseconds: stamp?.milliseconds ?? -Stamp.maximumMilliseconds)
     do {
       return try CellDraft(CellKey(collection: ProgressStore.collection, key: ""), change(value)).applied(to: nil, context)?.state.value

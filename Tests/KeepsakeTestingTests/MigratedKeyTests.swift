@@ -20,6 +20,11 @@ extension ProgressKey<Int> {
   fileprivate static var bestMilliseconds: Self {
     .min("best milliseconds", default: 1_000_000).migrating(from: .bestTime) { $0 * 1_000 }
   }
+  /// Takes the place of two.
+  fileprivate static var treasure: Self {
+    .counter("treasure").migrating(from: .coins) { $0 * 100 }.migrating(from: .gems) { $0 * 1_000 }.migrating(from: .stars) { $0 }
+  }
+  fileprivate static var gems: Self { .counter("gems") }
   /// Of a third release.
   fileprivate static var mills: Self { .counter("mills").migrating(from: .cents) { $0 * 10 } }
 }
@@ -70,6 +75,21 @@ struct MigratedKeyTests {
     try await pair.world.settle()
     #expect(new.progress[.cents] == 425 && new.progress[.mills] == 4_251 && old.progress[.coins] == 4)
     #expect(new.progress[.cents] == 425, "reading adds nothing")
+  }
+
+  @Test("of counts of several keys whose place one took, only the greatest counts")
+  func severalCounters() async throws {
+    let pair = try await Pair()
+    let (old, new) = (pair.here.game, pair.there.game)
+    try old.progress.add(3, to: .coins)
+    try old.progress.add(2, to: .gems)
+    try old.progress.record(7, for: .stars)
+    try new.progress.add(10, to: .treasure)
+    try await pair.world.settle()
+    #expect(new.progress[.treasure] == 2_317)
+    try old.progress.add(-1, to: .gems)
+    try await pair.world.settle()
+    #expect(new.progress[.treasure] == 1_317)
   }
 
   @Test("what was set last under one key stays behind what was set earlier under the other")
