@@ -30,6 +30,23 @@ struct StorageTests {
       length: 0, savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
   }
 
+  @Test("an export goes on when the player's data were deleted between two pages, and ends like all of it")
+  func exportOfDeleted() async throws {
+    try await with { storage async throws in
+      let container = ContainerID(high: 1, low: 1)
+      try await storage.transaction(on: container) { container throws in
+        try container.advance(to: .init(epoch: 1, seq: 1, mark: 11))
+        try container.putVersion(SequencedVersion(record: version(1, slot: "a"), seq: 1))
+      }
+      #expect(try await storage.exported(.changes(after: 0), of: container).lines.count == 1)
+      try await storage.delete(container, now: 5)
+      for place in [PlayerExport.Place.changes(after: 0), .contents(after: nil), .decisions(after: nil), .bank] {
+        let error = await #expect(throws: APIError.self) { _ = try await storage.exported(place, of: container) }
+        #expect(error?.code == .retired)
+      }
+    }
+  }
+
   @Test("what one player keeps never shows in another's container")
   func containersApart() async throws {
     try await with { storage async throws in

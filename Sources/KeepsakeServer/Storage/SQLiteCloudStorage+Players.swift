@@ -54,6 +54,8 @@ extension SQLiteCloudStorage {
 
   func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page {
     try await read(container) { storage in
+      // Deleted between two pages: what is written then must not end like all of it.
+      try storage.refuseRetired(nil)
       let limit = PlayerExport.pageLines
       switch place {
       case .changes(let seq):
