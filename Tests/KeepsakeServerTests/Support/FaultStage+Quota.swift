@@ -118,7 +118,7 @@ extension FaultStage {
     #expect(refusal.reason == .quota && refusal.slot == slot.name && refusal.message.contains("delete saves"), "\(what): \(refusal)")
     let numbers = try #require(refusal.quota)
     #expect(numbers.limit == quota.withLock { $0 } && needed.contains(numbers.needed), "\(what): \(numbers)")
-    #expect(numbers.used <= numbers.limit + Self.overflowBytes && numbers.used + numbers.needed > numbers.limit, "\(what): \(numbers)")
+    #expect((numbers.limit...numbers.limit + Self.overflowBytes).contains(numbers.used), "\(what): \(numbers)")
 
     // What was refused is here and not there, and values go both ways; that of the checkpoint, too.
     #expect(try subject.game.saves.load(slot)?.number == number, "\(what)")

@@ -356,7 +356,7 @@ final class FaultStage: Sendable {
     try await settle(devices)
     let seen = try devices.map { try Seen(on: $0) }
     for (device, own) in zip(devices, seen) { #expect(own == seen[0], "\(what): \(device.name) \(own), \(seen[0])") }
-    // Each refusal is told once, however often it was tried.
+    // Each refusal is an incident, once.
     let refusals = transfers.prefix(number).count { $0.remedy != nil }
     for device in devices {
       let incidents = device.game.incidents
