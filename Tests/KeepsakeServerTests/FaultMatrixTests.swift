@@ -26,6 +26,11 @@ struct FaultMatrixTests {
     let hasPassed = output.contains("1 test") && output.contains("passed") && output.contains(DeviceDisk.passed)
     #expect(hasPassed, "\(output)")
   }
+
+  @Test(
+    "the player's quota is used up in the middle of any transfer: told with its numbers, nothing lost, the rest goes on, and it goes when there is room"
+  )
+  func quota() async throws { try await FaultMatrix.run(.quotaUsedUp) }
 }
 
 /// What runs where the device's disk is small.
@@ -44,6 +49,7 @@ enum FaultMatrix {
     case connectionCut = "connection cut"
     case serverDiskFull = "server's disk full"
     case deviceDiskFull = "device's disk full"
+    case quotaUsedUp = "quota used up"
   }
 
   /// What the game is told while the fault lasts.
@@ -53,8 +59,10 @@ enum FaultMatrix {
     /// `storeFailed`, unless the little that comes finds room in what the database's log holds already: then it is there.
     case storeFailedOrThere
     case notListening
-    /// The transfer goes through all the same.
-    case nothing
+    /// The transfer goes through all the same, because of this.
+    case nothing(String)
+    /// The cloud's refusal stands in the status, with its numbers; everything else goes on.
+    case refused
     /// The call of the game throws this.
     case thrown(String?)
   }
@@ -63,7 +71,7 @@ enum FaultMatrix {
     try await TemporaryFolder.with { folder in
       let stage = try await FaultStage.set(fault, in: folder)
       do {
-        for transfer in FaultStage.transfers { try await stage.play(transfer) }
+        for transfer in stage.transfers { try await stage.play(transfer) }
       } catch {
         await stage.printRows()
         try await stage.end()

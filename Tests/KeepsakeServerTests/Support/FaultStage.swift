@@ -11,22 +11,24 @@ final class FaultStage: Sendable {
 
   /// One kind of transfer, and where it is held.
   struct Transfer: Sendable {
-    enum Kind: Sendable { case smallExchange, inlineExchange, upload, download, events, registering, joining }
+    enum Kind: Sendable { case smallExchange, checkpoint, inlineExchange, upload, download, events, registering, joining }
     var kind: Kind
     var name: String
     var request: String
     var point: WatchingProxy.Point
     var place: String
     var skipping = 0
+    /// With a quota: how there is room again for what is refused; nil where nothing is.
+    var remedy: Remedy?
   }
   struct Row: Sendable {
     var cells: [String]
   }
 
-  private static let exchange = "POST /v1/exchange"
-  private static let contents = "/v1/contents/*"
+  static let exchange = "POST /v1/exchange"
+  static let contents = "/v1/contents/*"
   /// The small ones first: as long as a database's log has not been begun anew, the least that is written to it needs room.
-  static let transfers = [
+  static let eachKind = [
     Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .insideRequest, place: "half of the request"),
     Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .beforeAnswer, place: "before the answer"),
     Transfer(kind: .smallExchange, name: "small exchange", request: exchange, point: .insideAnswer(after: 40), place: "in the answer"),
@@ -46,15 +48,19 @@ final class FaultStage: Sendable {
   ]
   private static let serverMebibytes = 96
   private static let deviceMebibytes = 96
-  private static let largeBytes = 3_300_000
+  static let inlineBytes = 150_000
+  static let largeBytes = 3_300_000
 
   let fault: Fault
+  let transfers: [Transfer]
+  /// What the server gives each player.
+  let quota: Mutex<Int64?>
   private let folder: URL
   private let data: URL
   private let port: Int
   private let server: Mutex<ServerProcess>
-  private let phone: PlayedDevice
-  private let tablet: PlayedDevice
+  let phone: PlayedDevice
+  let tablet: PlayedDevice
   private let disk: DeviceDisk?
   private let number = Mutex(0)
   private let rows = Mutex<[Row]>([])
@@ -62,27 +68,41 @@ final class FaultStage: Sendable {
 
   static func set(_ fault: Fault, in folder: URL) async throws -> FaultStage {
     let data = folder.appendingPathComponent("server")
-    let server = try await ServerProcess.start(data: data, diskMebibytes: fault == .serverDiskFull ? serverMebibytes : nil)
+    let quota = fault == .quotaUsedUp ? firstQuota : nil
+    let server = try await ServerProcess.start(
+      data: data, diskMebibytes: fault == .serverDiskFull ? serverMebibytes : nil, quota: quota)
     let devices = folder.appendingPathComponent("devices")
     let disk = fault == .deviceDiskFull ? try await DeviceDisk(at: devices, mebibytes: deviceMebibytes) : nil
     let phone = try await PlayedDevice.playing("phone", in: devices, to: server.port)
     let tablet = try await PlayedDevice.playing("tablet", in: folder, to: server.port, with: phone)
     try await settle([phone, tablet])
-    return FaultStage(fault, folder, data, server, phone, tablet, disk)
+    return FaultStage(fault, folder, data, server, phone, tablet, disk, quota)
   }
 
   private init(
-    _ fault: Fault, _ folder: URL, _ data: URL, _ server: ServerProcess, _ phone: PlayedDevice, _ tablet: PlayedDevice, _ disk: DeviceDisk?
+    _ fault: Fault, _ folder: URL, _ data: URL, _ server: ServerProcess, _ phone: PlayedDevice, _ tablet: PlayedDevice, _ disk: DeviceDisk?,
+    _ quota: Int64?
   ) {
     (self.fault, self.folder, self.data, self.phone, self.tablet, self.disk) = (fault, folder, data, phone, tablet, disk)
+    transfers = fault == .quotaUsedUp ? Self.underQuota : Self.eachKind
     port = server.port
     self.server = Mutex(server)
+    self.quota = Mutex(quota)
   }
 
   func end() async throws {
-    for device in [phone, tablet] + guests.withLock({ $0 }) { try device.close() }
+    try closeGuests()
+    for device in [phone, tablet] { try device.close() }
     await server.withLock { $0 }.end(by: SIGTERM)
     try await disk?.unmount()
+  }
+
+  private func closeGuests() throws {
+    let all = guests.withLock { guests in
+      defer { guests = [] }
+      return guests
+    }
+    for guest in all { try guest.close() }
   }
 
   func printRows() async {
@@ -93,7 +113,7 @@ final class FaultStage: Sendable {
   // MARK: The fault
 
   /// Lets the fault befall the request that is held.
-  private func strike(_ trap: Trap, _ subject: PlayedDevice) async throws {
+  private func strike(_ transfer: Transfer, _ number: Int, _ trap: Trap, _ subject: PlayedDevice) async throws {
     switch fault {
     case .serverKilled:
       await server.withLock { $0 }.kill()
@@ -104,18 +124,30 @@ final class FaultStage: Sendable {
     case .serverDiskFull, .deviceDiskFull:
       try ballast.fill()
       trap.decide(.pass)
+    case .quotaUsedUp:
+      try await useUpQuota(in: transfer, number)
+      trap.decide(.pass)
     }
   }
 
   /// The cause is gone.
-  private func mend(_ subject: PlayedDevice) async throws {
+  private func mend(_ transfer: Transfer, _ number: Int, _ subject: PlayedDevice) async throws {
     switch fault {
     case .serverKilled:
       let fresh = try await ServerProcess.start(data: data, port: port)
       server.withLock { $0 = fresh }
     case .connectionCut: subject.proxy.heal()
     case .serverDiskFull, .deviceDiskFull: try ballast.remove()
+    case .quotaUsedUp: if let remedy = transfer.remedy { try await makeRoom(by: remedy, number) }
     }
+  }
+
+  /// The operator starts the server again with another quota.
+  func raiseQuota(to bytes: Int64) async throws {
+    await server.withLock { $0 }.end(by: SIGTERM)
+    let fresh = try await ServerProcess.start(data: data, port: port, quota: bytes)
+    server.withLock { $0 = fresh }
+    quota.withLock { $0 = bytes }
   }
 
   private var ballast: Ballast {
@@ -125,6 +157,7 @@ final class FaultStage: Sendable {
 
   /// What the game is to be told.
   private func expected(_ transfer: Transfer) -> Told {
+    let needsNoRoom = Told.nothing("it needs no room")
     let isOver: Bool
     if case .insideRequest = transfer.point { isOver = false } else { isOver = true }
     switch (fault, transfer.kind) {
@@ -132,14 +165,17 @@ final class FaultStage: Sendable {
     case (.serverKilled, .joining), (.connectionCut, .joining): return .thrown(nil)
     case (.serverKilled, _), (.connectionCut, _): return .waiting(nil)
     // What the server has taken already, and what it only reads, needs no room.
-    case (.serverDiskFull, .download), (.serverDiskFull, .events): return .nothing
+    case (.serverDiskFull, .download), (.serverDiskFull, .events): return needsNoRoom
     // More parts are to come.
     case (.serverDiskFull, .upload): return .waiting("disk is full")
-    case (.serverDiskFull, .joining): return isOver ? .nothing : .thrown("disk is full")
-    case (.serverDiskFull, _): return isOver ? .nothing : .waiting("disk is full")
+    case (.serverDiskFull, .joining): return isOver ? needsNoRoom : .thrown("disk is full")
+    case (.serverDiskFull, _): return isOver ? needsNoRoom : .waiting("disk is full")
     case (.deviceDiskFull, .joining): return .thrown(nil)
     case (.deviceDiskFull, .events): return .storeFailedOrThere
     case (.deviceDiskFull, _): return .storeFailed
+    case (.quotaUsedUp, .registering): return .nothing("a new player has room of their own")
+    case (.quotaUsedUp, .smallExchange): return .nothing("values are always taken")
+    case (.quotaUsedUp, _): return transfer.remedy == nil ? needsNoRoom : .refused
     }
   }
 
@@ -157,11 +193,13 @@ final class FaultStage: Sendable {
       let hit = try await trap.reached()
       try check(hit, transfer, what)
       let told = expected(transfer)
-      try await strike(trap, subject)
-      let words = try await tell(told, to: subject, call, number, what)
-      try await mend(subject)
+      try await strike(transfer, number, trap, subject)
+      let words = try await tell(told, to: subject, call, transfer, number, what)
+      try await mend(transfer, number, subject)
       let way = try await goOn(transfer, told, number, subject)
-      try await finish(transfer, number, subject, what)
+      try await finish(transfer, told, number, subject, what)
+      try closeGuests()
+      if fault == .quotaUsedUp { try await freeQuota() }
       let bytes = hit.bytesInAll.map { "\(hit.bytes) of \($0)" } ?? "\(hit.bytes)"
       rows.withLock { $0.append(Row(cells: [transfer.name, fault.rawValue, "\(transfer.place), \(bytes) bytes", words, way])) }
     } catch {
@@ -192,7 +230,13 @@ final class FaultStage: Sendable {
     let trap = subject.proxy.hold(transfer.request, at: transfer.point, skipping: transfer.skipping)
     switch transfer.kind {
     case .smallExchange: try await subject.game.progress.record(number, for: .max("level", default: 0)).value
-    case .inlineExchange: try await subject.game.saves.save(Chapter(number, bytes: 150_000), to: "middle")
+    case .checkpoint:
+      let pending = try subject.game.checkpoint { checkpoint in
+        try checkpoint.save(Chapter(number), to: "small")
+        try checkpoint.record(number, for: .max("level", default: 0))
+      }
+      try await pending.value
+    case .inlineExchange: try await subject.game.saves.save(Chapter(number, bytes: Self.inlineBytes), to: "middle")
     case .upload: try await subject.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
     case .download: try await tablet.game.saves.save(Chapter(number, bytes: Self.largeBytes), to: "large")
     case .events:
@@ -217,7 +261,7 @@ final class FaultStage: Sendable {
 
   /// Waits until the game is told what it should be; in words.
   private func tell(
-    _ told: Told, to subject: PlayedDevice, _ call: Task<Void, any Error>?, _ number: Int, _ what: String
+    _ told: Told, to subject: PlayedDevice, _ call: Task<Void, any Error>?, _ transfer: Transfer, _ number: Int, _ what: String
   ) async throws -> String {
     func hasFailed(_ status: CloudStatus) -> Bool { if case .storeFailed = status.phase { true } else { false } }
     func reason(_ status: CloudStatus) -> String? { if case .waiting(let reason) = status.phase { reason } else { nil } }
@@ -237,9 +281,11 @@ final class FaultStage: Sendable {
     case .notListening:
       try await subject.until("being told that nothing is heard") { !$0.game.cloud.status.isListening }
       return "isListening is false"
-    case .nothing:
+    case .nothing(let reason):
       try await call?.value
-      return "nothing: it needs no room"
+      return "nothing: \(reason)"
+    case .refused:
+      return try await tellRefusal(to: subject, of: transfer, number, what)
     case .thrown(let part):
       do {
         try await call?.value
@@ -262,16 +308,26 @@ final class FaultStage: Sendable {
       subject.letMinutePass()
       return "by itself, after the minute that the server asks for"
     }
-    return told == .nothing ? "at once" : "by itself"
+    switch (told, transfer.remedy) {
+    case (.nothing, _): return "at once"
+    case (_, .deletedElsewhere?): return "by itself with the next poll, after the tablet deleted a save"
+    case (_, .deletedHere?): return "by itself at once, after the phone deleted a save"
+    case (_, .raised(let bytes)?): return "by itself with the next poll, after the quota was raised to \(bytes)"
+    case (_, nil): return "by itself"
+    }
   }
 
   /// Everything is on both sides.
-  private func finish(_ transfer: Transfer, _ number: Int, _ subject: PlayedDevice, _ what: String) async throws {
+  private func finish(
+    _ transfer: Transfer, _ told: Told, _ number: Int, _ subject: PlayedDevice, _ what: String
+  ) async throws {
     try await subject.until("going through") { device in
       // What goes on at once after an answer may have met the full disk before there was room, and was told to wait a minute.
       if fault == .serverDiskFull, case .waiting(let reason) = device.game.cloud.status.phase, reason.contains("disk is full") {
         device.letMinutePass()
       }
+      // Nothing else tells the device that there is room, but its own delete.
+      if case .refused = told, transfer.remedy?.needsPoll == true, device.game.cloud.status.phase == .upToDate { device.letMinutePass() }
       return try device.isQuiet
     }
     if transfer.kind == .registering {
@@ -286,6 +342,7 @@ final class FaultStage: Sendable {
     let ends: [String: Int] =
       switch transfer.kind {
       case .smallExchange, .events: ["level": number]
+      case .checkpoint: ["level": number, "small": number]
       case .inlineExchange: ["middle": number]
       case .upload, .download: ["large": number]
       case .registering, .joining: ["coins": 100 + number]
@@ -299,18 +356,25 @@ final class FaultStage: Sendable {
     try await settle(devices)
     let seen = try devices.map { try Seen(on: $0) }
     for (device, own) in zip(devices, seen) { #expect(own == seen[0], "\(what): \(device.name) \(own), \(seen[0])") }
-    for device in devices { #expect(device.game.incidents.isEmpty, "\(what): \(device.name) \(device.game.incidents)") }
+    // Each refusal is an incident, once.
+    let refusals = transfers.prefix(number).count { $0.remedy != nil }
+    for device in devices {
+      let incidents = device.game.incidents
+      let isAsTold = incidents.count == (device === phone ? refusals : 0) && incidents.allSatisfy { $0.kind == .refusedByCloud }
+      #expect(isAsTold, "\(what): \(device.name) \(incidents)")
+    }
     // What came before is there as well.
-    let missing = Self.lasting(before: number).filter { seen[0].progress[$0.key] != $0.value && seen[0].slots[$0.key] != [$0.value] }
+    let missing = lasting(upTo: number).filter { seen[0].progress[$0.key] != $0.value && seen[0].slots[$0.key] != [$0.value] }
     #expect(missing.isEmpty, "\(what): \(missing)")
   }
 
   /// What the cells up to this one left.
-  private static func lasting(before number: Int) -> [String: Int] {
+  func lasting(upTo number: Int) -> [String: Int] {
     var left: [String: Int] = [:]
     for (index, transfer) in transfers.prefix(number).enumerated() {
       switch transfer.kind {
       case .smallExchange, .events: left["level"] = index + 1
+      case .checkpoint: (left["level"], left["small"]) = (index + 1, index + 1)
       case .inlineExchange: left["middle"] = index + 1
       case .upload, .download: left["large"] = index + 1
       case .registering: break

@@ -13,6 +13,7 @@ import Testing
 struct ServerProcess: Sendable {
   static let appKey = "app-key-for-tests"
   static let variable = "KEEPSAKE_TEST_SERVER"
+  static let noQuota = "none"
 
   let port: Int
   private let process: Process
@@ -48,7 +49,7 @@ struct ServerProcess: Sendable {
   }()
 
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size, which goes with it.
-  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil) async throws -> ServerProcess {
+  static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws -> ServerProcess {
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
     let process = Process()
     let command = [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "ServerProcessTests"]
@@ -62,7 +63,7 @@ struct ServerProcess: Sendable {
       process.arguments = Array(command.dropFirst())
     }
     process.environment = ProcessInfo.processInfo.environment.merging(
-      [variable: "\(port)\n\(data.path)\n\(note.path)"], uniquingKeysWith: { $1 })
+      [variable: "\(port)\n\(data.path)\n\(note.path)\n\(quota.map(String.init) ?? noQuota)"], uniquingKeysWith: { $1 })
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     let (stream, continuation) = AsyncStream<Process.TerminationReason>.makeStream()
@@ -103,11 +104,15 @@ struct ServerProcessTests {
     .enabled(if: ProcessInfo.processInfo.environment[ServerProcess.variable] != nil, "only as a process of its own"))
   func serve() async throws {
     let words = try #require(ProcessInfo.processInfo.environment[ServerProcess.variable]).split(separator: "\n")
-    try #require(words.count == 3)
+    try #require(words.count == 4)
     var logger = Logger(label: "keepsake.test")
     logger.logLevel = .critical
-    let configuration = ServerConfiguration(
+    var configuration = ServerConfiguration(
       data: URL(fileURLWithPath: String(words[1])), port: try #require(Int(words[0])), appKeys: [ServerProcess.appKey])
+    if words[3] != ServerProcess.noQuota {
+      let quota: Int64 = try #require(Int64(words[3]))
+      configuration.quota = quota
+    }
     let note = URL(fileURLWithPath: String(words[2]))
     try await KeepsakeServer.run(configuration: configuration, logger: logger) { running in
       do {
