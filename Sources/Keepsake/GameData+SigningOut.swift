@@ -73,7 +73,7 @@ extension GameData {
       return true
     }
     throw GameDataError(
-      .lastDevice, "this is the only device of the player that the cloud knows: without it no other can get a pairing code for what is there")
+      .lastDevice, "this is the only device of the player that the cloud knows: without it no other gets a pairing code for what is there")
   }
 
   private func refuseLoss(everything: Bool) throws {

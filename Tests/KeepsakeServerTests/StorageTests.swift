@@ -30,7 +30,7 @@ struct StorageTests {
       length: 0, savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
   }
 
-  @Test("a request for a code that was on its way when its device was removed, or its player left, gives none, and no code of before lets anybody in")
+  @Test("a request for a code that comes after its device was removed, or its player left, gives none, and no older code lets anybody in")
   func codesOfRemoved() async throws {
     try await with { storage async throws in
       let (container, app) = (ContainerID(high: 1, low: 1), AppID(bytes: Data(repeating: 7, count: 16)))
