@@ -45,7 +45,7 @@ public struct AccountSummary: Sendable, Hashable {
     public var lastSaved: Date?
     /// The player's money in all, as this device knows it.
     public var money: [Currency: Int]
-    /// What no cloud has.
+    /// What no cloud has, as far as is known here; everything where the cloud refused this device.
     public var unsent: UnsentData
     /// Whether it ever had a cloud.
     public var hasCloud: Bool

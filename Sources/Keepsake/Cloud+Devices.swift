@@ -46,11 +46,17 @@ extension Cloud {
   }
 
   /// Deletes everything that the cloud has of the player, for good: saves, values, money, devices. All of the player's devices are refused from then
-  /// on, and keep what is on them.
+  /// on, and keep what is on them, which is then nowhere else (`UnsentData`).
   ///
-  /// One round trip. Throws as `devices()`.
+  /// One round trip. Throws as `devices()`, and `StoreError` if it is done and can't be noted here.
   public func deleteEverythingInTheCloud() async throws {
     try await connection.asPlayer { try await HTTPAccount.deletePlayer(for: $0) }
+    // Not left to the next exchange: the data may be closed before there is one.
+    try connection.core.store.write { transaction in
+      var facts = try transaction.facts()
+      facts.isRefused = true
+      try transaction.setFacts(facts)
+    }
   }
 }
 

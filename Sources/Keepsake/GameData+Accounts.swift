@@ -82,7 +82,8 @@ extension GameData {
   ///
   ///     try GameData.forget(.named(id), of: "com.example.space")
   ///
-  /// What the cloud has stays there. To leave the cloud as well, so that no money waits for a device that is gone, open it and call `signOut(forgetting:)`.
+  /// What the cloud has stays there, and is reached from the player's other devices. To leave the cloud as well, so that no money waits for a device that is
+  /// gone, and to be told where this is the last device, open it and call `signOut(forgetting:)`: the cloud isn't asked here.
   ///
   /// - Parameter losing: Whether what no cloud has may be lost.
   /// - Throws: With nothing changed: `GameDataError` with `wouldBeLost`, and what that is; `StoreError` with `inUse` while it is open, `missing` if there
@@ -97,9 +98,9 @@ extension GameData {
   }
 
   /// Throws `wouldBeLost` if a store that isn't open holds what no cloud has.
-  static func refuseLoss(at url: URL, _ opening: Opening) throws {
+  static func refuseLoss(at url: URL, _ opening: Opening, everything: Bool = false) throws {
     let unsent = try StoreReader.open(at: url, seal: opening.sealRequest).read {
-      try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url))
+      try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything)
     }
     try refuseLoss(of: unsent)
   }

@@ -22,14 +22,16 @@ extension GameData {
   /// Adopting again changes nothing but what came since. If it is interrupted at any point, the next call does the rest; until then money that has
   /// left the other's wallet is kept for this account alone. Goods of operations that the other's bank has already settled don't move with the money.
   ///
-  /// The other's cloud isn't asked: it hears of its money's going as of any spending. Of money that was earned in copies of one guest's data, on two
+  /// The other's cloud isn't asked: it hears of its money's going as of any spending, when the other is open and connected the next time. Until then
+  /// `Adoption.left` says so, and `emptying` deletes nothing: let it `sendNow`, and adopt again. Of money that was earned in copies of one guest's data, on two
   /// devices, each operation counts once, if no cloud had been connected.
   ///
   /// Costs what saving all of the other's saves anew costs, on this thread.
   ///
   /// - Parameters:
   ///   - other: Whose data; not open at the time.
-  ///   - emptying: Whether to delete the other's data from this device afterwards. Where something is left behind they stay.
+  ///   - emptying: Whether to delete the other's data from this device afterwards. Where something is left behind they stay, as do those of which
+  ///     its own cloud hasn't heard yet that the money went.
   /// - Throws: `GameDataError` with `misuse` for this account itself, and where no account was named at opening; `promised` where another account
   ///   began to adopt and hasn't got the money yet; `tooLarge` where the wallet can't take it; `StoreError` with `missing` if the other has no data here,
   ///   `inUse` while it is open, and what keeps either from being read or written. Everything is as it was then, or the next call goes on.

@@ -28,6 +28,9 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case closed
     /// Forgetting it would lose this for good: no cloud has it. Nothing was forgotten.
     case wouldBeLost(UnsentData)
+    /// No other device of the player is known to the cloud, and only a device of the player can let another one in: forgetting this one would leave
+    /// what the cloud has out of everybody's reach. Nothing was forgotten.
+    case lastDevice
     /// The money of the data that was to be adopted is on its way to this other account, which has to be opened to take it.
     case promised(to: Account)
   }

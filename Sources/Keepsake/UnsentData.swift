@@ -7,13 +7,16 @@ import KeepsakeStore
 ///       if case .wouldBeLost(let data) = error.code { ask("This is only on this device:", data.saves) }
 ///     }
 ///
+/// Where the cloud refuses this device, because it was removed or everything was deleted there, all that the device has counts: nobody can tell whether the
+/// cloud still has it.
+///
 /// Not counted is what a cloud never gets: older versions of saves, preferences that aren't synced, and scores that are no player's best.
 public struct UnsentData: Sendable, Hashable {
   /// Slots whose newest save isn't certain in the cloud, sorted.
   public var saves: [String] = []
   /// Values of which the same is true, as `progress/level`, sorted.
   public var values: [String] = []
-  /// Currencies with operations that no bank knows, sorted.
+  /// Currencies with operations that no bank knows, or with money on its way to an account that began to adopt, sorted.
   public var currencies: [String] = []
   /// Names of tracked files, whose versions are only here, sorted.
   public var files: [String] = []
@@ -37,19 +40,28 @@ extension UnsentData: CustomStringConvertible {
 }
 
 extension UnsentData {
-  init(_ transaction: StoreTransaction, hasRecords: Bool) throws {
+  /// - Parameter everything: Whether to count also what the cloud once had, as where it refuses the device.
+  init(_ transaction: StoreTransaction, hasRecords: Bool, everything: Bool = false) throws {
     self.hasRecords = hasRecords
-    var (slots, keys): (Set<String>, Set<String>) = ([], [])
+    var (slots, keys, money): (Set<String>, Set<String>, Set<String>) = ([], [], [])
     for group in try transaction.outbox(limit: transaction.outboxCount()) {
       keys.formUnion(group.cells.map(\.key.description))
       for id in group.versions {
         if let record = try transaction.version(id)?.record { slots.insert(record.slot) }
       }
     }
-    (saves, values) = (slots.sorted(), keys.sorted())
-    if let wallet = try transaction.wallet() {
-      currencies = Set(wallet.operations.sums.keys).union(wallet.late.sums.keys).sorted()
+    let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
+    if let wallet { money.formUnion(wallet.untold) }
+    // It has left the wallet, and stands nowhere else yet.
+    if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.parcel.operations.map(\.currency)) }
+    if try everything || transaction.facts().isRefused {
+      for (slot, heads) in try transaction.headVersionsOfAllSlots() where !LocalSlot.contains(slot) {
+        if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(slot) }
+      }
+      keys.formUnion(try transaction.cells(in: nil).map(\.key.description))
+      if let wallet { money.formUnion(wallet.currencies.filter { wallet.total($0) != 0 || wallet.pending($0) != 0 }) }
     }
+    (saves, values, currencies) = (slots.sorted(), keys.sorted(), money.sorted())
     files = try transaction.slots().compactMap(LocalSlot.fileName).sorted()
   }
 }

@@ -110,6 +110,8 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var moves: UInt64?
   /// What is staged is whole, with the contents that it needs, and kept back until the game takes it.
   package var hasArrivals: Bool
+  /// The cloud refused this device the last time it was asked: what was certain there may be gone.
+  package var isRefused = false
 
   package init(
     container: ContainerID? = nil, cursor: Cursor = .start, caughtUp: Bool = false, serverOffsetMilliseconds: Int64 = 0,
@@ -133,6 +135,7 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     moves = try values.decodeIfPresent(UInt64.self, forKey: .moves)
     // A store from before there was such a thing.
     hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
+    isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
   }
 }
 

@@ -159,6 +159,7 @@ package actor SyncService<Store: DeviceStore> {
           try DeviceCommit.connected(in: &transaction)
         }
         facts.container = container
+        facts.isRefused = false
         try transaction.setFacts(facts)
       }
     } catch let error as SyncError {

@@ -283,6 +283,7 @@ import Testing
     let failure = TransportFailure(.unauthorized, "who are you")
     try lab.step(0, .failed(request: number, failure))
     #expect(lab.devices[0].engine.status.phase == .halted(failure))
+    #expect(lab.devices[0].storage.facts().isRefused)
     try lab.commit(0, Lab.level(1))
     try lab.step(0, .committed)
     try lab.step(0, .woke)

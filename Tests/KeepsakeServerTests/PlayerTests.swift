@@ -270,14 +270,13 @@ import Testing
   func wouldBeLost() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
-      var game = try open(.named("ada"), on: "phone", in: folder, server)
+      let game = try open(.named("ada"), on: "phone", in: folder, server)
       try game.progress.record(5, for: Self.level)
       try await game.cloud.sendNow()
       // All of it is sent, but a server that can't be told would think that the device lives.
       try await server.stop()
       #expect(await code { try await game.signOut(forgetting: true) } == .unreachable)
       #expect(FileManager.default.fileExists(atPath: game.url.path))
-      game = try open(.named("ada"), on: "phone", in: folder, server)
       try game.progress.record(6, for: Self.level)
       try game.wallet.earn(1, Self.gems, for: "a quest")
       try await game.saves.save(Cave(level: 6), to: Self.cave)
@@ -289,6 +288,87 @@ import Testing
       #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(unsent))
       try await game.signOut(forgetting: true, losing: true)
       #expect(!FileManager.default.fileExists(atPath: game.url.path))
+    }
+  }
+
+  private func forget(_ account: Account, on device: String, in folder: URL) throws {
+    try GameData.forget(account, of: "com.example.players", in: folder.appendingPathComponent(device))
+  }
+
+  @Test("after everything was deleted in the cloud each device's copy is the only one, and is forgotten only on purpose")
+  func forgetsAfterDeletion() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      try phone.progress.record(7, for: Self.level)
+      for _ in 0..<2 { for game in [phone, tablet] { try await game.cloud.sendNow() } }
+      try await phone.cloud.deleteEverythingInTheCloud()
+      var all = UnsentData()
+      (all.saves, all.values, all.currencies) = (["cave"], ["progress/level"], ["gems"])
+      for game in [phone, tablet] {
+        #expect(await code { try await game.signOut(forgetting: true) } == .wouldBeLost(all))
+        #expect(try game.saves.load(Self.cave)?.level == 6, "it goes on")
+        try game.close()
+      }
+      #expect(gameCode { try forget(.named("ada"), on: "tablet", in: folder) } == .wouldBeLost(all))
+      // Also one that never connects again.
+      let away = try GameData.open("com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
+      #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
+      try await away.signOut(forgetting: true, losing: true)
+      #expect(!FileManager.default.fileExists(atPath: away.url.path))
+    }
+  }
+
+  @Test("whoever deletes everything in the cloud and closes is told, too, that the copy here is the only one")
+  func forgetsAtOnceAfterDeletion() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      try await tablet.signOut()
+      try await phone.cloud.deleteEverythingInTheCloud()
+      try phone.close()
+      var all = UnsentData()
+      (all.saves, all.currencies) = (["cave"], ["gems"])
+      #expect(gameCode { try forget(.named("ada"), on: "phone", in: folder) } == .wouldBeLost(all))
+      // This one has not heard of it, and is asked to forget without ever connecting.
+      let away = try GameData.open("com.example.players", account: .named("ada"), in: folder.appendingPathComponent("tablet"))
+      #expect(await code { try await away.signOut(forgetting: true) } == .wouldBeLost(all))
+      try away.close()
+    }
+  }
+
+  @Test("the player's last device isn't forgotten, as nobody could reach the cloud's copy any more, but on purpose")
+  func lastDevice() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      for game in [phone, tablet] { try await game.cloud.sendNow() }
+      try await tablet.signOut(forgetting: true)
+      try await phone.cloud.sendNow()
+      #expect(await code { try await phone.signOut(forgetting: true) } == .lastDevice)
+      #expect(try phone.saves.load(Self.cave)?.level == 6, "it goes on")
+      #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
+      try await phone.signOut(forgetting: true, losing: true)
+      #expect(!FileManager.default.fileExists(atPath: phone.url.path))
+    }
+  }
+
+  @Test("a device doesn't come back with a code that it asked for before it was removed")
+  func codeOfRemoved() async throws {
+    try await with { server, folder in
+      let (phone, tablet) = try await pair(in: folder, server)
+      let old = try await tablet.cloud.pairingCode()
+      let lost = try #require(try await phone.cloud.devices().last)
+      try await phone.cloud.remove(lost)
+      #expect(await code { try await tablet.cloud.join(old) } == .refused)
+      #expect(try await phone.cloud.devices().map(\.name) == ["phone"])
+      func unsent() throws -> UnsentData? {
+        try GameData.accounts(of: "com.example.players", in: folder.appendingPathComponent("tablet")).first?.contents?.unsent
+      }
+      #expect(await code { try await tablet.cloud.sendNow() } == .refused)
+      #expect(try unsent()?.saves == ["cave"], "nobody can tell what the cloud has by now")
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      for _ in 0..<2 { try await tablet.cloud.sendNow() }
+      #expect(try await phone.cloud.devices().count == 2)
+      #expect(try unsent()?.isEmpty == true)
+      for game in [phone, tablet] { try game.close() }
     }
   }
 

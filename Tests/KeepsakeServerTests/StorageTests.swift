@@ -47,6 +47,39 @@ struct StorageTests {
     }
   }
 
+  @Test("a request for a code that comes after its device was removed, or its player left, gives none, and no older code lets anybody in")
+  func codesOfRemoved() async throws {
+    try await with { storage async throws in
+      let (container, app) = (ContainerID(high: 1, low: 1), AppID(bytes: Data(repeating: 7, count: 16)))
+      let player = PlayerID(high: 2, low: 2)
+      func device(_ number: UInt64) -> DeviceID { DeviceID(high: 3, low: number) }
+      func ask(_ number: UInt64) async throws {
+        try await storage.putPairing(
+          Pairing(code: Data([UInt8(number)]), app: app, player: player, container: container, expiresMilliseconds: 100),
+          for: device(number), now: 1)
+      }
+      func join(_ code: UInt8, as number: UInt64) async throws -> DeviceIdentity? {
+        try await storage.join(Data([code]), app: app, as: device(number), name: "new", now: 2)
+      }
+      for number in 1...2 as ClosedRange<UInt64> {
+        let identity = DeviceIdentity(device: device(number), player: player, container: container, app: app)
+        try await storage.noteDevice(DeviceRecord(identity: identity, name: "old", createdMilliseconds: 1, seenMilliseconds: 1))
+      }
+      try await ask(1)
+      _ = try await storage.retire(device(1), of: container, now: 1)
+      #expect(try await join(1, as: 8) == nil)
+      await #expect(throws: APIError.self) { try await ask(1) }
+      #expect(try await join(1, as: 8) == nil)
+      try await ask(2)
+      #expect(try await join(2, as: 9)?.player == player)
+      #expect(try await storage.devices(of: container).map(\.identity.device) == [device(2), device(9)])
+      try await storage.delete(container, now: 1)
+      await #expect(throws: APIError.self) { try await ask(2) }
+      #expect(try await join(2, as: 10) == nil)
+      #expect(try await storage.devices(of: container).isEmpty)
+    }
+  }
+
   @Test("what one player keeps never shows in another's container")
   func containersApart() async throws {
     try await with { storage async throws in

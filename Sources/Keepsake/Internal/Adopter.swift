@@ -23,10 +23,12 @@ struct Adopter {
 
   // MARK: The other's money leaves
 
-  /// Throws `promised` while what left before hasn't reached another account.
+  /// Shows first what the store kept back. Throws `promised` while what left before hasn't reached another account.
   func pack() throws {
     let now = core.environment.nowMilliseconds()
     try source.write { transaction in
+      // What it kept back from a game that was to choose the moment is its own like all else. Nobody is there to hear the news.
+      _ = try DeviceEngine.deliver(in: &transaction)
       var note = try transaction.adoptionNote()
       if let underway = note.underway {
         guard underway.place == own.name else {
@@ -74,6 +76,7 @@ struct Adopter {
         adoption.scores = try takeScores(theirs, into: mine)
         try takeMoney(theirs, into: &mine, &adoption)
         adoption.left.hasRecords = RecordsDatabase.isPresent(in: source.url)
+        adoption.left.hasIncoming = try !theirs.staged().isEmpty
         return (adoption, cells.changed)
       }
     }
@@ -168,6 +171,8 @@ struct Adopter {
     for currency in left.currencies where left.total(currency) != 0 {
       adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
     }
+    // A bank that never hears of the spending lets the other's devices spend the same once more.
+    if try theirs.facts().container != nil { adoption.left.untold = left.untold.sorted().map { Currency($0) } }
   }
 
   // MARK: Preferences of this device

@@ -34,7 +34,7 @@ extension DeviceEngine {
     exchangeDue = true
     if failure.kind == .unreachable { try unmarkOffered(sent, in: &storage) }
     guard failure.kind != .rejected else { return try rejected(sent, failure, &effects, in: &storage) }
-    stop(for: failure, of: .exchange, &effects, using: &random)
+    try stop(for: failure, of: .exchange, &effects, in: &storage, using: &random)
   }
 
   mutating func failed(
@@ -43,15 +43,20 @@ extension DeviceEngine {
   ) throws {
     try unmarkOffered(transfer, in: &storage)
     guard failure.kind != .rejected else { return try rejected(transfer, failure, &effects, in: &storage) }
-    stop(for: failure, of: .content(transfer.hash), &effects, using: &random)
+    try stop(for: failure, of: .content(transfer.hash), &effects, in: &storage, using: &random)
   }
 
   private mutating func stop(
-    for failure: TransportFailure, of source: Source, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator
-  ) {
+    for failure: TransportFailure, of source: Source, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    using random: inout some RandomNumberGenerator
+  ) throws {
     switch failure.kind {
     case .unauthorized:
       standing = .halted(failure)
+      var facts = try storage.facts()
+      guard !facts.isRefused else { return }
+      facts.isRefused = true
+      try storage.setFacts(facts)
     case .server(let retryAfter):
       pause(failure, of: source, atLeast: retryAfter ?? 0, &effects, using: &random)
     case .unreachable, .interrupted, .rejected:

@@ -18,6 +18,7 @@ extension DeviceEngine {
     var facts = try storage.facts()
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
     facts.lastHeardMilliseconds = now
+    facts.isRefused = false
     if response.restart {
       try storage.setFacts(facts)
       try beginEpoch(response.cursor.epoch, &effects, in: &storage)

@@ -103,6 +103,9 @@ package struct Wallet: Hashable, Sendable {
   /// Something here that the bank doesn't know yet.
   package var hasNews: Bool { !state.operations.isEmpty || !state.late.isEmpty }
 
+  /// The currencies of that.
+  package var untold: Set<String> { Set(state.operations.sums.keys).union(state.late.sums.keys) }
+
   /// What to say to the bank in the next exchange.
   package var offer: WalletOffer {
     WalletOffer(

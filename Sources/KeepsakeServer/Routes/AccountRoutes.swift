@@ -41,7 +41,7 @@ extension Cloud {
       let pairing = Pairing(
         code: Self.digest(code), app: identity.app, player: identity.player, container: identity.container,
         expiresMilliseconds: now + Int64(ServerLimits.pairingSeconds) * 1000)
-      try await storage.putPairing(pairing, now: now)
+      try await storage.putPairing(pairing, for: identity.device, now: now)
       return try Response(json: PairingCode(code: code, expiresInSeconds: ServerLimits.pairingSeconds), status: .created)
     }
     router.post("pairing/join") { request, context in
@@ -53,13 +53,14 @@ extension Cloud {
         throw APIError(
           .tooManyRequests, .tooManyGuesses, "Too many wrong codes; try again later.", retryAfterSeconds: seconds)
       }
+      var source = SystemRandomNumberGenerator()
       guard let code = ReadableCode.normalize(joining.code),
-        let pairing = try await storage.usePairing(Self.digest(code), app: app, now: now)
+        let identity = try await storage.join(Self.digest(code), app: app, as: DeviceID(using: &source), name: name, now: now)
       else {
         guesses.countWrong(peer: context.peerName, app: app, now: now)
         throw APIError(.notFound, .codeUnknown, "The code is wrong, used or too old; ask for a new one.")
       }
-      return try await register(player: pairing.player, container: pairing.container, app: app, name: name)
+      return try answer(identity)
     }
   }
 
@@ -69,8 +70,12 @@ extension Cloud {
     let now = clock()
     try await storage.noteDevice(
       DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
+    return try answer(identity)
+  }
+
+  private func answer(_ identity: DeviceIdentity) throws -> Response {
     let account = Account(
-      device: identity.device, player: player, container: container, token: tokens.token(for: identity))
+      device: identity.device, player: identity.player, container: identity.container, token: tokens.token(for: identity))
     return try Response(json: account, status: .created)
   }
 

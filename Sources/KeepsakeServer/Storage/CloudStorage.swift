@@ -37,17 +37,19 @@ protocol CloudStorage: Sendable {
 
   /// Whether a device was removed, or everything of its player deleted: its token, which proves itself, isn't taken any more.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool
-  /// Removes a device and closes its wallet's chains; nil if the container never had it. Doing it again changes nothing.
+  /// Removes a device, closes its wallet's chains, and voids its player's pairing code; nil if the container never had it. Doing it again changes nothing.
   func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement?
   /// Deletes everything of a container, and refuses its devices for ever.
   func delete(_ container: ContainerID, now: Int64) async throws
   /// A page of all that is kept of a container.
   func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page
 
-  /// Keeps a pairing code, in place of any earlier one of the same container, until it is used or old.
-  func putPairing(_ pairing: Pairing, now: Int64) async throws
-  /// Uses up a code; nil if there is no such code in this app, or it is too old.
-  func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing?
+  /// Keeps a pairing code, in place of any earlier one of the same container, until it is used or old, or a device of the container is removed.
+  /// Throws `APIError.retired` if the device that asks for it was removed, or everything of its player deleted.
+  func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws
+  /// Uses up a code, and remembers the new device, both or neither; nil if there is no such code in this app, it is too old, or everything of its player
+  /// was deleted.
+  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity?
 
   func close() async throws
 }

@@ -12,11 +12,13 @@ extension SQLiteCloudStorage {
   ]
 
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool {
-    try await pool.read { db in
-      try Row.fetchOne(
-        db.cachedStatement(sql: "SELECT 1 FROM retired WHERE container = ? AND device IN (?, x'')"),
-        arguments: [identity.container.bytes, identity.device.bytes]) != nil
-    }
+    try await pool.read { try Self.isRetired(identity.device, of: identity.container, in: $0) }
+  }
+
+  static func isRetired(_ device: DeviceID, of container: ContainerID, in db: Database) throws -> Bool {
+    try Row.fetchOne(
+      db.cachedStatement(sql: "SELECT 1 FROM retired WHERE container = ? AND device IN (?, x'')"),
+      arguments: [container.bytes, device.bytes]) != nil
   }
 
   func retire(_ device: DeviceID, of container: ContainerID, now: Int64) async throws -> Retirement? {
@@ -30,6 +32,8 @@ extension SQLiteCloudStorage {
         "DELETE FROM deviceChain WHERE container = ? AND device = ? RETURNING chain", [id, name]
       ).map { try storage.identifier($0[0]) }
       try storage.run("DELETE FROM device WHERE container = ? AND id = ?", [id, name])
+      // It may be the one that it asked for, to come back with.
+      try storage.run("DELETE FROM pairing WHERE container = ?", [id])
       var source = SystemRandomNumberGenerator()
       let moved = try CloudAcceptance.retire(chains.sorted(), in: &storage, using: &source)
       return Retirement(seq: moved ? try storage.position().seq : nil)

@@ -223,20 +223,23 @@ final class SQLiteCloudStorage: CloudStorage {
         ]) != nil
     }
     if isFresh { return }
-    try await committer.write { db in
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO device (container, id, player, app, name, created, seen)
-          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
-          WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device IN (?2, x''))
-          ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
-          """
-      ).execute(
-        arguments: [
-          identity.container.bytes, identity.device.bytes, identity.player.bytes, identity.app.bytes,
-          device.name.map { Data($0.utf8) }, device.createdMilliseconds, device.seenMilliseconds,
-        ])
-    }
+    try await committer.write { try Self.note(device, in: $0) }
+  }
+
+  private static func note(_ device: DeviceRecord, in db: Database) throws {
+    let identity = device.identity
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO device (container, id, player, app, name, created, seen)
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+        WHERE NOT EXISTS (SELECT 1 FROM retired WHERE container = ?1 AND device IN (?2, x''))
+        ON CONFLICT (container, id) DO UPDATE SET seen = excluded.seen
+        """
+    ).execute(
+      arguments: [
+        identity.container.bytes, identity.device.bytes, identity.player.bytes, identity.app.bytes,
+        device.name.map { Data($0.utf8) }, device.createdMilliseconds, device.seenMilliseconds,
+      ])
   }
 
   func devices(of container: ContainerID) async throws -> [DeviceRecord] {
@@ -258,8 +261,10 @@ final class SQLiteCloudStorage: CloudStorage {
 
   // MARK: Pairing
 
-  func putPairing(_ pairing: Pairing, now: Int64) async throws {
+  func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
     try await committer.write { db in
+      // Removed since its request came in, it must not get a way back.
+      guard try !Self.isRetired(device, of: pairing.container, in: db) else { throw APIError.retired }
       try db.execute(
         sql: "DELETE FROM pairing WHERE container = ? OR expires <= ?", arguments: [pairing.container.bytes, now])
       try db.execute(
@@ -270,7 +275,7 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
-  func usePairing(_ code: Data, app: AppID, now: Int64) async throws -> Pairing? {
+  func join(_ code: Data, app: AppID, as device: DeviceID, name: String, now: Int64) async throws -> DeviceIdentity? {
     try await committer.write { db in
       let found = try Row.fetchOne(
         db, sql: "SELECT container, player, expires FROM pairing WHERE app = ? AND code = ?", arguments: [app.bytes, code])
@@ -281,7 +286,10 @@ final class SQLiteCloudStorage: CloudStorage {
       guard let container = ContainerID(bytes: found[0]), let player = PlayerID(bytes: found[1]) else {
         throw ServerError(.damaged, "A pairing code's row can't be read.")
       }
-      return Pairing(code: code, app: app, player: player, container: container, expiresMilliseconds: expires)
+      guard try !Self.isRetired(device, of: container, in: db) else { return nil }
+      let identity = DeviceIdentity(device: device, player: player, container: container, app: app)
+      try Self.note(DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now), in: db)
+      return identity
     }
   }
 

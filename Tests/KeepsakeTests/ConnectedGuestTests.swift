@@ -1,0 +1,128 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+
+/// A guest that has a cloud, and maybe other devices, becomes an account's: its cloud goes on without what was adopted (R22).
+@Suite struct ConnectedGuestTests {
+  let folder: TemporaryFolder
+  let clock = TestClock()
+  /// The guest's.
+  let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private static let ada = Account.named("ada")
+
+  private func open(_ account: Account, in place: String = "device") throws -> GameData {
+    try GameData.open(
+      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
+  }
+
+  /// Opens, and closes whatever happens.
+  @discardableResult
+  private func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
+    let game = try open(account, in: place)
+    defer { end(game) }
+    return try body(game)
+  }
+
+  private var guestURL: URL {
+    get throws { try AccountPlace(.guest, in: folder.url.appendingPathComponent("device")).url }
+  }
+
+  private func forgetGuest() throws {
+    try GameData.forget(.guest, of: "com.example.space", in: folder.url.appendingPathComponent("device"))
+  }
+
+  /// Opens the guest, connected to its own cloud, and has it send before and after.
+  private func withConnectedGuest(in place: String = "device", _ body: (GameData) throws -> Void = { _ in }) async throws {
+    let guest = try open(.guest, in: place)
+    defer { end(guest) }
+    guest.cloud.connect(theirs.address)
+    try await guest.cloud.sendNow()
+    try body(guest)
+    try await guest.cloud.sendNow()
+  }
+
+  @Test("a guest whose bank hasn't heard that the money went isn't emptied: its other device could spend it once more")
+  func emptiesOnceTold() async throws {
+    try await withConnectedGuest { try $0.wallet.earn(100, .gems, for: "a quest") }
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    var left = Adoption.Left()
+    left.untold = [.gems]
+    for round in 1...2 {
+      let adoption = try ada.adopt(.guest, emptying: true)
+      #expect(adoption.money == (round == 1 ? [.gems: 100] : [:]), "round \(round)")
+      #expect(adoption.left == left && !adoption.isEmptied, "round \(round)")
+    }
+    try await withConnectedGuest()
+    #expect(try ada.adopt(.guest, emptying: true).isEmptied)
+    try await withConnectedGuest(in: "tablet")
+    #expect(try with(.guest, in: "tablet") { $0.wallet[.gems].total } == 0 && Bank(theirs.container.bank()).balance("gems") == 0)
+    #expect(ada.wallet[.gems].total == 100)
+  }
+
+  @Test("what a guest's store kept back from the game is adopted, too")
+  func keptBack() async throws {
+    try await withConnectedGuest()
+    try await withConnectedGuest(in: "tablet") { (there: GameData) throws in
+      try there.saves.capture(World(level: 4), to: .main).wait()
+      try there.progress.record(9, for: .level).wait()
+    }
+    let guest = try open(.guest)
+    guest.cloud.delivery = .manually
+    guest.cloud.connect(theirs.address)
+    try await guest.cloud.sendNow()
+    #expect(try guest.cloud.status.hasArrivals && guest.saves.load(.main) == nil)
+    try guest.close()
+    let ada = try open(Self.ada)
+    defer { end(ada) }
+    let adoption = try ada.adopt(.guest, emptying: true)
+    #expect(adoption.saves == ["main"] && adoption.left.isEmpty && adoption.isEmptied)
+    #expect(try ada.saves.load(.main)?.level == 4 && ada.progress[.level] == 9)
+  }
+
+  @Test("a guest of which something is still on its way isn't emptied")
+  func incoming() async throws {
+    try await withConnectedGuest { try $0.saves.capture(World(level: 4), to: .main).wait() }
+    let store = try Store.open(at: guestURL, history: .everything)
+    try store.write { transaction in
+      let record = VersionRecord(
+        id: VersionID(high: 9, low: 9), slot: "cave", covers: [], contents: [ContentHash(of: Data("elsewhere".utf8))], length: 9,
+        savedAtMilliseconds: 5, writer: WriterID(3), provisional: false)
+      try transaction.stage([CloudChange(seq: 4, item: .version(record))])
+    }
+    try store.close()
+    var left = Adoption.Left()
+    left.hasIncoming = true
+    try with(Self.ada) { (ada: GameData) throws in
+      let adoption = try ada.adopt(.guest, emptying: true)
+      #expect(adoption.left == left && !adoption.isEmptied && adoption.saves == ["main"])
+    }
+  }
+
+  @Test("money on its way to an account keeps a guest from being forgotten, whatever its bank knows by then")
+  func forgetsNoParcel() async throws {
+    try await withConnectedGuest { try $0.wallet.earn(100, .gems, for: "a quest") }
+    try with(Self.ada) { (ada: GameData) throws in
+      // And dies.
+      let source = try Store.open(at: guestURL, history: .everything)
+      try Adopter(from: source, into: ada.core, for: try #require(ada.opening.accounts)).pack()
+      try source.close()
+    }
+    try await withConnectedGuest()
+    var unsent = UnsentData()
+    unsent.currencies = ["gems"]
+    #expect(gameErrorCode { try forgetGuest() } == .wouldBeLost(unsent))
+    try with(Self.ada) { (ada: GameData) throws in
+      #expect(try ada.adopt(.guest).money == [.gems: 100])
+      try forgetGuest()
+      #expect(ada.wallet[.gems].total == 100)
+    }
+  }
+}
