@@ -23,8 +23,12 @@ extension Cloud {
   /// - What was kept back when the game ended is here at its next start, also without a network. The setting itself isn't kept. Balances and
   ///   verdicts are the exception: a game that starts sees its money as the bank said it last.
   ///
+  /// - What is kept back shows, whatever this says, when the cloud was restored from a backup or this device joins another player: it is
+  ///   sent there, because it might be nowhere else.
+  ///
   /// Set it before `connect`: what is being shown at the moment of a change may still come. Setting `.immediately` shows what was kept
-  /// back, some time later.
+  /// back, before it returns or, where a part was still on its way, some time later; it waits for the disk once if there is something. A disk
+  /// that takes nothing is an incident.
   public var delivery: CloudDelivery {
     get { connection.desk.delivery }
     set { connection.deliver(newValue) }
@@ -44,7 +48,8 @@ extension Cloud {
   /// have it, and `takeChanges` says what it was.
   ///
   /// Nothing is shown while a part of it is still on its way: half of another device's checkpoint is never seen. Costs one wait on the disk
-  /// when there is something, and works without a network. Throws `StoreError` if the disk takes nothing; nothing has changed then.
+  /// when there is something, and works without a network. Throws `StoreError` if the disk takes nothing;
+  /// nothing has changed then. If only the money can't be read it throws too: the rest shows, and what the bank said is kept back for the next call.
   @discardableResult
   public func deliver() throws -> Bool { try connection.deliver() }
 }

@@ -231,34 +231,33 @@ final class CloudBoard: Sendable {
     }
   }
 
-  func post(_ status: CloudStatus) {
+  /// Makes the status another one, from what it is by now. Under the lock, so that neither of two changes at once is lost, and who reads
+  /// gets the newest last.
+  func change(_ body: (inout CloudStatus) -> Void) {
     let isNew = current.withLock { current in
-      defer { current = status }
-      return current != status
+      let before = current
+      body(&current)
+      guard current != before else { return false }
+      changes.send(current)
+      return true
     }
-    guard isNew else { return }
-    changes.send(status)
-    changed()
+    if isNew { changed() }
   }
 
   /// What was kept back is shown.
-  func delivered() {
-    var status = status
-    status.hasArrivals = false
-    post(status)
-  }
+  func delivered() { change { $0.hasArrivals = false } }
 
   /// Another phase, and the rest as it was.
   func post(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
-    var status = status
-    status.phase = phase
-    status.availability = CloudAvailability(phase, reaching: code)
-    status.isListening = false
-    status.transfers = []
-    post(status)
+    change { status in
+      status.phase = phase
+      status.availability = CloudAvailability(phase, reaching: code)
+      status.isListening = false
+      status.transfers = []
+    }
   }
 
-  func updates() -> AsyncStream<CloudStatus> { changes.stream(beginningWith: status) }
+  func updates() -> AsyncStream<CloudStatus> { current.withLock { changes.stream(beginningWith: $0) } }
 
   func finish() { changes.finish() }
 }

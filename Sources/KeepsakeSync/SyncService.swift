@@ -141,19 +141,21 @@ package actor SyncService<Store: DeviceStore> {
 
   private func bind(rebinding: Bool) throws {
     do {
-      try store.write { transaction in
+      let shown: [EngineNews] = try store.write { transaction in
         var facts = try transaction.facts()
-        if facts.container == container { return }
+        var shown: [EngineNews] = []
+        if facts.container == container { return shown }
         if let held = facts.container {
           guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
+          // What is kept back whole belongs to what this store has, and joins with it.
+          shown = try DeviceEngine.deliver(in: &transaction)
           // The cursor stays: no seq of the other container carries its mark, so the cloud says that this device starts
           // again, and all that it holds is offered.
           try transaction.clearCloudDepths()
           try DeviceCommit.moved(in: &transaction)
           facts = try transaction.facts()
           facts.caughtUp = false
-          // What the other container sent and nobody saw stays its own.
-          facts.hasArrivals = false
+          // What was still on its way stays the other container's own.
           try transaction.clearStaged()
         } else {
           try DeviceCommit.connected(in: &transaction)
@@ -161,7 +163,9 @@ package actor SyncService<Store: DeviceStore> {
         facts.container = container
         facts.isRefused = false
         try transaction.setFacts(facts)
+        return shown
       }
+      for news in shown { board.post(news) }
     } catch let error as SyncError {
       throw error
     } catch {

@@ -148,22 +148,98 @@ struct HoldingTests {
     #expect(lab.devices[1].storage.facts().caughtUp)
   }
 
-  @Test("drops it when the cloud begins anew: who wrote it offers it again")
+  @Test("shows it when the cloud begins anew, and offers it there: who wrote it may be gone")
   func restoredCloud() throws {
     var lab = try ready()
     let backup = lab.cloud
     try lab.commit(0, Lab.level(3))
+    let save = try lab.save(0, "theirs", over: .everyHead)
     try lab.settle(0, .committed)
     try lab.settle(1)
+    #expect(lab.devices[1].storage.facts().hasArrivals && lab.devices[1].news.isEmpty)
     lab.cloud = backup
     try lab.settle(1)
-    let dropped = try deliver(&lab)
-    #expect(dropped.isEmpty && !lab.devices[1].storage.facts().hasArrivals)
+    #expect(lab.level(1) == .max(.int(3)) && lab.devices[1].storage.heads(of: "main") == [save.id])
+    #expect(lab.devices[1].news.starts(with: [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])]))
+    #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty)
+    // Instead of the one who wrote it, which was lost.
+    lab.devices[0] = try LabDevice(writer: 9)
+    try DeviceCommit.opened(in: &lab.devices[0].storage, using: &lab.random)
+    try lab.settle(0)
+    #expect(lab.level(0) == .max(.int(3)) && lab.devices[0].storage.heads(of: "main") == [save.id])
+    #expect(lab.devices[0].storage.hasContent(save.contents[0]))
+  }
+
+  @Test("drops what is still on its way when the cloud begins anew: half of it never shows")
+  func restoredBetweenPages() throws {
+    var lab = try ready(page: 1)
+    let backup = lab.cloud
+    for number in 0..<3 {
+      try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
+    }
+    try lab.settle(0, .committed)
+    try lab.step(1, .sendNow)
+    guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
+      Issue.record("it doesn't ask")
+      return
+    }
+    try lab.step(1, event)
+    #expect(!lab.devices[1].storage.staged().isEmpty)
+    lab.cloud = backup
+    try lab.settle(1)
+    #expect(lab.devices[1].news.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty && lab.devices[1].storage.staged().isEmpty)
+    // Who wrote it offers it again.
     try lab.settle(0)
     try lab.settle(1)
-    let offered = try deliver(&lab)
-    #expect(offered.count == 1)
-    #expect(lab.level(1) == .max(.int(3)))
+    let shown = try deliver(&lab)
+    #expect(shown == [.cells((0..<3).map { CellKey(collection: "progress", key: "key \($0)") })])
+  }
+
+  @Test("the cloud's echo of its own first save isn't kept back, and it has caught up")
+  func echoOfSave() throws {
+    var lab = try Lab(devices: 2)
+    lab.devices[1].engine.holdsArrivals = true
+    let save = try lab.save(1, "first", over: .everyHead)
+    try lab.settle(1)
+    #expect(save.provisional && lab.devices[1].storage.version(save.id)?.record.provisional == false)
+    let facts = lab.devices[1].storage.facts()
+    #expect(!facts.hasArrivals && facts.caughtUp && lab.devices[1].storage.staged().isEmpty)
+  }
+
+  @Test("a value that changes nothing here isn't kept back; beside one that does it is")
+  func echoOfValue() throws {
+    var lab = try ready()
+    try lab.commit(1, Lab.level(7))
+    try lab.commit(0, Lab.level(5))
+    try lab.settle(0, .committed)
+    try lab.settle(1, .committed)
+    #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty && lab.devices[1].news.isEmpty)
+    try lab.commit(1, Lab.level(8))
+    try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "coins"), .max(.int(1)))]))
+    try lab.settle(0, .committed)
+    try lab.settle(1, .committed)
+    #expect(lab.devices[1].storage.facts().hasArrivals)
+    let shown = try deliver(&lab)
+    #expect(shown == [.cells([CellKey(collection: "progress", key: "coins")])])
+  }
+
+  @Test("a save that is known here is kept back if by what comes it replaces another one that shows")
+  func replacesAnother() throws {
+    var lab = try ready()
+    let first = try lab.save(1, "first", over: .versions([]))
+    let second = try lab.save(1, "second", over: .versions([]))
+    try lab.settle(1, .committed)
+    let heads = [first.id, second.id].sorted()
+    #expect(lab.devices[1].storage.heads(of: "main") == heads && !lab.devices[1].storage.facts().hasArrivals)
+    var later = try #require(lab.devices[1].storage.version(second.id)?.record)
+    later.covers = [first.id]
+    let after = lab.devices[1].storage.facts().cursor
+    let cursor = Cursor(epoch: after.epoch, seq: after.seq + 1, mark: after.mark &+ 1)
+    let change = CloudChange(seq: cursor.seq, item: .version(later))
+    try lab.step(1, .announced(CloudEvent(seq: cursor.seq, step: .init(after: after, cursor: cursor, changes: [change], contents: []))))
+    #expect(lab.devices[1].storage.heads(of: "main") == heads && lab.devices[1].storage.facts().hasArrivals)
+    let shown = try deliver(&lab)
+    #expect(shown == [.slots(["main"])] && lab.devices[1].storage.heads(of: "main") == [second.id])
   }
 
   @Test("fetches once more what a merge would start from, where the game's own saves have pushed it out")

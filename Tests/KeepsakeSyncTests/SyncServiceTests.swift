@@ -152,6 +152,37 @@ struct SyncServiceTests {
     }
   }
 
+  @Test("a store that joins another player takes along what was whole and kept back, and tells of it; not what was on its way")
+  func joinsWithArrivals() async throws {
+    let key = CellKey(collection: "progress", key: "level")
+    for isWhole in [true, false] {
+      try await withStore { store in
+        let first = SyncService(store: store, transport: EmptyCloud(), container: Self.container)
+        try await first.start()
+        try await first.sendNow()
+        await first.stop()
+        try store.write { transaction in
+          try transaction.stage([CloudChange(seq: 1, item: .cell(CellUpdate(key: key, state: CellState(value: .max(.int(6))))))])
+          var facts = try transaction.facts()
+          facts.hasArrivals = isWhole
+          try transaction.setFacts(facts)
+        }
+        let other = ContainerID(high: 3, low: 4)
+        var environment = SyncService<Store>.Environment.system
+        environment.holdsArrivals = { true }
+        let service = SyncService(store: store, transport: SilentCloud(), container: other, environment: environment)
+        let news = service.news
+        let reader = Task { await news.reduce(into: []) { $0.append($1) } }
+        try await service.start(rebinding: true)
+        await service.stop()
+        let (shown, left, facts) = try store.read { (try $0.cell(key)?.value, try $0.staged().count, try $0.facts()) }
+        #expect(shown == (isWhole ? .max(.int(6)) : nil) && left == 0)
+        #expect(facts.container == other && !facts.hasArrivals && !facts.caughtUp)
+        #expect(await reader.value == (isWhole ? [.cells([key])] : []))
+      }
+    }
+  }
+
   /// A cloud that never answers.
   private final class SilentCloud: Transport {
     private func never() async throws(TransportFailure) {

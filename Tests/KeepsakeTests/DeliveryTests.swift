@@ -1,8 +1,11 @@
 import Foundation
+import GRDB
 import KeepsakeTesting
+import Synchronization
 import Testing
 
 @testable import Keepsake
+@testable import KeepsakeStore
 
 /// Nothing changes under a running game (R33).
 @Suite struct DeliveryTests {
@@ -210,5 +213,137 @@ import Testing
     #expect(there.wallet[.gems].spendable >= 8)
     try there.wallet.spend(8, .gems, for: "sword")
     #expect(there.wallet[.gems].total == 142)
+  }
+
+  @Test("a restored cloud gets what was kept back here, also if the device that wrote it is gone")
+  func survivesRestoredCloud() async throws {
+    let (here, there) = try await connected()
+    defer { end(there) }
+    let backup = cloud.container
+    try here.saves.capture(World(level: 6), to: .main).wait()
+    try here.progress.record(6, for: .level)
+    try await exchange(here, there)
+    try await eventually { there.cloud.status.hasArrivals }
+    #expect(there.progress[.level] == 1)
+    end(here)
+    cloud.container = backup
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
+    #expect(there.takeChanges().contains(.slots(["main"])))
+    try await eventually { !there.cloud.status.hasArrivals }
+    let new = try Device(clock: clock).open()
+    defer { end(new) }
+    new.cloud.connect(cloud.address)
+    try await new.cloud.sendNow()
+    #expect(try new.saves.load(.main)?.level == 6 && new.progress[.level] == 6)
+  }
+
+  @Test("what this device alone did is no news from others: nothing waits, and it has caught up")
+  func ownEcho() async throws {
+    let there = try tablet.open()
+    defer { end(there) }
+    there.cloud.delivery = .manually
+    try there.saves.capture(World(level: 2), to: .main).wait()
+    there.cloud.connect(cloud.address)
+    for _ in 0..<2 { try await there.cloud.sendNow() }
+    #expect(try there.core.store.read { try $0.facts().caughtUp })
+    #expect(try !there.cloud.status.hasArrivals && !there.cloud.deliver())
+  }
+
+  @Test("what the game has overtaken meanwhile shows nothing, and doesn't wait again after the delivery")
+  func overtaken() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.progress.record(5, for: .level)
+    try await exchange(here, there)
+    try await eventually { there.cloud.status.hasArrivals }
+    // Instead of the service, which would ask the cloud at once.
+    let commits = Mutex(0)
+    there.core.onCommit { commits.withLock { $0 += 1 } }
+    try await there.progress.record(7, for: .level).value
+    try await eventually { commits.withLock { $0 } == 1 }
+    #expect(try !there.cloud.deliver())
+    #expect(!there.cloud.status.hasArrivals)
+    #expect(commits.withLock { $0 } == 2, "its service says again what is left")
+    try await exchange(here, there)
+    try await eventually { !there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
+    #expect(there.progress[.level] == 7 && here.progress[.level] == 7)
+  }
+
+  @Test("set to at once, it shows what waits where nothing is connected, and where the player's switch is off")
+  func atOnceWithoutService() async throws {
+    var (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try fill(here)
+    try await exchange(here, there)
+    try there.close()
+    there = try tablet.open()
+    #expect(there.progress[.level] == 1)
+    there.cloud.delivery = .immediately
+    #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
+    #expect(!there.cloud.status.hasArrivals)
+
+    // And begun with it.
+    there.cloud.delivery = .manually
+    there.cloud.connect(cloud.address)
+    try here.progress.record(7, for: .level)
+    try await exchange(here, there)
+    there.cloud.isEnabled = false
+    try there.close()
+    there = try tablet.open()
+    #expect(there.progress[.level] == 6)
+    there.cloud.connect(cloud.address)
+    try await eventually { there.progress[.level] == 7 && !there.cloud.status.hasArrivals && there.cloud.status.phase == .paused }
+  }
+
+  @Test("where the money can't be read the rest shows all the same, and what the bank said is kept on")
+  func unreadableMoney() async throws {
+    let (here, there) = try await connected()
+    defer {
+      end(here)
+      end(there)
+    }
+    try fill(here)
+    try await exchange(here, there)
+    there.cloud.disconnect()
+    try await eventually { there.cloud.status.phase == .off }
+    let readable = try there.core.store.write { transaction in
+      let database = transaction.database
+      let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
+      try database.execute(sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [Data([7]), WalletBook.name])
+      return body
+    }
+    #expect(throws: (any Error).self) { try there.cloud.deliver() }
+    #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
+    let told = there.takeChanges()
+    #expect(told.contains(.slots(["main"])) && told.contains(.progress(["level"])) && !told.contains(.wallet))
+    #expect(there.cloud.status.hasArrivals && there.cloud.connection.desk.mayHaveArrivals)
+    try there.core.store.write { transaction in
+      try transaction.database.execute(sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [readable, WalletBook.name])
+    }
+    #expect(try there.cloud.deliver())
+    #expect(there.takeChanges().contains(.wallet) && there.wallet[.gems].total == 30)
+    #expect(!there.cloud.status.hasArrivals)
+  }
+
+  @Test("of two changes of the status at once none is lost")
+  func statusOfTwo() {
+    var status = CloudStatus(phase: .off)
+    status.hasArrivals = true
+    var lost = 0
+    for _ in 0..<5_000 {
+      let board = CloudBoard(status, isEnabled: true) {}
+      DispatchQueue.concurrentPerform(iterations: 2) { number in
+        if number == 0 { board.delivered() } else { board.post(.paused) }
+      }
+      if board.status.hasArrivals || board.status.phase != .paused { lost += 1 }
+    }
+    #expect(lost == 0)
   }
 }

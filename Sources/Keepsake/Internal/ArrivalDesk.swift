@@ -42,6 +42,14 @@ final class ArrivalDesk: Sendable {
     }
   }
 
+  /// Keeps on what was taken and could not be told, before what came since.
+  func putBack(_ changes: [GameChange]) {
+    state.withLock { state in
+      let since = state.changes.filter { $0 != .wallet || !changes.contains(.wallet) }
+      state.changes = changes + since
+    }
+  }
+
   /// False only if there is nothing to show: a game that asks in each frame looks into no database for nothing.
   var mayHaveArrivals: Bool { mayHave.load(ordering: .acquiring) }
 

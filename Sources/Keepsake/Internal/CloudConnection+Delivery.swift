@@ -7,38 +7,62 @@ extension CloudConnection {
   nonisolated func deliver() throws -> Bool {
     desk.looks()
     do {
-      let (core, wallet) = (core, news.wallet)
-      let shown: [EngineNews] = try core.translating {
-        guard try core.store.read({ try $0.facts().hasArrivals }) else { return [] }
+      let core = core
+      let shown: [EngineNews]? = try core.translating {
+        guard try core.store.read({ try $0.facts().hasArrivals }) else { return nil }
         return try core.store.write { try DeviceEngine.deliver(in: &$0) }
       }
-      let changes = desk.takeChanges()
-      if desk.isHolding, !changes.isEmpty { try wallet.hold() }
-      for item in shown { news.heard(item) }
+      // What was shown may have something for the cloud. Even where the game sees no difference its service says what is left.
+      defer { if shown != nil { core.noteCommit() } }
+      // It is in the store by now, whatever becomes of the money.
+      for item in shown ?? [] { news.heard(item) }
+      let changes = try takeChanges()
       for change in changes { core.tell(change) }
       board.delivered()
-      // What was shown may have something for the cloud, and its service says what is left.
-      if !shown.isEmpty { core.noteCommit() }
-      return !shown.isEmpty || !changes.isEmpty
+      return shown?.isEmpty == false || !changes.isEmpty
     } catch {
       desk.noteArrivals()
       throw error
     }
   }
 
+  /// What the bank said, with the money shown as it is by now; kept on where that can't be read.
+  private nonisolated func takeChanges() throws -> [GameChange] {
+    let changes = desk.takeChanges()
+    guard desk.isHolding, !changes.isEmpty else { return changes }
+    do {
+      try news.wallet.hold()
+    } catch {
+      desk.putBack(changes)
+      throw error
+    }
+    return changes
+  }
+
   nonisolated func deliver(_ delivery: CloudDelivery) {
     let before = desk.set(delivery)
-    guard (before == .immediately) != (delivery == .immediately) else { return }
     if delivery == .immediately {
-      news.wallet.release()
-      for change in desk.takeChanges() { core.tell(change) }
+      if before != .immediately { news.wallet.release() }
+      showWithoutService()
+      // A step that is under way may still keep back what it brings.
       return core.noteCommit()
     }
+    guard before == .immediately else { return }
     do {
       try news.wallet.hold()
     } catch {
       // Money then shows as it is, which is told.
       core.report(Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
+    }
+  }
+
+  /// Shows what an earlier run kept back, or this one before, to a game that wants it at once, where no service does it.
+  nonisolated func showWithoutService() {
+    guard !desk.isHolding else { return }
+    do {
+      _ = try deliver()
+    } catch {
+      core.report(Incident(kind: .failedCommit, message: "what was kept back could not be shown: \(error)", date: core.now))
     }
   }
 }

@@ -92,7 +92,7 @@ actor CloudConnection {
       registering = nil
       await service?.pause()
       board.post(.paused)
-      return
+      return showWithoutService()
     }
     do {
       if let service {
@@ -111,6 +111,7 @@ actor CloudConnection {
       }
     } catch {
       failed(error)
+      showWithoutService()
     }
   }
 
@@ -172,6 +173,7 @@ actor CloudConnection {
   private func keepRegistering() {
     guard registering == nil else { return }
     board.post(.connecting)
+    showWithoutService()
     registering = Task {
       var pause = Self.firstPause
       while !Task.isCancelled {
@@ -291,11 +293,15 @@ actor CloudConnection {
   /// Shows the status as it is by now: what the stream said may be older than what was shown already.
   private func showStatus(of generation: Int) {
     guard generation == self.generation, let service else { return }
-    var status = CloudStatus(service.status)
-    if status.hasArrivals { desk.noteArrivals() }
-    if desk.hasChanges { status.hasArrivals = true }
-    status.availability = status.availability.after(board.status.availability)
-    board.post(status)
+    let desk = desk
+    board.change { shown in
+      var status = CloudStatus(service.status)
+      if status.hasArrivals { desk.noteArrivals() }
+      // Asked here, where a delivery comes before or after as a whole.
+      if desk.hasChanges { status.hasArrivals = true }
+      status.availability = status.availability.after(shown.availability)
+      shown = status
+    }
   }
 
   private func heard(_ item: EngineNews, of generation: Int) {

@@ -4,9 +4,10 @@ extension DeviceEngine {
   mutating func beginEpoch(
     _ epoch: UInt64, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
+    // What is kept back whole may be nowhere else by now. Only what shows is offered.
+    try showArrivals(&effects, in: &storage)
     var facts = try storage.facts()
     facts.cursor = Cursor(epoch: epoch, seq: 0, mark: 0)
-    facts.hasArrivals = false
     try storage.setFacts(facts)
     try offerEverything(in: &storage)
     (paging, complete) = (false, false)
@@ -40,7 +41,7 @@ extension DeviceEngine {
   /// Fills the outbox with all that the store holds. What waited is part of that: alone it would be seen without what it belongs to, or with
   /// what was committed since.
   private mutating func offerEverything(in storage: inout some DeviceStorage) throws {
-    // What was never shown here is its writer's to offer again.
+    // Of what is left some is still on its way: it is its writer's to offer again.
     try storage.clearStaged()
     try storage.clearCloudDepths()
     (held, large) = ([], [:])

@@ -123,9 +123,27 @@ extension DeviceEngine {
     var facts = try storage.facts()
     if facts.hasArrivals { return }
     // Whoever kept back nothing has seen everything.
-    guard try !storage.staged().isEmpty else { return try showStaged(&effects, in: &storage) }
+    guard try changesWhatShows(storage.staged(), in: storage) else { return try showStaged(&effects, in: &storage) }
     facts.hasArrivals = true
     try storage.setFacts(facts)
+  }
+
+  /// Whether the game would see a difference. The cloud also tells what it made of this device's own commits, which is no news from others.
+  private func changesWhatShows(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> Bool {
+    try staged.contains { change in
+      switch change.item {
+      case .cell(let update):
+        guard let local = try storage.cell(update.key) else { return true }
+        return local.joined(with: update.state, storage.planted) != local
+      case .version(let record):
+        guard let local = try storage.version(record.id)?.record else { return true }
+        let joined = local.joined(with: record)
+        guard joined != local else { return false }
+        // A head that this one is said to replace would go. Among several heads anything may tell which one is the save.
+        let heads = try storage.heads(of: record.slot)
+        return heads.count > 1 || heads.contains { joined.covers.contains($0) }
+      }
+    }
   }
 
   /// Shows what was kept back, all of it at once; nothing while a part of it is still on its way. Whichever engine runs beside it goes on.
