@@ -331,19 +331,4 @@ import Testing
     #expect(there.takeChanges().contains(.wallet) && there.wallet[.gems].total == 30)
     #expect(!there.cloud.status.hasArrivals)
   }
-
-  @Test("of two changes of the status at once none is lost")
-  func statusOfTwo() {
-    var status = CloudStatus(phase: .off)
-    status.hasArrivals = true
-    var lost = 0
-    for _ in 0..<5_000 {
-      let board = CloudBoard(status, isEnabled: true) {}
-      DispatchQueue.concurrentPerform(iterations: 2) { number in
-        if number == 0 { board.delivered() } else { board.post(.paused) }
-      }
-      if board.status.hasArrivals || board.status.phase != .paused { lost += 1 }
-    }
-    #expect(lost == 0)
-  }
 }
