@@ -26,6 +26,7 @@ import Glibc
       container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 1, seq: 1 << 61, mark: .max), caughtUp: true,
       serverOffsetMilliseconds: -5, lastHeardMilliseconds: 8, hasArrivals: true)
     facts.moves = 3
+    facts.isRefused = true
     let wallet = WalletState(chain: chain)
     let staged = [CloudChange(seq: 4, item: .cell(cell)), CloudChange(seq: 9, item: .version(record(77)))]
     let metadata = SaveMetadata(
