@@ -109,14 +109,14 @@ struct OfferPartsTests {
   // MARK: A device
 
   /// Two devices that have a checkpoint which the cloud's backup doesn't have, and the backup in its place.
-  private func restored(_ options: DeviceEngine.Options = .init()) throws -> Lab {
+  private func restored(_ options: DeviceEngine.Options = .init(), checkpoints: Int = 4) throws -> Lab {
     var lab = try Lab(devices: 2, options: options)
     for index in 0..<2 { try lab.settle(index) }
     try lab.commit(0, Lab.level(1))
     try lab.settle(0)
     try lab.settle(1)
     let backup = lab.cloud
-    for number in 1...4 {
+    for number in 1...checkpoints {
       try lab.save(0, "save \(number)", slot: "slot \(number)", over: .everyHead)
       try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "\(number)"), .max(.int(1)))]))
     }
@@ -241,6 +241,24 @@ struct OfferPartsTests {
       }
       #expect(lab.level(1) == .max(.int(interruption == 3 ? 2 : 1)))
     }
+  }
+
+  @Test("a store that takes hundreds of requests is seen by halves")
+  func manyParts() throws {
+    var options = DeviceEngine.Options()
+    (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 1, 1)
+    var lab = try restored(options, checkpoints: 100)
+    try lab.step(0, .announced(told(lab)))
+    var asked = 0
+    while try answerNext(&lab) {
+      asked += 1
+      try #require(asked < 500)
+      let seen = (1...100).count { !lab.cloud.heads(of: "slot \($0)").isEmpty }
+      let values = (1...100).count { lab.cloud.cell(CellKey(collection: "progress", key: "\($0)")) != nil }
+      #expect((seen, values) == (0, 0) || (seen, values) == (100, 100), "\(seen) and \(values) after \(asked)")
+    }
+    #expect(asked > 100 && lab.devices[0].storage.outboxCount() == 0)
+    #expect((1...100).allSatisfy { !lab.cloud.heads(of: "slot \($0)").isEmpty })
   }
 
   @Test("a cloud that has no room for a part is left alone for a while")

@@ -29,7 +29,7 @@ package enum ExchangeRules {
   package static let maximumCommitBytes = 2 * 1024 * 1024
   /// What a device offers in parts and the cloud takes together: all that a store holds but its contents. It is joined in one transaction, for
   /// which everybody else waits.
-  package static let maximumOfferParts = 64
+  package static let maximumOfferParts = 1_024
   package static let maximumOfferBytes = 32 << 20
   /// Offers of a container that are begun and not ended, and what they take: a few for each device, since one that was started anew begins
   /// another, and two of the largest.
