@@ -203,9 +203,8 @@ public final class SaveSlots: Sendable {
       var shown: [String: [VersionID]] = [:]
       for (name, heads) in try transaction.headVersionsOfAllSlots() {
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
-        let view = try Resolution.view(heads: heads.map(\.version.record.id), policy: .mostProgress) {
-          try known[$0]?.version.record ?? transaction.version($0)?.record
-        }
+        let view = try Resolution.view(
+          heads: heads.map(\.version.record.id), policy: .mostProgress, record: transaction.sharedRecords(known.mapValues(\.version)))
         shown[name] = view.basis
         guard let winner = view.winner, let head = known[winner.id], !LocalSlot.contains(name) else { continue }
         slots.append(

@@ -139,10 +139,11 @@ package struct SimulatedDevice: SlotSource, Sendable {
     var unsent: Set<VersionID> = []
     for slot in touched.sorted() {
       let whole = history(of: slot)
-      guard whole.count > rules.newest else { continue }
-      let needed = try Resolution.needed(by: heads(of: slot), in: self)
+      let heads = heads(of: slot)
+      guard whole.count > rules.newest || heads.count > 1 else { continue }
+      let needed = try Resolution.needed(by: heads, in: self)
       // What was thinned and is needed again, and came back with a download.
-      for id in needed where versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
+      keepWhole(needed)
       for (version, isKept) in zip(whole, rules.kept(whole.map(\.record.savedAtMilliseconds))) {
         guard !isKept, !needed.contains(version.record.id) else { continue }
         thinned.insert(version.record.id)
@@ -152,6 +153,10 @@ package struct SimulatedDevice: SlotSource, Sendable {
     }
     guard !candidates.isEmpty else { return 0 }
     groups.removeAll { $0.isOnly(of: unsent) }
+    // A conflict elsewhere may have been without what it starts from until another slot's save brought the same content.
+    for slot in slots() where !touched.contains(slot) && heads(of: slot).count > 1 {
+      keepWhole(try Resolution.needed(by: heads(of: slot), in: self))
+    }
     var used = Set(versions.values.filter { !thinned.contains($0.record.id) }.flatMap(\.record.contents))
     for case .version(let record) in stagedChanges.map(\.item) { used.formUnion(record.contents) }
     for hash in candidates where !used.contains(hash) {
@@ -159,6 +164,10 @@ package struct SimulatedDevice: SlotSource, Sendable {
       depths[hash] = nil
     }
     return max(0, thinned.count - before)
+  }
+
+  private mutating func keepWhole(_ ids: Set<VersionID>) {
+    for id in ids where versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
   }
 
   /// Whether something changed since it was last thinned.

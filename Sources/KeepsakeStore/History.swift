@@ -15,6 +15,11 @@ struct History {
   private static let deletesKept = 10
 
   var transaction: StoreTransaction
+  private var conflictsAreKept = false
+
+  init(transaction: StoreTransaction) {
+    self.transaction = transaction
+  }
 
   /// Thins the slots that this transaction touched.
   static func thin(_ transaction: StoreTransaction) throws {
@@ -107,6 +112,15 @@ struct History {
     }
   }
 
+  /// A conflict may have been without what it starts from until a save in another slot brought the same content, which must not go with that
+  /// save. Costs a walk to the ancestors of each slot that is in conflict, once a transaction.
+  private mutating func keepConflicts() throws {
+    guard !conflictsAreKept else { return }
+    conflictsAreKept = true
+    let slots = try String.fetchAll(transaction.statement("SELECT slot FROM head GROUP BY slot HAVING COUNT(*) > 1"))
+    for slot in slots { try keepWhole(Resolution.needed(by: transaction.heads(of: slot), in: transaction)) }
+  }
+
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
@@ -127,6 +141,7 @@ struct History {
     // Those that nobody else can know will not be sent; others may still be met again, and stay in the outbox.
     let unsent = versions.filter { !$0.acknowledged && !$0.offered }
     if !unsent.isEmpty { try forget(Set(unsent.map(\.record.id))) }
+    try keepConflicts()
     try collect(candidates)
     try ContentCompaction(transaction: transaction).shorten(candidates, collecting: collect)
   }

@@ -152,6 +152,24 @@ import Testing
     #expect(try again.read { try $0.history(of: "main").map(\.record.id.low).contains(1) })
   }
 
+  @Test("what a conflict starts from stays, though only a save in another slot had brought it back")
+  func keepsAncestorsBroughtBack() throws {
+    let store = try Store.open(at: folder.store)
+    defer { try? store.close() }
+    let common = Data("common".utf8)
+    try store.save(common, as: 1)
+    for number in UInt64(2)...60 { try store.save(Data("save \(number)".utf8), as: number) }
+    let hash = ContentHash(of: common)
+    // The other side comes when nobody has the bytes of the ancestor any more.
+    try store.write { transaction in try transaction.put(500, covers: [1]) }
+    #expect(try store.read { try !$0.hasContent(hash) })
+    try store.save(common, as: 1000, slot: "other")
+    for number in UInt64(1001)...1060 { try store.save(Data("other \(number)".utf8), as: number, slot: "other") }
+    #expect(try store.read { try !$0.history(of: "other").map(\.record.id.low).contains(1000) })
+    #expect(try store.read { try Resolution.view(of: "main", in: $0).ancestors } == [id(1)])
+    #expect(try store.read { try $0.plainContent(hash) } == common)
+  }
+
   @Test("what the other device may go on from stays, however often this one saves offline")
   func keepsSharedBasis() throws {
     let store = try Store.open(at: folder.store)

@@ -43,13 +43,7 @@ package struct SlotReading: Sendable {
   /// Reads the slot. Throws `StoreError.Code.damaged` if nothing of it can be read, though there is something.
   package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
     // In a conflict both the view and the ancestors walk through them: each is decoded once.
-    var known: [VersionID: VersionRecord?] = [:]
-    func record(_ id: VersionID) throws -> VersionRecord? {
-      if let record = known[id] { return record }
-      let record = try transaction.version(id)?.record
-      known[id] = .some(record)
-      return record
-    }
+    let record = transaction.sharedRecords()
     let view = try Resolution.view(of: slot, in: transaction, policy: policy, record: record)
     var reading = SlotReading(basis: view.basis)
     for head in view.heads {

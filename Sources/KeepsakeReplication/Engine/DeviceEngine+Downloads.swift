@@ -38,7 +38,8 @@ extension DeviceEngine {
         if let record = records[id] { try need(record, optionally: false) }
       }
       guard heads.count > 1 else { continue }
-      let lookup = { (id: VersionID) in try records[id] ?? storage.version(id)?.record }
+      let shared = storage.sharedRecords()
+      let lookup = { (id: VersionID) in try records[id] ?? shared(id) }
       for id in try Resolution.mergeAncestors(of: heads, record: lookup).all {
         if let record = try lookup(id) { try need(record, optionally: true) }
       }

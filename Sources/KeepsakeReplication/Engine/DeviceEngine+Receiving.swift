@@ -187,7 +187,8 @@ extension DeviceEngine {
     var cells: Set<CellKey> = []
     var slots: Set<String> = []
     var acknowledged: [VersionID] = []
-    var stragglers: [VersionRecord] = []
+    var stragglers: [String: Set<VersionID>] = [:]
+    var unsent: Set<VersionID> = []
     var covered: Set<VersionID> = []
     var offers: [CellUpdate] = []
     for change in staged {
@@ -205,7 +206,8 @@ extension DeviceEngine {
       case .version(var record):
         let local = try storage.version(record.id)
         if let known = local?.record { record = known.joined(with: record) }
-        if try storage.isCovered(record.id) { stragglers.append(record) }
+        if try storage.isCovered(record.id) { stragglers[record.slot, default: []].insert(record.id) }
+        if local?.neverLeft == true { unsent.insert(record.id) }
         covered.formUnion(record.covers)
         let stored = StoredVersion(record: record, acknowledged: true, offered: true)
         guard stored != local else { continue }
@@ -215,8 +217,10 @@ extension DeviceEngine {
         for id in record.covers { try storage.markCovered(id) }
       }
     }
-    for record in stragglers where !covered.contains(record.id) {
-      try sayCovered(record.id, in: record.slot, storage: &storage)
+    for (slot, versions) in stragglers.sorted(by: { $0.key < $1.key }) {
+      // What was never sent from here others may have replaced, and still not know what it has become here.
+      let untold = versions.subtracting(covered).union(versions.intersection(unsent))
+      if !untold.isEmpty { try sayCovered(untold, toldBesides: covered, in: slot, storage: &storage) }
     }
     try send(offers, in: &storage)
     if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
@@ -248,22 +252,41 @@ extension DeviceEngine {
     if !group.cells.isEmpty { try storage.appendToOutbox(group) }
   }
 
-  /// The cloud brings a version that was replaced here long ago. If no record that the cloud can know says so, a head says
-  /// it from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store,
-  /// made while it was open, sent what was replaced here before it ever left.
-  private func sayCovered(_ replaced: VersionID, in slot: String, storage: inout some DeviceStorage) throws {
+  /// The cloud brings versions that were replaced here long ago. Each head that comes from one, but by no record that the cloud can know, says
+  /// so from now on. Either that record was thinned away here, and a restored cloud lost its copy; or a copy of this store, made while it was
+  /// open, sent what was replaced here before it ever left.
+  private func sayCovered(
+    _ replaced: Set<VersionID>, toldBesides told: Set<VersionID>, in slot: String, storage: inout some DeviceStorage
+  ) throws {
     let waiting = Set(try storage.outbox(limit: storage.outboxCount()).flatMap(\.versions))
-    for id in try lineage(from: storage.heads(of: slot), in: storage) {
-      guard let later = try storage.version(id), later.record.covers.contains(replaced) else { continue }
-      // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
-      if later.acknowledged ? !later.neverLeft : waiting.contains(id) { return }
+    let heads = try storage.heads(of: slot)
+    var untold = replaced.subtracting(told)
+    for head in heads {
+      var known: Set<VersionID> = []
+      var knownHere: Set<VersionID> = []
+      for id in try lineage(from: [head], in: storage) {
+        guard let version = try storage.version(id) else { continue }
+        // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
+        if version.acknowledged ? !version.neverLeft : waiting.contains(id) { known.formUnion(version.record.covers) }
+        knownHere.formUnion(version.record.covers)
+      }
+      let lacking = replaced.intersection(knownHere).subtracting(known)
+      if !lacking.isEmpty { try say(lacking, by: head, isWaiting: waiting.contains(head), in: &storage) }
+      untold.subtract(knownHere)
     }
-    guard let id = try storage.heads(of: slot).first, var head = try storage.version(id) else { return }
-    head.record.covers = (head.record.covers + [replaced]).sorted()
+    // Nobody knows any more which of the heads comes from it. That one of them stands for it is enough to take it away.
+    if !untold.isEmpty, let head = heads.first { try say(untold, by: head, isWaiting: waiting.contains(head), in: &storage) }
+  }
+
+  private func say(
+    _ replaced: Set<VersionID>, by id: VersionID, isWaiting: Bool, in storage: inout some DeviceStorage
+  ) throws {
+    guard var head = try storage.version(id) else { return }
+    head.record.covers = replaced.union(head.record.covers).sorted()
     head.acknowledged = false
     try storage.putVersion(head)
     // What waits and never left is sent as it is then. Of what may be under way only another group makes sure; that one never joins a
     // later commit, because its version was offered.
-    if head.offered || !waiting.contains(id) { try storage.appendToOutbox(OutboxGroup(versions: [id])) }
+    if head.offered || !isWaiting { try storage.appendToOutbox(OutboxGroup(versions: [id])) }
   }
 }

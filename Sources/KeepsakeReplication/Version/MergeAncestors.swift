@@ -144,15 +144,7 @@ extension Resolution {
   /// several of either come, and what those are merged from in turn.
   package static func needed(by heads: [VersionID], in storage: some DeviceStorage) throws -> Set<VersionID> {
     if storage.planted.contains(.thinAncestors) { return Set(heads) }
-    // Each record is decoded once, however many pairs there are.
-    var known: [VersionID: VersionRecord?] = [:]
-    func record(_ id: VersionID) throws -> VersionRecord? {
-      if let record = known[id] { return record }
-      let record = try storage.version(id)?.record
-      known[id] = .some(record)
-      return record
-    }
-    return try needed(by: heads, record: record) { id in
+    return try needed(by: heads, record: storage.sharedRecords()) { id in
       // What others don't have they can't have gone on from.
       guard let version = try storage.version(id) else { return false }
       return version.acknowledged && version.offered

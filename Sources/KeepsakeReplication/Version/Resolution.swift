@@ -39,7 +39,7 @@ package enum Resolution {
   package static func view(
     of slot: String, in storage: some DeviceStorage, policy: SavePolicy = .mostProgress
   ) throws -> SlotView {
-    try view(of: slot, in: storage, policy: policy) { try storage.version($0)?.record }
+    try view(of: slot, in: storage, policy: policy, record: storage.sharedRecords())
   }
 
   /// The same, with records that the caller may have at hand.

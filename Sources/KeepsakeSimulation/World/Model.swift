@@ -49,6 +49,8 @@ struct Model {
   var uncertain: Set<VersionID> = []
   /// Versions that a game made of a merge that had several ancestors, or that come from such.
   var crossed: Set<VersionID> = []
+  /// By version: what its game was shown of a merge though something later was written there, because what both had replaced was disputed.
+  var carriedAlong: [VersionID: Set<Int>] = [:]
   /// What was written to `World.season`: its place in `writes`, the generation that it began or belongs to, and the value.
   var seasons: [(write: Int, generation: UInt64, value: Scalar)] = []
   /// Which save was shown first for heads under a policy, by any device.

@@ -15,6 +15,8 @@ extension World {
     var isUncertain: Bool
     /// That merge, or one that it comes from, had several.
     var isCrossed: Bool
+    /// What it shows though something later was written there: see ``World/isCarriedAlong(_:on:among:of:)``.
+    var carriedAlong: Set<Int>
   }
 
   // MARK: Playing
@@ -48,6 +50,7 @@ extension World {
       model.known[draft.id] = garden.known
       if garden.isUncertain { model.uncertain.insert(draft.id) }
       if garden.isCrossed { model.crossed.insert(draft.id) }
+      if !garden.carriedAlong.isEmpty { model.carriedAlong[draft.id] = garden.carriedAlong }
       let opening = devices[index].opening
       commit(index, CommitDraft(saves: [draft]), paired: nil)
       // What isn't in an archive yet stays with the game, unless that ended with the commit.
@@ -81,7 +84,7 @@ extension World {
     let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil).view()
     let heads = storage.heads(of: Self.garden.name).sorted()
     let sides = reading.sides.map(\.version.record.id)
-    let ancestors = try Resolution.mergeAncestors(of: sides) { storage.version($0)?.record }
+    let ancestors = try Resolution.mergeAncestors(of: sides, record: storage.sharedRecords())
     let whole = Set(ancestors.all.filter { isWhole($0, on: index) })
     let isUncertain = heads.contains(where: model.uncertain.contains) || !isCertain(sides, ancestors, whole)
     let isCrossed = ancestors.all.count > 1 || heads.contains(where: model.crossed.contains)
@@ -91,7 +94,11 @@ extension World {
     if ancestors.common.count > 1, !isUncertain { report.statistics.mergesCrossed += 1 }
     let known = view.basis.reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
     let plot = view.value ?? Plot()
-    check(plot, knowing: known, isUncertain: isUncertain, isCrossed: isCrossed, on: index)
+    var carriedAlong = heads.reduce(into: Set<Int>()) { $0.formUnion(model.carriedAlong[$1] ?? []) }
+    try check(plot, knowing: known, isUncertain: isUncertain, isCrossed: isCrossed, on: index) { shown, field in
+      if !carriedAlong.contains(shown), try isCarriedAlong(shown, on: field, among: whole, of: index) { carriedAlong.insert(shown) }
+      return carriedAlong.contains(shown)
+    }
 
     let key = Model.MergedHeads(
       heads: heads.compactMap { storage.version($0)?.record }, ancestors: whole,
@@ -105,7 +112,9 @@ extension World {
           + plot.differences(from: other).joined(separator: ", "))
     }
     if first == nil { model.gardens[key] = bytes }
-    return (Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed), view.basis)
+    return (
+      Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed, carriedAlong: carriedAlong), view.basis
+    )
   }
 
   private func isWhole(_ id: VersionID, on index: Int) -> Bool {
@@ -117,7 +126,7 @@ extension World {
   func wholeAncestors(of heads: [VersionID], on index: Int) throws -> Set<VersionID> {
     guard heads.count > 1 else { return [] }
     return Set(
-      try Resolution.mergeAncestors(of: heads) { devices[index].storage.version($0)?.record }.all.filter { isWhole($0, on: index) })
+      try Resolution.mergeAncestors(of: heads, record: devices[index].storage.sharedRecords()).all.filter { isWhole($0, on: index) })
   }
 
   /// Whether, at each step of the merge, what it starts from has all that both sides know, and was made likewise: then what was removed or
@@ -140,7 +149,10 @@ extension World {
     return true
   }
 
-  private func check(_ plot: Plot, knowing known: Set<Int>, isUncertain: Bool, isCrossed: Bool, on index: Int) {
+  private func check(
+    _ plot: Plot, knowing known: Set<Int>, isUncertain: Bool, isCrossed: Bool, on index: Int,
+    isCarriedAlong: (_ deed: Int, _ field: (Plot) -> Int?) throws -> Bool
+  ) rethrows {
     let deeds = known.sorted().map { (number: $0, kind: model.deeds[$0].kind) }
     func violated(_ text: String) { violation("in the garden of device \(index) \(text)") }
     if plot.deeds != known {
@@ -178,8 +190,10 @@ extension World {
       let all = written[name, default: []]
       // What a later one replaced whose game had seen it is gone; any other one may stand.
       let standing = all.filter { number in !all.contains { model.deeds[$0].known.contains(number) } }
-      let shown = name.isEmpty ? plot.place : plot.labels[name]
+      let field = { (plot: Plot) in name.isEmpty ? plot.place : plot.labels[name] }
+      let shown = field(plot)
       if !standing.contains(shown ?? 0), !(isCrossed && isDisputed(shown ?? 0, among: all)) {
+        if try isCarriedAlong(shown ?? 0, field) { continue }
         violated("\(shown ?? 0) stands \(name.isEmpty ? "as its place" : "on the label \(name)"), where \(standing) do")
       }
     }
@@ -189,6 +203,18 @@ extension World {
   /// to the other, like what was written there since.
   private func isDisputed(_ deed: Int, among all: [Int]) -> Bool {
     all.contains(deed) && all.contains { $0 != deed && !model.deeds[$0].known.contains(deed) && !model.deeds[deed].known.contains($0) }
+  }
+
+  /// Whether the saves from which a merge starts hold, beside this, two that were written at the same time.
+  ///
+  /// Which of these stands is settled anew where the ancestors are made one, and may be another one than a save holds that was merged of them
+  /// before. What was written there since is then a change to both sides, and the better save's stands, even if the other one had seen it.
+  private func isCarriedAlong(_ deed: Int, on field: (Plot) -> Int?, among ancestors: Set<VersionID>, of index: Int) throws -> Bool {
+    let storage = devices[index].storage
+    let held = try ancestors.sorted().compactMap { id in
+      try storage.version(id).flatMap { field(try Archive.decode(Plot.self, from: storage.plainBytes(of: $0.record))) }
+    }
+    return held.contains(deed) && held.contains { isDisputed($0, among: held) }
   }
 
   // MARK: History
