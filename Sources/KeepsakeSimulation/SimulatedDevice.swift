@@ -134,24 +134,25 @@ package struct SimulatedDevice: SlotSource, Sendable {
   /// - Returns: How many versions it let go of.
   package mutating func thin() throws -> Int {
     defer { touched = [] }
-    let before = thinned.count
+    var letGo = 0
     var candidates: [ContentHash] = []
     var unsent: Set<VersionID> = []
     for slot in touched.sorted() {
       let whole = history(of: slot)
       let heads = heads(of: slot)
-      guard whole.count > rules.newest || heads.count > 1 else { continue }
+      let outdated = zip(whole, rules.kept(whole.map(\.record.savedAtMilliseconds))).filter { !$1 }.map(\.0)
+      guard !outdated.isEmpty || heads.count > 1 else { continue }
       let needed = try Resolution.needed(by: heads, in: self)
       // What was thinned and is needed again, and came back with a download.
       keepWhole(needed)
-      for (version, isKept) in zip(whole, rules.kept(whole.map(\.record.savedAtMilliseconds))) {
-        guard !isKept, !needed.contains(version.record.id) else { continue }
+      for version in outdated where !needed.contains(version.record.id) {
         thinned.insert(version.record.id)
+        letGo += 1
         candidates += version.record.contents
         if !version.acknowledged, !version.offered { unsent.insert(version.record.id) }
       }
     }
-    guard !candidates.isEmpty else { return 0 }
+    guard !candidates.isEmpty else { return letGo }
     groups.removeAll { $0.isOnly(of: unsent) }
     // A conflict elsewhere may have been without what it starts from until another slot's save brought the same content.
     for slot in slots() where !touched.contains(slot) && heads(of: slot).count > 1 {
@@ -163,11 +164,11 @@ package struct SimulatedDevice: SlotSource, Sendable {
       contents[hash] = nil
       depths[hash] = nil
     }
-    return max(0, thinned.count - before)
+    return letGo
   }
 
   private mutating func keepWhole(_ ids: Set<VersionID>) {
-    for id in ids where versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
+    for id in ids where thinned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
   }
 
   /// Whether something changed since it was last thinned.

@@ -97,7 +97,8 @@ extension DeviceEngine {
       if let base = content.base, missing.contains(base) { sendFull.insert(content.hash) }
     }
     // A version from history whose contents aren't here either can't be given to the cloud, and isn't needed there.
-    let waiting = try storage.outbox(limit: storage.outboxCount()).filter(isSendable)
+    let outbox = try storage.outbox(limit: storage.outboxCount())
+    let waiting = outbox.filter(isSendable)
     var replaced: Set<VersionID> = []
     for id in waiting.flatMap(\.versions) { replaced.formUnion(try storage.version(id)?.record.covers ?? []) }
     for group in waiting {
@@ -115,13 +116,13 @@ extension DeviceEngine {
         guard kept.removeVersion(id) else { continue }
         version.acknowledged = true
         try storage.putVersion(version)
-        try passOn(version.record, to: waiting.flatMap(\.versions), in: &storage)
+        try passOn(version.record, to: outbox.flatMap(\.versions), in: &storage)
       }
       if kept != group { try storage.updateOutbox(kept) }
     }
   }
 
-  /// What a version replaced is said by those that replace it, since it won't be sent: the cloud hears it from nobody else.
+  /// What a version replaced is said by those that replace it, refused ones too, since it won't be sent: the cloud hears it from nobody else.
   private func passOn(
     _ record: VersionRecord, to waiting: [VersionID], in storage: inout some DeviceStorage
   ) throws {

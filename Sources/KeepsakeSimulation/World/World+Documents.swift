@@ -85,7 +85,7 @@ extension World {
     let heads = storage.heads(of: Self.garden.name).sorted()
     let sides = reading.sides.map(\.version.record.id)
     let ancestors = try Resolution.mergeAncestors(of: sides, record: storage.sharedRecords())
-    let whole = Set(ancestors.all.filter { isWhole($0, on: index) })
+    let whole = Set(ancestors.all.filter { isWhole($0, in: storage) })
     let isUncertain = heads.contains(where: model.uncertain.contains) || !isCertain(sides, ancestors, whole)
     let isCrossed = ancestors.all.count > 1 || heads.contains(where: model.crossed.contains)
     report.statistics.documents += 1
@@ -117,16 +117,15 @@ extension World {
     )
   }
 
-  private func isWhole(_ id: VersionID, on index: Int) -> Bool {
-    let storage = devices[index].storage
-    return storage.version(id)?.record.contents.allSatisfy(storage.hasContent) == true
+  private func isWhole(_ id: VersionID, in storage: SimulatedDevice) -> Bool {
+    storage.version(id)?.record.contents.allSatisfy(storage.hasContent) == true
   }
 
   /// Those of the ancestors from which a merge of heads starts, at any depth, that can be read on a device.
-  func wholeAncestors(of heads: [VersionID], on index: Int) throws -> Set<VersionID> {
+  func wholeAncestors(of heads: [VersionID], in storage: SimulatedDevice) throws -> Set<VersionID> {
     guard heads.count > 1 else { return [] }
     return Set(
-      try Resolution.mergeAncestors(of: heads, record: devices[index].storage.sharedRecords()).all.filter { isWhole($0, on: index) })
+      try Resolution.mergeAncestors(of: heads, record: storage.sharedRecords()).all.filter { isWhole($0, in: storage) })
   }
 
   /// Whether, at each step of the merge, what it starts from has all that both sides know, and was made likewise: then what was removed or
@@ -222,14 +221,14 @@ extension World {
   /// Lets a device let go of its past, which must leave it what a merge starts from.
   func thin(_ index: Int) throws {
     guard devices[index].storage.hasPastToThin else { return }
-    var before: [String: Set<VersionID>] = [:]
-    for slot in devices[index].storage.slots() {
-      let whole = try wholeAncestors(of: devices[index].storage.heads(of: slot), on: index)
-      if !whole.isEmpty { before[slot] = whole }
-    }
-    report.statistics.thinned += try devices[index].storage.thin()
-    for (slot, whole) in before.sorted(by: { $0.key < $1.key }) {
-      let left = try wholeAncestors(of: devices[index].storage.heads(of: slot), on: index)
+    let before = devices[index].storage
+    let letGo = try devices[index].storage.thin()
+    report.statistics.thinned += letGo
+    guard letGo > 0 else { return }
+    for slot in before.slots() {
+      let whole = try wholeAncestors(of: before.heads(of: slot), in: before)
+      guard !whole.isEmpty else { continue }
+      let left = try wholeAncestors(of: devices[index].storage.heads(of: slot), in: devices[index].storage)
       if let lost = whole.subtracting(left).min() {
         violation("device \(index) lets go of \(short(lost)), from which the sides of the conflict in \(slot) come")
       }
