@@ -78,6 +78,26 @@ import Testing
     }
   }
 
+  @Test("what it says of a save that is under way goes behind it")
+  func tellsOfWhatIsUnderWay() throws {
+    var story = try story()
+    try story.lab.step(0, .started)
+    let request = story.lab.takeRequest(0)
+    let exchange = try #require(request)
+    let answered = try story.lab.answer(to: exchange, cloud: &story.lab.cloud, using: &story.lab.random)
+    let answer = try #require(answered)
+    // Before the answer is here the save learns more, as it does from what an event brings.
+    let stored = story.lab.devices[0].storage.version(story.last.id)
+    var last = try #require(stored)
+    last.record.covers = [story.first.id, story.middle.id].sorted()
+    story.lab.devices[0].storage.putVersion(last)
+    story.lab.devices[0].storage.appendToOutbox(OutboxGroup(versions: [story.last.id]))
+    try story.lab.step(0, answer)
+    try story.lab.settle(0)
+    #expect(story.lab.cloud.version(story.last.id)?.record.covers == last.record.covers)
+    #expect(story.lab.devices[0].storage.outboxCount() == 0)
+  }
+
   @Test("until others know it, the original doesn't go by what only it knows")
   func goesByWhatOthersKnow() throws {
     let story = try story()

@@ -165,6 +165,7 @@ import Testing
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.Standing.accepted(head), #"{"accepted":\#(headText)}"#),
+    Form("a chain that begins", WalletReply.Standing.begun(ChainHead(count: 0, hash: hash)), #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
     Form("a closed chain", WalletReply.Standing.fenced(head), #"{"fenced":\#(headText)}"#),
     Form("a chain too far ahead", WalletReply.Standing.behind(head), #"{"behind":\#(headText)}"#),
     Form("an event", CloudEvent(seq: 41), #"{"seq":41}"#),
@@ -243,7 +244,7 @@ import Testing
     }
     let expected: Set = [
       "a request", "a bare request", "an answer", "a bare answer", "a delete", "missing", "refused", "a refusal for want of room",
-      "a chain that stands",
+      "a chain that stands", "a chain that begins",
       "a closed chain",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",

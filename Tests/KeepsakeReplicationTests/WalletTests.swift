@@ -142,6 +142,44 @@ import Testing
     #expect(!lab.wallet(0).hasNews)
   }
 
+  @Test("A late copy of a request whose store was set back meanwhile leaves money on a chain that nobody holds")
+  func lateBeginning() throws {
+    var lab = try richLab()
+    let old = lab.devices[0].storage
+    try lab.perform(0, .spend, 20)
+    try lab.settle(0)
+    func setBack(_ lab: inout Lab) throws -> EngineEffect? {
+      lab.devices[0].storage = old
+      lab.devices[0].engine = DeviceEngine()
+      lab.devices[0].pending = []
+      try lab.perform(0, .earn, 5)
+      try lab.step(0, .started)
+      // The first answer tells of the fork, and the next request is the new chain's first.
+      for _ in 0..<10 {
+        guard let effect = lab.takeRequest(0) else { return nil }
+        if case .exchange(_, let request) = effect, request.wallet?.follows != nil { return effect }
+        if let event = try lab.answer(to: effect, cloud: &lab.cloud, using: &lab.random) { try lab.step(0, event) }
+      }
+      return nil
+    }
+    let first = try setBack(&lab)
+    let late = try #require(first)
+    let chain = lab.wallet(0).state.chain
+    let again = try setBack(&lab)
+    let event = try lab.answer(to: try #require(again), cloud: &lab.cloud, using: &lab.random)
+    try lab.step(0, try #require(event))
+    #expect(lab.wallet(0).state.chain != chain)
+    for _ in 0..<2 { for index in 0..<2 { try lab.settle(index) } }
+    _ = try lab.answer(to: late, cloud: &lab.cloud, using: &lab.random)
+    #expect(lab.cloud.bank().chains[chain]?.fenced == false, "it came, and looks like any other's")
+    for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
+    #expect(lab.cloud.bank().chains[chain]?.totals.isEmpty == true)
+    let held = Set((0..<2).map { lab.wallet($0).state.chain })
+    let rights = lab.cloud.bank().chains.filter { held.contains($0.key) }.values.map { $0.totals["gems"]?.rights ?? 0 }
+    #expect(rights.allSatisfy { $0 > 0 } && rights.reduce(0, +) + (lab.cloud.bank().pool["gems"] ?? 0) == money(lab))
+    for index in 0..<2 { #expect(lab.wallet(index).total("gems") == money(lab)) }
+  }
+
   @Test("An answer that comes late undoes an operation that a retry had accepted")
   func staleForkIsIgnored() throws {
     var lab = try richLab()
@@ -196,13 +234,13 @@ import Testing
     var offer = wallet.offer
     offer.operations = [lab.operation(.earn, .max)]
     var bank = Bank(BankState())
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
     offer.operations = []
     offer.wanted = ["gems": -1]
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
     offer.wanted = [:]
     offer.follows = offer.chain
-    #expect(throws: ExchangeError.self) { try bank.answer(offer, in: &lab.cloud) }
+    #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
   }
 
   @Test("A tampered store spends what it never had")

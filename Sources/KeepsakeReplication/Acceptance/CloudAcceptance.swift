@@ -53,7 +53,7 @@ package enum CloudAcceptance {
     if let offer = request.wallet {
       let state = try storage.bank()
       var bank = Bank(state)
-      wallet = try bank.answer(offer, in: &storage)
+      wallet = try bank.answer(offer, heard: request.cursor.seq, in: &storage)
       if bank.state != state {
         try storage.setBank(bank.state)
         // Nothing to page through, but the others should come and look.

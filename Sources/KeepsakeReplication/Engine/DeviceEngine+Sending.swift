@@ -72,9 +72,14 @@ extension DeviceEngine {
     guard certain, !sent.groups.isEmpty else { return }
     var waiting: [Int64: OutboxGroup] = [:]
     for group in try storage.outbox(limit: try storage.outboxCount()) { waiting[group.id] = group }
-    for group in sent.groups where waiting[group.id] == group { try storage.removeFromOutbox(group.id) }
+    for group in sent.groups where waiting[group.id] == group {
+      try storage.removeFromOutbox(group.id)
+      waiting[group.id] = nil
+    }
+    // Some may say more by now than what was sent: they go once more.
+    let further = Set(waiting.values.flatMap(\.versions))
     var acknowledged: [VersionID] = []
-    for id in sent.versions + sent.skipped {
+    for id in sent.versions + sent.skipped where !further.contains(id) {
       guard var version = try storage.version(id), !version.acknowledged else { continue }
       version.acknowledged = true
       try storage.putVersion(version)

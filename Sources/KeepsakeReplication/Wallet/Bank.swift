@@ -15,8 +15,14 @@ package struct Bank: Sendable {
 
   /// Answers `offer`, and records decisions and heads in `storage`. The caller stores `state` if it has changed.
   ///
+  /// A chain that follows another one gets no rights, and none of its operations counts, before it is offered by a device that has heard of its
+  /// beginning. Else a late copy of a request whose store was set back meanwhile would leave money on a chain that nobody holds.
+  ///
+  /// - Parameter heard: How far the device has heard of the container's changes: the seq of the cursor that it sent.
   /// - Throws: ``ExchangeError`` for an offer that breaks a limit, and what the storage throws.
-  package mutating func answer(_ offer: WalletOffer, in storage: inout some ContainerStorage) throws -> WalletReply {
+  package mutating func answer(
+    _ offer: WalletOffer, heard: UInt64, in storage: inout some ContainerStorage
+  ) throws -> WalletReply {
     try Self.check(offer)
     let empty = ChainHead(emptyChain: offer.chain)
     let known = state.chains[offer.chain]
@@ -39,7 +45,18 @@ package struct Bank: Sendable {
       }
       guard state.chains.count < Self.maximumChains else { throw ExchangeError.tooMany("wallet chains") }
       state.chains[offer.chain] = BankState.Chain(head: empty, follows: offer.follows)
-      if let old = offer.follows { fence(old, sparing: offer.chain) }
+      if let old = offer.follows {
+        fence(old, sparing: offer.chain)
+        // What the bank does moves the seq by one.
+        state.chains[offer.chain]?.begun = try storage.position().seq + 1
+      }
+    }
+    if let begun = state.chains[offer.chain]?.begun {
+      guard heard >= begun else {
+        for operation in offer.late { try applyLate(operation, of: offer.follows ?? offer.chain, in: &storage) }
+        return try reply(offer, .begun(empty), in: storage)
+      }
+      state.chains[offer.chain]?.begun = nil
     }
 
     var chain = state.chains[offer.chain] ?? BankState.Chain(head: empty, follows: offer.follows)
@@ -181,7 +198,7 @@ package struct Bank: Sendable {
 
   /// What each living chain would get if all got the same.
   private func fairShare(_ currency: String) -> Int64 {
-    let living = Int64(state.chains.values.count { !$0.fenced })
+    let living = Int64(state.chains.values.count(where: \.isLiving))
     guard living > 0 else { return 0 }
     let balance = balance(currency)
     return balance / living + (balance % living == 0 ? 0 : 1)
@@ -215,7 +232,7 @@ package struct Bank: Sendable {
     for currency in currencies {
       let fair = fairShare(currency)
       var unmet: Int64 = 0
-      for (other, its) in state.chains where other != id && !its.fenced {
+      for (other, its) in state.chains where other != id && its.isLiving {
         let rights = its.totals[currency]?.rights ?? 0
         let target = target(of: its, currency, fair: fair)
         if rights < target / 2 { unmet = unmet.addingClamped(target - rights) }
@@ -257,7 +274,10 @@ package struct Bank: Sendable {
       if case .claim = operation.kind { continue }
       reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict))
     }
-    guard case .accepted = standing else { return reply }
+    switch standing {
+    case .accepted, .begun: break
+    case .fenced, .fork, .behind: return reply
+    }
     reply.totals = state.chains[offer.chain]?.totals ?? [:]
     for currency in currencies { reply.balances[currency] = balance(currency) }
     reply.recalled = recall(from: offer.chain)

@@ -140,6 +140,11 @@ package struct Wallet: Hashable, Sendable {
       state.balances = reply.balances
       rebuildTotals(from: reply.totals)
       giveBack(reply.recalled, using: &random)
+    case .begun:
+      state.balances = reply.balances
+      change.balancesChanged = before.balances != state.balances
+      change.hasMore = true
+      return change
     case .fork(let head, let common):
       // A head that stands on our own chain is from before a retry that was accepted.
       guard position(of: head) == nil else { return change }

@@ -50,10 +50,10 @@ extension WalletReply: Codable {
   }
 }
 
-// {"accepted": head}, {"fenced": head}, {"behind": head}, {"fork": {"head": head, "common": head}}
+// {"accepted": head}, {"begun": head}, {"fenced": head}, {"behind": head}, {"fork": {"head": head, "common": head}}
 extension WalletReply.Standing: Codable {
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case accepted, fenced, fork, behind
+    case accepted, begun, fenced, fork, behind
   }
 
   private struct Fork: Codable {
@@ -65,6 +65,7 @@ extension WalletReply.Standing: Codable {
     let (container, key) = try decoder.decodeCase(by: CodingKeys.self)
     switch key {
     case .accepted: self = .accepted(try container.decode(ChainHead.self, forKey: key))
+    case .begun: self = .begun(try container.decode(ChainHead.self, forKey: key))
     case .fenced: self = .fenced(try container.decode(ChainHead.self, forKey: key))
     case .fork:
       let fork = try container.decode(Fork.self, forKey: key)
@@ -77,6 +78,7 @@ extension WalletReply.Standing: Codable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
     case .accepted(let head): try container.encode(head, forKey: .accepted)
+    case .begun(let head): try container.encode(head, forKey: .begun)
     case .fenced(let head): try container.encode(head, forKey: .fenced)
     case .fork(let head, let common): try container.encode(Fork(head: head, common: common), forKey: .fork)
     case .behind(let head): try container.encode(head, forKey: .behind)

@@ -42,6 +42,8 @@ package struct WalletReply: Hashable, Sendable {
   package enum Standing: Hashable, Sendable {
     /// The chain as offered is the bank's, up to this head.
     case accepted(ChainHead)
+    /// The chain follows another one and is known now, empty as yet: offer the same again, with the cursor of this answer.
+    case begun(ChainHead)
     /// The chain is closed at this head: go on with a new one that follows it, and offer what came after as late.
     case fenced(ChainHead)
     /// Another copy of this store went on with the chain; both agree up to `common`.

@@ -72,6 +72,8 @@ package struct BankState: Hashable, Sendable, Codable {
     package var totals: [String: WalletTotals]
     /// What this chain said that it would like to hold.
     package var wanted: [String: Int64]
+    /// The container's seq at which a chain that follows another one began, until a device is heard that knows of it.
+    package var begun: UInt64?
 
     package init(head: ChainHead, follows: ChainID?) {
       self.head = head
@@ -80,6 +82,9 @@ package struct BankState: Hashable, Sendable, Codable {
       totals = [:]
       wanted = [:]
     }
+
+    /// Whether it may hold rights.
+    var isLiving: Bool { !fenced && begun == nil }
   }
   /// What the bank itself holds, by currency.
   package var pool: [String: Int64] = [:]

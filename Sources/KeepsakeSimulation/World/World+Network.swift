@@ -218,6 +218,7 @@ extension World {
   private func short(_ standing: WalletReply.Standing) -> String {
     switch standing {
     case .accepted(let head): "accepted \(head.count)"
+    case .begun: "begun"
     case .fenced(let head): "fenced \(head.count)"
     case .fork(let head, let common): "fork \(head.count) common \(common.count)"
     case .behind(let head): "behind \(head.count)"
