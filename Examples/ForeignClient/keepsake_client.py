@@ -180,6 +180,8 @@ class Device:
         if rule == "reset":
             if not self.state["caughtUp"]:
                 raise Failure("resetBeforeCatchUp", "A value can be taken back when everything was heard for the first time.")
+            if known and "later" in known["value"]:
+                raise Failure("tooNew", "What isn't known here can't be meant to go.")
             (rule, *words), generation, known = words, generation + 1, None
         delta = state_of(generation, {rule: self.delta(rule, known and known["value"], *words)})
         joined = join(known, delta)

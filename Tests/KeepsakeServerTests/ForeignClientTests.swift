@@ -196,7 +196,9 @@ struct ForeignClientTests {
         return
       }
       #expect(vote.entries.count == 2)
-      await #expect(throws: PythonDevice.Failed.self) { try await python.run("max", "vote", "3") }
+      for rule in ["max", "reset"] {
+        await #expect(throws: PythonDevice.Failed.self) { try await python.run(rule, "vote", rule == "max" ? "3" : "max", "3") }
+      }
       #expect(try await python.sync().waiting == 0)
     }
   }
