@@ -265,13 +265,20 @@ import Testing
 /// A folder of a test, and runs of the command over it.
 final class SyncFolder: Sendable {
   let root: URL
-  let server: RunningServer
+  private let server: RunningServer?
+  private let shared: URL?
   private let elsewhere: URL?
   var reserved: URL { root.appendingPathComponent(".keepsake") }
   var state: URL { elsewhere ?? reserved }
 
-  init(_ server: RunningServer, stateElsewhere: Bool = false) throws {
-    self.server = server
+  convenience init(_ server: RunningServer, stateElsewhere: Bool = false) throws {
+    try self.init(server, shared: nil, stateElsewhere: stateElsewhere)
+  }
+
+  convenience init(shared: URL) throws { try self.init(nil, shared: shared, stateElsewhere: false) }
+
+  private init(_ server: RunningServer?, shared: URL?, stateElsewhere: Bool) throws {
+    (self.server, self.shared) = (server, shared)
     let name = "keepsake-folder-\(UUID().uuidString)"
     root = FileManager.default.temporaryDirectory.appendingPathComponent(name)
     elsewhere = stateElsewhere ? FileManager.default.temporaryDirectory.appendingPathComponent(name + "-state") : nil
@@ -310,17 +317,20 @@ final class SyncFolder: Sendable {
     return IDs(state: try id(state), folder: try id(reserved))
   }
 
-  /// `keepsake sync --once --json`; gives the lines that it printed.
+  /// `keepsake sync --json`; gives the lines that it printed.
   @discardableResult
   func sync(
-    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, stop: AsyncStream<Int32> = AsyncStream { _ in }
+    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true, with place: SyncPlace? = nil,
+    stop: AsyncStream<Int32> = AsyncStream { _ in }
   ) async throws -> [[String: any Sendable]] {
     let printed = Mutex<[String]>([])
     let reporter = SyncReporter(json: true) { line in printed.withLock { $0.append(line) } }
+    var cloud = place ?? shared.map { .folder($0) }
+    if let server { cloud = .server(server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join) }
     let session = try await SyncSession.open(
       SyncSession.Options(
-        folder: root.path, state: elsewhere?.path, cloud: server.url, appKey: key ?? server.appKeys.first ?? "", joinCode: join,
-        showsPairingCode: pair, once: true, intervalMilliseconds: 30, settleMilliseconds: settle),
+        folder: root.path, state: elsewhere?.path, cloud: try #require(cloud), showsPairingCode: pair, once: once, intervalMilliseconds: 30,
+        settleMilliseconds: settle),
       reporter: reporter)
     try await session.run(stop: stop)
     return try printed.withLock { $0 }.map { line in

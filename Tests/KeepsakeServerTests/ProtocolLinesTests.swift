@@ -4,6 +4,7 @@ import KeepsakeReplication
 import Testing
 
 @testable import KeepsakeServer
+@testable import KeepsakeStore
 
 @Suite("The lines for curl in docs/PROTOCOL.md")
 struct ProtocolLinesTests {
@@ -11,12 +12,23 @@ struct ProtocolLinesTests {
     ["/usr/bin", "/bin", "/usr/local/bin"].contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(tool)") }
   }
 
-  @Test("who follows the document by hand puts a save into the cloud, whole and in parts, and gets it back", .enabled(if: hasTools))
-  func lines() async throws {
+  /// What the document has of them, from the first to the last.
+  private enum Block: Int, CaseIterable {
+    case frames, wholeContent, export, parts, fromTheMiddle, exchange, byHand
+  }
+
+  private static func blocks() throws -> [Block: String] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let document = try String(contentsOf: root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
     let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-    try #require(blocks.count == 5)
+    // Each is run below.
+    try #require(blocks.count == Block.allCases.count)
+    return Dictionary(uniqueKeysWithValues: zip(Block.allCases, blocks))
+  }
+
+  @Test("who follows the document by hand puts a save into the cloud, whole and in parts, and gets it back", .enabled(if: hasTools))
+  func lines() async throws {
+    let all = try Self.blocks()
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
       let place = folder.appendingPathComponent("place")
@@ -24,10 +36,11 @@ struct ProtocolLinesTests {
       let save = frameBytes(3_000_000, seed: 1)
       try save.write(to: place.appendingPathComponent("save"))
       // One player for what goes whole, another for what goes in parts and comes from the middle on.
-      for (index, blocks) in [[blocks[0]], Array(blocks[1...])].enumerated() {
+      for (index, kinds) in [[Block.wholeContent], [.export, .parts, .fromTheMiddle, .exchange]].enumerated() {
+        let blocks = kinds.compactMap { all[$0] }
         let (client, _) = try await server.client.register()
         let script = (index == 0 ? blocks : ["HASH=$(sha256sum < save | cut -d' ' -f1); LENGTH=$(stat -c %s save)\n"] + blocks)
-          .joined().replacingOccurrences(of: "curl ", with: "curl -sSf --noproxy '*' ")
+          .joined()
         let output = try await run(script, in: place, ["TOKEN": client.token ?? "", "URL": server.url.absoluteString])
         let got = try await client.call("GET", "/v1/contents/\(ContentHash(of: save))")
         let frame = try Data(contentsOf: place.appendingPathComponent("save.zst"))
@@ -47,10 +60,57 @@ struct ProtocolLinesTests {
     }
   }
 
+  @Test("who follows it from nothing has two devices of one player, of which the second gets what the first saved", .enabled(if: hasTools))
+  func byHand() async throws {
+    let script = try #require(Self.blocks()[.byHand])
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      let place = folder.appendingPathComponent("place")
+      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+      try frameBytes(300_000, seed: 1).write(to: place.appendingPathComponent("save"))
+      let output = try await run(
+        script + "\necho; echo $FIRST $SECOND > tokens", in: place, ["KEY": server.appKey, "URL": server.url.absoluteString])
+      for part in [#""status":"ok""#, #""stored":"#, #""accepted":{"seq":2}"#, #"{"seq":2}"#, #""name":"Tablet""#] {
+        #expect(output.contains(part), "\(part) is missing in \(output)")
+      }
+      let heard = try String(contentsOf: place.appendingPathComponent("answer"), encoding: .utf8)
+      #expect(heard.contains(#""slot":"main""#) && heard.contains(#""max":{"int":6}"#), "\(heard)")
+      // It ends with what it began with: nothing of the player is left.
+      let tokens = try String(contentsOf: place.appendingPathComponent("tokens"), encoding: .utf8).split(whereSeparator: \.isWhitespace)
+      #expect(tokens.count == 2 && tokens[0] != tokens[1])
+      for token in tokens {
+        #expect(try await Client(server: server, token: String(token)).call("GET", "/v1/devices").code == "retired")
+      }
+      try await server.stop()
+    }
+  }
+
+  @Test("each side unpacks the frames of the other, in full and as deltas: ours and those of the program zstd", .enabled(if: hasTools))
+  func frames() async throws {
+    let script = try #require(Self.blocks()[.frames])
+    try await TemporaryFolder.with { folder in
+      let (before, change) = (frameBytes(700_000, seed: 1), frameBytes(1_000, seed: 2))
+      let after = before.prefix(300_000) + change + before.suffix(400_000)
+      try before.write(to: folder.appendingPathComponent("before"))
+      try after.write(to: folder.appendingPathComponent("after"))
+      let output = try await run(script, in: folder, [:])
+      func frame(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
+      // Theirs by us.
+      let isFull = try Zstd.decompress(frame("before.zst"), length: before.count) == before
+      let isDelta = try Zstd.decompress(frame("delta.zst"), prefix: before, length: after.count) == after
+      #expect(isFull && isDelta, "\(output)")
+      #expect(try frame("delta.zst").count < 5_000)
+      // Ours by them: the last line of the script once more.
+      try Zstd.compress(before).write(to: folder.appendingPathComponent("before.zst"))
+      try Zstd.compress(after, prefix: before).write(to: folder.appendingPathComponent("delta.zst"))
+      _ = try await run(try #require(script.split(separator: "\n").last.map(String.init)), in: folder, [:])
+    }
+  }
+
   private func run(_ script: String, in folder: URL, _ environment: [String: String]) async throws -> String {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/bash")
-    process.arguments = ["-euo", "pipefail", "-c", script]
+    process.arguments = ["-euo", "pipefail", "-c", script.replacingOccurrences(of: "curl ", with: "curl -sSf --noproxy '*' ")]
     process.currentDirectoryURL = folder
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     let file = folder.appendingPathComponent("output")

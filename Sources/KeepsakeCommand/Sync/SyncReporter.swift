@@ -20,6 +20,8 @@ final class SyncReporter {
     var state: String?
     var device: String?
     var player: String?
+    var shared: String?
+    var container: String?
   }
 
   /// The closing line.
@@ -36,9 +38,9 @@ final class SyncReporter {
     var troubled = 0
     /// Commits that the cloud doesn't have for certain.
     var waiting = 0
-    /// What went over the wire: bodies of requests, and of answers and events.
-    var bytesSent: Int64 = 0
-    var bytesReceived: Int64 = 0
+    /// What went over the wire: bodies of requests, and of answers and events. Nil where there is no wire.
+    var bytesSent: Int64?
+    var bytesReceived: Int64?
 
     init(_ counts: MirrorCounts) {
       captured = counts.captured
@@ -74,6 +76,12 @@ final class SyncReporter {
         event: "ready", folder: folder, state: state, device: credentials.device.description,
         player: credentials.player.description),
       "syncing \(Printable.text(folder)) with \(credentials.url.absoluteString)")
+  }
+
+  func ready(folder: String, state: String, shared: String, container: ContainerID) {
+    say(
+      Line(event: "ready", folder: folder, state: state, shared: shared, container: container.description),
+      "syncing \(Printable.text(folder)) with the folder \(Printable.text(shared))")
   }
 
   func pairing(_ code: PairingCode) {
@@ -149,10 +157,13 @@ final class SyncReporter {
   func end(_ end: End) {
     progress.clear()
     let done = "kept \(end.captured), deleted \(end.deleted), received \(end.placed), removed \(end.removed), conflicts \(end.conflicts)"
-    let wire = "sent \(Printable.size(end.bytesSent)), received \(Printable.size(end.bytesReceived)) on the wire"
+    var wire = ""
+    if let sent = end.bytesSent, let received = end.bytesReceived {
+      wire = "; sent \(Printable.size(sent)), received \(Printable.size(received)) on the wire"
+    }
     let owed = end.waiting > 0 ? "; \(end.waiting) commits wait for the cloud" : ""
     let trouble = end.troubled > 0 ? "; \(end.troubled) files could not be synced" : ""
-    write(json ? Output.json(end) : "\(done); \(wire)\(owed)\(trouble)")
+    write(json ? Output.json(end) : "\(done)\(wire)\(owed)\(trouble)")
   }
 
   private func isSameTrouble(_ phase: SyncStatus.Phase) -> Bool {

@@ -10,9 +10,7 @@ final class SyncSession {
   struct Options {
     var folder: String
     var state: String?
-    var cloud: URL
-    var appKey: String
-    var joinCode: String?
+    var cloud: SyncPlace
     var showsPairingCode: Bool
     var once: Bool
     var intervalMilliseconds: Int
@@ -60,13 +58,13 @@ final class SyncSession {
   private let reporter: SyncReporter
   private let store: Store
   private let mirror: FolderMirror
-  private let transport: HTTPTransport
+  private let way: SyncWay
   private let service: SyncService<Store>
   private let inbox = Inbox()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
 
-  /// Opens the folder and its state; registers the device or joins a player where that is still to be done.
+  /// Opens the folder and its state, and finds or makes the way to the cloud.
   static func open(_ options: Options, reporter: SyncReporter) async throws -> SyncSession {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: options.folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -74,15 +72,21 @@ final class SyncSession {
     }
     let state = try SyncState(folder: options.folder, named: options.state)
     let store = try Store.open(at: state.url)
-    let credentials = try await credentials(options, state)
-    let session = try SyncSession(options, reporter, store, state, credentials)
-    reporter.ready(folder: options.folder, state: state.url.path, credentials: credentials)
-    if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
+    let way = try await SyncWay.open(options.cloud, saves: options.folder, state: state, store: store)
+    let session = try SyncSession(options, reporter, store, state, way)
+    switch (options.cloud, way.credentials) {
+    case (.folder(let shared), _):
+      reporter.ready(folder: options.folder, state: state.url.path, shared: shared.path, container: way.container)
+    case (.server, let credentials?):
+      reporter.ready(folder: options.folder, state: state.url.path, credentials: credentials)
+      if options.showsPairingCode { reporter.pairing(try await HTTPAccount.pairingCode(for: credentials)) }
+    case (.server, nil): break
+    }
     return session
   }
 
   private init(
-    _ options: Options, _ reporter: SyncReporter, _ store: Store, _ state: SyncState, _ credentials: CloudCredentials
+    _ options: Options, _ reporter: SyncReporter, _ store: Store, _ state: SyncState, _ way: SyncWay
   ) throws {
     self.options = options
     self.reporter = reporter
@@ -94,30 +98,8 @@ final class SyncSession {
     // takes what isn't there for deleted.
     try FolderBinding(folder: options.folder, state: state.url)?.settle(for: mirror)
     self.mirror = mirror
-    transport = HTTPTransport(credentials)
-    service = SyncService(store: store, transport: transport, container: credentials.container)
-  }
-
-  private static func credentials(_ options: Options, _ state: SyncState) async throws -> CloudCredentials {
-    if var credentials = try state.credentials() {
-      guard options.joinCode == nil else {
-        throw CommandFailure(
-          .data, "this folder belongs to a player already", next: "leave --join out, or name a new --state to join another player")
-      }
-      // A server may move; the token says who this is.
-      credentials.url = options.cloud
-      return credentials
-    }
-    let account = HTTPAccount(url: options.cloud, appKey: options.appKey)
-    let name = ProcessInfo.processInfo.hostName
-    let credentials: CloudCredentials
-    if let code = options.joinCode {
-      credentials = try await account.join(code: code, name: name)
-    } else {
-      credentials = try await account.register(name: name)
-    }
-    try state.keep(credentials)
-    return credentials
+    self.way = way
+    service = SyncService(store: store, transport: way.transport, container: way.container)
   }
 
   /// Syncs until it is told to stop, or until nothing is owed.
@@ -141,7 +123,7 @@ final class SyncSession {
     let waiting = service.status.waitingCommits
     await service.stop()
     try close(waiting: waiting)
-    if let failure { throw failure }
+    if let failure { throw explained(failure) }
     if options.once, !isSynced {
       throw CommandFailure(.temporary, "stopped before everything was synced", next: "nothing is lost: the rest is synced at the next run")
     }
@@ -150,12 +132,26 @@ final class SyncSession {
     }
   }
 
+  /// Of a folder no key and no code is to blame.
+  private func explained(_ error: any Error) -> any Error {
+    guard case .folder = options.cloud else { return error }
+    let failure: TransportFailure
+    switch error {
+    case let error as TransportFailure: failure = error
+    case SyncError.transport(let error): failure = error
+    default: return error
+    }
+    guard failure.kind == .unauthorized else { return error }
+    return CommandFailure(
+      .permission, failure.message, next: "a new --state joins what that folder holds, if it is the folder that you mean")
+  }
+
   private func close(waiting: Int) throws {
     var end = SyncReporter.End(mirror.counts)
     end.troubled = lastPass.troubled
     end.waiting = max(waiting, try store.read { try $0.outboxCount() })
-    end.bytesSent = transport.traffic.bytesSent
-    end.bytesReceived = transport.traffic.bytesReceived
+    end.bytesSent = way.traffic?.bytesSent
+    end.bytesReceived = way.traffic?.bytesReceived
     reporter.end(end)
     try store.close()
   }

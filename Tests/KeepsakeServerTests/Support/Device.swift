@@ -66,6 +66,12 @@ final class Device: Sendable {
     try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .set(.string(value)))]))
   }
 
+  /// One commit with a change of each of these values of progress.
+  func change(_ changes: [String: CellDraft.Change]) throws {
+    let cells = changes.map { CellDraft(CellKey(collection: "progress", key: $0.key), $0.value) }
+    try commit(CommitDraft(cells: cells.sorted { $0.key < $1.key }))
+  }
+
   private func commit(_ draft: CommitDraft) throws {
     var random = SystemRandomNumberGenerator()
     _ = try store.write { transaction in
@@ -87,6 +93,10 @@ final class Device: Sendable {
 
   func cell(_ key: String) throws -> CellValue? {
     try store.read { try $0.cell(CellKey(collection: "progress", key: key))?.value }
+  }
+
+  func cells() throws -> [CellKey: CellState] {
+    Dictionary(uniqueKeysWithValues: try store.read { try $0.cells(in: nil) }.map { ($0.key, $0.state) })
   }
 
   func count(_ key: String) throws -> UInt64 {

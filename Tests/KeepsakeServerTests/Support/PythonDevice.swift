@@ -1,0 +1,187 @@
+#if Cloud
+import Foundation
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeSync
+
+/// A device of another language: the client of Examples/ForeignClient, which knows docs/PROTOCOL.md and nothing of this package. Each call
+/// is a process of its own.
+struct PythonDevice: Sendable {
+  /// Why it can't run here; nil if it can.
+  static let obstacle: Comment? = {
+    let folders = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin"]
+    let missing = ["python3", "zstd"].filter { tool in
+      !folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(tool)") }
+    }
+    return missing.isEmpty ? nil : Comment(rawValue: "skipped: \(missing.joined(separator: " and ")) isn't installed")
+  }()
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Examples/ForeignClient")
+  static let patience: Duration = .seconds(120)
+
+  /// What it prints of itself.
+  struct Shown: Decodable, Sendable {
+    struct Head: Decodable, Sendable {
+      var id: VersionID
+      var sha256: ContentHash
+      var length: Int
+      var title: String?
+    }
+    var slots: [String: [Head]]
+    /// Groups that the cloud hasn't taken.
+    var waiting: Int
+    var refused: [Refusal]
+    var cursor: Cursor
+    var exchanges: Int
+    var restarts: Int
+
+    func hashes(of slot: String) -> Set<ContentHash> { Set((slots[slot] ?? []).map(\.sha256)) }
+  }
+
+  struct Failed: Error, CustomStringConvertible {
+    var words: [String]
+    var output: String
+    var description: String { "\(words.joined(separator: " ")) ended with: \(output)" }
+  }
+
+  let home: URL
+
+  init(at home: URL) { self.home = home }
+
+  /// One more device of a player.
+  static func joining(
+    _ device: Device, of server: LiveServer, in folder: URL, name: String = "python", via url: URL? = nil
+  ) async throws -> Self {
+    let code = try await HTTPAccount.pairingCode(for: device.credentials).code
+    let python = PythonDevice(at: folder.appendingPathComponent(name))
+    try await python.run("join", (url ?? server.url).absoluteString, server.appKey, code)
+    return python
+  }
+
+  // MARK: What it does
+
+  @discardableResult
+  func run(_ words: String..., input: String = "") async throws -> String { try await run(words, input: input) }
+
+  private func run(_ words: [String], input: String = "") async throws -> String {
+    let process = try start(words, input: input)
+    let status = await process.ended.value
+    guard status == 0 else { throw Failed(words: words, output: try process.output()) }
+    return try process.output()
+  }
+
+  @discardableResult
+  func sync(limit: Int = 1_000) async throws -> Shown { try Self.shown(try await run("sync", "--limit", "\(limit)")) }
+
+  func shown() async throws -> Shown { try Self.shown(try await run("show")) }
+
+  private static func shown(_ output: String) throws -> Shown { try JSONDecoder().decode(Shown.self, from: Data(output.utf8)) }
+
+  func save(_ bytes: Data, to slot: String, title: String = "") async throws {
+    try await run("save", slot, try file(bytes).path, title)
+  }
+
+  /// The hash of the bytes of each head, as they were written to a file.
+  func load(_ slot: String) async throws -> Set<ContentHash> {
+    let place = home.appendingPathComponent("loaded-\(UUID().uuidString)")
+    try await run("load", slot, place.path)
+    let names = try FileManager.default.contentsOfDirectory(atPath: home.path).filter { $0.hasPrefix(place.lastPathComponent) }
+    return Set(try names.map { ContentHash(of: try Data(contentsOf: home.appendingPathComponent($0))) })
+  }
+
+  /// All of it in one commit: each is a command and its words.
+  func together(_ changes: [[String]]) async throws {
+    let lines = try changes.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) + "\n" }
+    try await run("together", input: lines.joined())
+  }
+
+  /// A file with these bytes, for `save` in `together`.
+  func file(_ bytes: Data) throws -> URL {
+    let file = home.appendingPathComponent("save-\(UUID().uuidString)")
+    try bytes.write(to: file)
+    return file
+  }
+
+  /// What it keeps, of which a process that runs says nothing. The file is replaced whole.
+  private struct State: Decodable {
+    var cells: [String: CellState]
+    var versions: [String: VersionRecord]
+  }
+
+  private func state() throws -> State {
+    try JSONDecoder().decode(State.self, from: try Data(contentsOf: home.appendingPathComponent("state.json")))
+  }
+
+  /// Waits until it shows a version with this content.
+  func until(shows content: ContentHash) async throws {
+    let start = ContinuousClock.now
+    while try !state().versions.values.contains(where: { $0.contents == [content] }) {
+      guard ContinuousClock.now - start < Self.patience else { throw Failed(words: ["show \(content)"], output: "it never did") }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  /// The values as it keeps them.
+  func cells() throws -> [CellKey: CellState] {
+    let state = try state()
+    return Dictionary(
+      uniqueKeysWithValues: try state.cells.map { key, cell in
+        let names = try JSONDecoder().decode([String].self, from: Data(key.utf8))
+        return (CellKey(collection: names[0], key: names[1]), cell)
+      })
+  }
+
+  // MARK: Processes
+
+  /// One that runs, and may be ended in the middle.
+  struct Running: Sendable {
+    fileprivate let process: Process
+    fileprivate let file: URL
+    let ended: Task<Int32, Never>
+
+    func output() throws -> String { String(decoding: try Data(contentsOf: file), as: UTF8.self) }
+
+    /// Ends it as a power cut does.
+    func kill() async {
+      Foundation.kill(process.processIdentifier, SIGKILL)
+      _ = await ended.value
+    }
+
+    /// Waits for so many lines of what it prints.
+    func lines(_ count: Int) async throws -> [String] {
+      let start = ContinuousClock.now
+      while true {
+        let lines = try output().split(separator: "\n").map(String.init)
+        if lines.count >= count { return lines }
+        guard ContinuousClock.now - start < PythonDevice.patience else { throw Failed(words: ["\(count) lines"], output: try output()) }
+        try await Task.sleep(for: .milliseconds(10))
+      }
+    }
+  }
+
+  func start(_ words: [String], input: String = "") throws -> Running {
+    try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+    let number = UUID().uuidString
+    let (output, said) = (home.appendingPathComponent("output-\(number)"), home.appendingPathComponent("input-\(number)"))
+    try Data().write(to: output)
+    try Data(input.utf8).write(to: said)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", Self.folder.appending(path: "keepsake_client.py").path, home.path] + words
+    // Its sources stay as they are, and nothing stands between it and a server on this machine.
+    process.environment = ProcessInfo.processInfo.environment.merging(["PYTHONDONTWRITEBYTECODE": "1", "no_proxy": "127.0.0.1"]) { $1 }
+    process.standardInput = try FileHandle(forReadingFrom: said)
+    let handle = try FileHandle(forWritingTo: output)
+    process.standardOutput = handle
+    process.standardError = handle
+    let (stream, continuation) = AsyncStream<Int32>.makeStream()
+    process.terminationHandler = {
+      continuation.yield($0.terminationReason == .exit ? $0.terminationStatus : -1)
+      continuation.finish()
+    }
+    try process.run()
+    return Running(process: process, file: output, ended: Task { await stream.first { _ in true } ?? -1 })
+  }
+}
+#endif
