@@ -20,6 +20,7 @@ final class SyncReporter {
     var state: String?
     var device: String?
     var player: String?
+    var devices: [String]?
   }
 
   /// The closing line.
@@ -111,6 +112,13 @@ final class SyncReporter {
     case .issue(let issue):
       say(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
     }
+  }
+
+  func seen(_ news: SeenList.News) {
+    let names = news.devices.map { $0.isEmpty ? "a device without a name" : Printable.text($0) }
+    say(
+      .init(event: "seen", path: news.path.text, version: news.version.description, devices: news.devices),
+      "seen      \(shown(news.path))  by \(names.joined(separator: ", "))")
   }
 
   func refused(_ refusals: [Refusal]) {

@@ -259,6 +259,12 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
+  func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>] {
+    try await read(container) { storage in
+      try versions.reduce(into: [:]) { $0[$1] = try CloudAcceptance.devices(holding: $1, in: storage) }
+    }
+  }
+
   // MARK: Pairing
 
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {

@@ -38,10 +38,16 @@ package final class World {
     var backup: (storage: SimulatedDevice, writes: Int)?
     var checkedElements: Set<VersionID> = []
     var exchanges = 0
+    /// Counts how often it was set back.
+    var era = 0
+
+    /// What the cloud knows it by.
+    static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }
   }
 
   enum Call {
-    case exchange(UInt64, ExchangeRequest)
+    /// With the device's era when it was sent.
+    case exchange(UInt64, ExchangeRequest, era: Int)
     case upload(UInt64, EncodedContent)
     case download(UInt64, ContentHash)
 
@@ -73,7 +79,9 @@ package final class World {
   var now = World.epochMilliseconds
   var devices: [Device] = []
   var cloud = MemoryContainer(epoch: 1)
-  var cloudBackup: MemoryContainer?
+  /// By device, the era in which it said last how far it has come, as far as the cloud knows.
+  var reachedEras: [Int: Int] = [:]
+  var cloudBackup: (cloud: MemoryContainer, reachedEras: [Int: Int])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
   /// Everything that goes wrong by chance stops when the world comes to rest.
