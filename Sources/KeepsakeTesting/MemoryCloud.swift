@@ -150,10 +150,11 @@ package final class MemoryCloud: Transport {
     let result = state.withLock { state -> Result<[AccountDevice], TransportFailure> in
       guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
       return Result {
-        try state.devices.sorted { $0.key < $1.key }.map { id, known in
+        let holders = try CloudAcceptance.devices(holding: versions, in: state.container)
+        return state.devices.sorted { $0.key < $1.key }.map { id, known in
           AccountDevice(
             device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.heard, isThis: id == device,
-            has: try versions.filter { try CloudAcceptance.devices(holding: $0, in: state.container).contains(id) }.sorted())
+            has: holders.filter { $0.value.contains(id) }.keys.sorted())
         }
       }.mapError { TransportFailure(.rejected, "\($0)") }
     }

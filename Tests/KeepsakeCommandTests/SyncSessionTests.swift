@@ -53,10 +53,10 @@ import Testing
         try await until { printed.count("ready") == 1 }
         try one.write("level 2", to: "world.sav")
         try await until { printed.count("captured") == 1 }
-        while printed.count("seen") == 0 { try await two.sync() }
+        for _ in 0..<100 where printed.count("seen") == 0 { try await two.sync() }
         try one.write("level 3", to: "world.sav")
         try await until { printed.count("captured") == 2 }
-        while printed.count("seen") == 1 { try await two.sync() }
+        for _ in 0..<100 where printed.count("seen") == 1 { try await two.sync() }
         stop.yield(15)
         try await group.waitForAll()
       }

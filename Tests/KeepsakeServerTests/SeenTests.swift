@@ -134,6 +134,7 @@ struct SeenTests {
       console.letMinutePass()
       try await settle([phone, tablet, console])
       phone.letMinutePass()
+      try await phone.until("being told") { try $0.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"] }
       #expect(try await following.value)
       for device in [phone, tablet, console] { try device.close() }
       try await server.stop()

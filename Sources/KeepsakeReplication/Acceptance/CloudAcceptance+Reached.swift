@@ -14,17 +14,27 @@ extension CloudAcceptance {
     try storage.setReached(request.cursor.seq, by: device)
   }
 
-  /// The devices that have a version, or one that replaced it: those whose last word is a cursor that has passed its newest change.
+  /// By version, the devices that have it, or one that replaced it: those whose last word is a cursor that has passed its newest change.
   ///
   /// None for a version that the cloud doesn't have, and for one that nobody could load because a content of it is damaged or lost here: who was given
   /// it may have gone on without that, and hears of it again when it is mended.
-  package static func devices(holding id: VersionID, in storage: some ContainerStorage) throws -> Set<DeviceID> {
-    guard let version = try storage.version(id), try storage.isCovered(id) || canBeLoaded(version.record, in: storage) else { return [] }
-    return Set(try storage.reached().filter { $0.value >= version.seq }.keys)
+  package static func devices(
+    holding versions: [VersionID], in storage: some ContainerStorage
+  ) throws -> [VersionID: Set<DeviceID>] {
+    let reached = try storage.reached()
+    // Once for all versions: much may be damaged.
+    let damaged = try storage.suspectContents().reduce(into: Set()) { $0.formUnion(try storage.heads(needing: $1)) }
+    return try versions.reduce(into: [:]) { result, id in
+      result[id] = []
+      guard let version = try storage.version(id) else { return }
+      let canBeLoaded = try !damaged.contains(id) && version.record.contents.allSatisfy(storage.hasContent)
+      guard try canBeLoaded || storage.isCovered(id) else { return }
+      result[id] = Set(reached.filter { $0.value >= version.seq }.keys)
+    }
   }
 
-  private static func canBeLoaded(_ record: VersionRecord, in storage: some ContainerStorage) throws -> Bool {
-    guard try record.contents.allSatisfy(storage.hasContent) else { return false }
-    return try !storage.suspectContents().contains { try storage.heads(needing: $0).contains(record.id) }
+  /// The same of one version.
+  package static func devices(holding id: VersionID, in storage: some ContainerStorage) throws -> Set<DeviceID> {
+    try devices(holding: [id], in: storage)[id] ?? []
   }
 }

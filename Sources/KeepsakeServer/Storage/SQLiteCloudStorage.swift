@@ -260,9 +260,7 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>] {
-    try await read(container) { storage in
-      try versions.reduce(into: [:]) { $0[$1] = try CloudAcceptance.devices(holding: $1, in: storage) }
-    }
+    try await read(container) { try CloudAcceptance.devices(holding: versions, in: $0) }
   }
 
   // MARK: Pairing

@@ -65,12 +65,15 @@ extension World {
   /// Whoever is said to have a save has it: all that came with its last word, or everything at rest. Not checked of a device that was set back and not heard
   /// since, which the cloud can't know.
   func checkSeen(by index: Int, after seq: UInt64 = 0) throws {
-    guard reachedEras[index] == devices[index].era else { return }
+    guard words[index]?.era == devices[index].era else { return }
     let storage = devices[index].storage
-    for change in cloud.changes(after: seq, limit: .max) {
-      guard change.seq <= cloud.reached()[Device.id(index)] ?? 0 else { break }
-      guard case .version(let record) = change.item else { continue }
-      guard try CloudAcceptance.devices(holding: record.id, in: cloud).contains(Device.id(index)) else { continue }
+    let reached = cloud.reached()[Device.id(index)] ?? 0
+    let records = cloud.changes(after: seq, limit: .max).prefix { $0.seq <= reached }.compactMap { change in
+      if case .version(let record) = change.item { record } else { nil }
+    }
+    guard !records.isEmpty else { return }
+    let holders = try CloudAcceptance.devices(holding: records.map(\.id), in: cloud)
+    for record in records where holders[record.id]?.contains(Device.id(index)) == true {
       report.statistics.seen += 1
       if storage.isCovered(record.id) { continue }
       guard let version = storage.version(record.id) else {

@@ -337,14 +337,14 @@ extension World {
 
   private func restoreCloud() {
     guard let backup = cloudBackup else {
-      cloudBackup = (cloud, reachedEras)
+      cloudBackup = (cloud, words)
       return
     }
     report.statistics.serverRestores += 1
     cloudWasRestored = true
     trace(
       30, backup.cloud.position().seq, words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
-    (cloud, reachedEras) = backup
+    (cloud, words) = backup
     cloudBackup = nil
     for number in model.leftToCloud { mayBeGone(number) }
     model.leftToCloud = []

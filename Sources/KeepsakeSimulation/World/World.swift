@@ -46,8 +46,8 @@ package final class World {
   }
 
   enum Call {
-    /// With the device's era when it was sent.
-    case exchange(UInt64, ExchangeRequest, era: Int)
+    /// With the device's era, and the time, when it was sent.
+    case exchange(UInt64, ExchangeRequest, era: Int, sent: Int64)
     case upload(UInt64, EncodedContent)
     case download(UInt64, ContentHash)
 
@@ -79,9 +79,16 @@ package final class World {
   var now = World.epochMilliseconds
   var devices: [Device] = []
   var cloud = MemoryContainer(epoch: 1)
-  /// By device, the era in which it said last how far it has come, as far as the cloud knows.
-  var reachedEras: [Int: Int] = [:]
-  var cloudBackup: (cloud: MemoryContainer, reachedEras: [Int: Int])?
+  /// What the cloud heard last of how far a device has come.
+  struct Word {
+    /// The device's era when it said so.
+    var era: Int
+    /// When it was sent, and when the newest of its words was that came: one that was long under way may come after a later one.
+    var sent: Int64
+    var newest: Int64
+  }
+  var words: [Int: Word] = [:]
+  var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
   /// Everything that goes wrong by chance stops when the world comes to rest.
