@@ -16,6 +16,18 @@ public struct CloudDevice: Sendable, Hashable, Identifiable {
   public let isThis: Bool
 }
 
+extension CloudDevice {
+  init(_ device: AccountDevice) {
+    func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    self.init(
+      id: device.device.description, name: device.name, added: date(device.createdMilliseconds),
+      lastHeard: date(device.seenMilliseconds), isThis: device.isThis)
+  }
+
+  /// In the order in which they came.
+  static func sorted(_ devices: [CloudDevice]) -> [CloudDevice] { devices.sorted { ($0.added, $0.id) < ($1.added, $1.id) } }
+}
+
 extension Cloud {
   /// The player's devices, this one included, in the order in which they came.
   ///
@@ -23,12 +35,7 @@ extension Cloud {
   ///
   /// One round trip. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, and `misuse` where the cloud is a folder, which knows no devices.
   public func devices() async throws -> [CloudDevice] {
-    try await connection.asPlayer { try await HTTPAccount.devices(for: $0) }.map { device in
-      func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
-      return CloudDevice(
-        id: device.device.description, name: device.name, added: date(device.createdMilliseconds), lastHeard: date(device.seenMilliseconds),
-        isThis: device.isThis)
-    }.sorted { ($0.added, $0.id) < ($1.added, $1.id) }
+    CloudDevice.sorted(try await connection.asPlayer { try await HTTPAccount.devices(for: $0) }.map(CloudDevice.init))
   }
 
   /// Removes a device that was lost, sold or given away: from now on the cloud refuses it, and what money it could spend by itself is the other

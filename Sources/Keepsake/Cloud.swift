@@ -93,6 +93,10 @@ public final class Cloud: Sendable {
     let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
     core.onRefresh { [weak connection] in try await connection?.hear() }
+    core.onSeen { [weak connection] versions in
+      guard let connection else { throw GameDataError.notConnected }
+      return try await connection.devices(having: versions)
+    }
     core.onCloudStatus { [board] in board.status }
     core.onDelivery { [weak connection] in _ = try connection?.deliver() }
   }

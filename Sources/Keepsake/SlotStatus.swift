@@ -39,9 +39,17 @@ public struct SlotStatus: Sendable, Hashable {
   public let arrival: Arrival?
   /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
   public let lastHeard: Date?
+  /// The player's other devices that have what stands here, as the cloud said when it was last asked; nil where it wasn't asked about this save, or doesn't know.
+  ///
+  /// It is asked while somebody follows `SaveSlots.statusUpdates(of:)`: at once, when the save has come to the cloud, and then every half minute; and by
+  /// `SaveSlots.seenBy(_:)`, which says what being listed means. Not kept over a restart.
+  public let seenBy: [CloudDevice]?
 }
 
 /// The status of a slot, live: now, and each time that it changes. Who is slow gets the newest.
+///
+/// While it is followed the cloud is asked every half minute who has seen the save (`SlotStatus.seenBy`): one small request for all slots that are followed, none while
+/// the cloud can't be reached. Let go of the loop to end that.
 ///
 /// Ends when the game's data is closed or the task is cancelled. Throws `StoreError` if the store can't be read.
 public struct SlotStatusUpdates: AsyncSequence, Sendable {
@@ -58,10 +66,14 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
     private let updates: SlotStatusUpdates
     private var ticks: AsyncStream<Void>.Iterator
     private var told: SlotStatus?
+    private let look: SeenBoard.Look
 
     init(_ updates: SlotStatusUpdates) {
       self.updates = updates
-      ticks = updates.saves.core.statusTicks.stream().makeAsyncIterator()
+      let core = updates.saves.core
+      ticks = core.statusTicks.stream().makeAsyncIterator()
+      look = core.seen.look(at: updates.slot)
+      core.statusTicks.send(())
     }
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> SlotStatus? {
@@ -89,7 +101,7 @@ extension SaveSlots {
   ///     case .empty, .local, .queued: icon = .device
   ///     }
   ///
-  /// Captures made before are waited for. Costs reading the slot's record, what waits to be sent and what came and isn't shown. Throws
+  /// `SlotStatus.seenBy` has which other devices have it. Captures made before are waited for. Costs reading the slot's record, what waits to be sent and what came and isn't shown. Throws
   /// `StoreError` if the store can't be read.
   public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
 
@@ -110,9 +122,11 @@ extension SaveSlots {
   fileprivate func durableStatus(of slot: String) throws -> SlotStatus {
     let cloud = core.cloudStatus
     return try core.store.read { transaction in
-      SlotStatus(
-        slot: slot, state: try Self.state(of: slot, cloud, in: transaction), arrival: try Self.arrival(in: slot, cloud, in: transaction),
-        lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) })
+      let state = try Self.state(of: slot, cloud, in: transaction)
+      return SlotStatus(
+        slot: slot, state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
+        lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
+        seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
     }
   }
 

@@ -52,6 +52,12 @@ package protocol ContainerStorage {
   /// Lets go all parts of an offer.
   mutating func dropOffer(_ offer: OfferID) throws
 
+  // Devices
+  /// How far each device has come, by its own last word; without those that never had one, or start again.
+  func reached() throws -> [DeviceID: UInt64]
+  /// Takes it down, and writes nothing if it is so already. No change of the container.
+  mutating func setReached(_ seq: UInt64, by device: DeviceID) throws
+
   /// Cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange]
 
@@ -80,6 +86,9 @@ extension ContainerStorage {
   package func isSuspect(_ hash: ContentHash) -> Bool { false }
   package mutating func suspectContent(_ hash: ContentHash) {}
   package func heads(needing hash: ContentHash) -> [VersionID] { [] }
+  // It knows no devices either.
+  package func reached() -> [DeviceID: UInt64] { [:] }
+  package mutating func setReached(_ seq: UInt64, by device: DeviceID) {}
 }
 
 /// A version, and the slot that it is of.

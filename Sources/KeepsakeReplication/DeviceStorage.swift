@@ -58,6 +58,8 @@ package protocol DeviceStorage {
 
   // Changes received but not yet shown
   func staged() throws -> [CloudChange]
+  /// Whether there are any. Asked with every exchange.
+  func hasStaged() throws -> Bool
   mutating func stage(_ changes: [CloudChange]) throws
   mutating func clearStaged() throws
 
@@ -71,6 +73,8 @@ package protocol DeviceStorage {
 
 extension DeviceStorage {
   package var planted: Set<PlantedBug> { [] }
+
+  package func hasStaged() throws -> Bool { try !staged().isEmpty }
 
   /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
   package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {

@@ -24,6 +24,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   private var suspect: Set<ContentHash> = []
   private var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
   private var used: Int64 = 0
+  private var reachedSeqs: [DeviceID: UInt64] = [:]
   /// Every change in the order of its seq; those that a later change of the same item replaces stay, and are passed over.
   private var log: [(seq: UInt64, name: Name)] = []
   private var theBank = BankState()
@@ -167,6 +168,11 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   package mutating func dropOffer(_ offer: OfferID) { offers[offer] = nil }
   /// Takes over what another state of this container keeps of offers.
   package mutating func holdOffers(of other: MemoryContainer) { offers = other.offers }
+
+  // MARK: Devices
+
+  package func reached() -> [DeviceID: UInt64] { reachedSeqs }
+  package mutating func setReached(_ seq: UInt64, by device: DeviceID) { reachedSeqs[device] = seq == 0 ? nil : seq }
 
   package func changes(after seq: UInt64, limit: Int) -> [CloudChange] {
     var low = 0

@@ -299,6 +299,8 @@ package struct StoreTransaction: DeviceStorage {
 
   // MARK: Staged
 
+  package func hasStaged() throws -> Bool { try Row.fetchOne(statement("SELECT 1 FROM staged LIMIT 1")) != nil }
+
   package func staged() throws -> [CloudChange] {
     let rows = try Row.fetchAll(statement("SELECT position, body FROM staged ORDER BY position"))
     return try rows.map { row in

@@ -22,8 +22,14 @@ final class DeviceLine: Sendable {
   }
   private let state = Mutex(State())
   private let clock: TestClock
+  /// What the cloud knows the device by.
+  let device: DeviceID
 
-  init(clock: TestClock) { self.clock = clock }
+  init(clock: TestClock) {
+    self.clock = clock
+    var random = SystemRandomNumberGenerator()
+    device = DeviceID(using: &random)
+  }
 
   var traffic: TestTraffic { state.withLock { $0.traffic } }
 

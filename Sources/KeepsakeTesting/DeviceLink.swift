@@ -11,10 +11,12 @@ final class DeviceLink: Transport {
   /// Held while the cloud takes a request, so that no dead run is heard.
   private let isDead = Mutex(false)
   private let name = UUID().uuidString
+  private let deviceName: String
 
-  init(_ cloud: MemoryCloud, over line: DeviceLine) {
+  init(_ cloud: MemoryCloud, over line: DeviceLine, of deviceName: String) {
     self.cloud = cloud
     self.line = line
+    self.deviceName = deviceName
   }
 
   var address: CloudAddress { .transport(self, container: cloud.id, name: name) }
@@ -31,7 +33,13 @@ final class DeviceLink: Transport {
   // MARK: Transport
 
   func exchange(_ request: ExchangeRequest) async throws(TransportFailure) -> ExchangeResponse {
-    try await pass(Self.bytes(of: request), answered: Self.bytes) { () throws(TransportFailure) in try cloud.answer(request) }
+    try await pass(Self.bytes(of: request), answered: Self.bytes) { () throws(TransportFailure) in
+      try cloud.answer(request, from: (line.device, deviceName))
+    }
+  }
+
+  func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? {
+    try await pass(0, answered: Self.bytes(of:)) { () throws(TransportFailure) in try cloud.devices(having: versions, for: line.device) }
   }
 
   func putContent(

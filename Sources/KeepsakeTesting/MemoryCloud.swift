@@ -14,6 +14,8 @@ package final class MemoryCloud: Transport {
     var isFull = false
     var quota: Int64?
     var exchanges = 0
+    /// Who talked to it, and when first and last. Those who don't say who they are aren't here.
+    var devices: [DeviceID: (name: String, created: Int64, heard: Int64)] = [:]
   }
   private let state = Mutex(State())
   private let now: @Sendable () -> Int64
@@ -71,7 +73,9 @@ package final class MemoryCloud: Transport {
 
   // MARK: At once, without a network
 
-  package func answer(_ request: ExchangeRequest) throws(TransportFailure) -> ExchangeResponse {
+  package func answer(
+    _ request: ExchangeRequest, from device: (id: DeviceID, name: String)? = nil
+  ) throws(TransportFailure) -> ExchangeResponse {
     let result: Result<(ExchangeResponse, UInt64?), TransportFailure> = state.withLock { state in
       guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
       state.exchanges += 1
@@ -81,7 +85,9 @@ package final class MemoryCloud: Transport {
         var taken = request
         let refusals = state.isFull ? Self.refusals(of: request) : []
         if !refusals.isEmpty { (taken.cells, taken.versions, taken.contents, taken.part) = ([], [], [], nil) }
-        var response = try CloudAcceptance.exchange(taken, now: now(), quota: state.quota, in: &next, using: &state.random)
+        var response = try CloudAcceptance.exchange(
+          taken, from: device?.id, now: now(), quota: state.quota, in: &next, using: &state.random)
+        if let device { state.devices[device.id] = (device.name, state.devices[device.id]?.created ?? now(), now()) }
         if !refusals.isEmpty, !response.restart { response.outcome = .refused(refusals) }
         state.container = next
         let after = next.position().seq
@@ -137,6 +143,22 @@ package final class MemoryCloud: Transport {
     let (content, isCut) = state.withLock { ($0.container.content(hash), $0.isCut) }
     if isCut { throw TransportFailure(.unreachable, "the network is cut") }
     return content
+  }
+
+  /// Who has what, for one who asks.
+  package func devices(having versions: [VersionID], for device: DeviceID) throws(TransportFailure) -> [AccountDevice] {
+    let result = state.withLock { state -> Result<[AccountDevice], TransportFailure> in
+      guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
+      return Result {
+        let holders = try CloudAcceptance.devices(holding: versions, in: state.container)
+        return state.devices.sorted { $0.key < $1.key }.map { id, known in
+          AccountDevice(
+            device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.heard, isThis: id == device,
+            has: holders.filter { $0.value.contains(id) }.keys.sorted())
+        }
+      }.mapError { TransportFailure(.rejected, "\($0)") }
+    }
+    return try result.get()
   }
 
   // MARK: Transport

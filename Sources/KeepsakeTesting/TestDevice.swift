@@ -88,7 +88,7 @@ public final class TestDevice: Sendable {
   private func begin(_ id: String, connecting: Bool, _ open: (GameEnvironment) throws -> GameData) throws -> GameData {
     try state.alone {
       try world.admit(id)
-      let link = DeviceLink(world.cloud.memory, over: state.line)
+      let link = DeviceLink(world.cloud.memory, over: state.line, of: name)
       let game = try open(world.clock.environment(of: world.folder, seed: world.nextSeed()))
       state.began(game, over: link)
       if connecting { game.cloud.connect(link.address, deviceName: name) }

@@ -39,6 +39,43 @@ import Testing
     }
   }
 
+  @Test("a sync that goes on tells which other devices have what it kept, once each")
+  func seen() async throws {
+    try await Self.withServer { server in
+      let (one, two) = (try SyncFolder(server), try SyncFolder(server))
+      try one.write("level 1", to: "world.sav")
+      let code = try #require(try await one.sync(pair: true).first { $0["event"] as? String == "pairing" }?["code"] as? String)
+      try await two.sync(join: code)
+      let (stops, stop) = AsyncStream<Int32>.makeStream()
+      let printed = Printed()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await one.syncOn(stop: stops) { printed.add($0) } }
+        try await until { printed.count("ready") == 1 }
+        try one.write("level 2", to: "world.sav")
+        try await until { printed.count("captured") == 1 }
+        for _ in 0..<100 where printed.count("seen") == 0 { try await two.sync() }
+        try one.write("level 3", to: "world.sav")
+        try await until { printed.count("captured") == 2 }
+        for _ in 0..<100 where printed.count("seen") == 1 { try await two.sync() }
+        stop.yield(15)
+        try await group.waitForAll()
+      }
+      let lines = try printed.lines.map { try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+      let (kept, seen) = (lines.filter { $0["event"] as? String == "captured" }, lines.filter { $0["event"] as? String == "seen" })
+      #expect(seen.map { $0["version"] as? String } == kept.map { $0["version"] as? String })
+      #expect(seen.allSatisfy { $0["path"] as? String == "world.sav" && $0["devices"] as? [String] == [ProcessInfo.processInfo.hostName] })
+    }
+  }
+
+  /// Waits until it is so; gives up after a minute, which no healthy run comes near.
+  private func until(_ condition: () -> Bool) async throws {
+    let start = ContinuousClock.now
+    while !condition() {
+      try #require(ContinuousClock.now - start < .seconds(60))
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
   @Test("a fresh folder that already holds a save of that name doesn't replace the one in the cloud")
   func firstLaunch() async throws {
     try await Self.withServer { server in
@@ -262,6 +299,17 @@ import Testing
   }
 }
 
+/// What a run that goes on has printed so far.
+private final class Printed: Sendable {
+  private let kept = Mutex<[String]>([])
+
+  var lines: [String] { kept.withLock { $0 } }
+
+  func add(_ line: String) { kept.withLock { $0.append(line) } }
+
+  func count(_ event: String) -> Int { lines.count { $0.contains(#""event":"\#(event)""#) } }
+}
+
 /// A folder of a test, and runs of the command over it.
 final class SyncFolder: Sendable {
   let root: URL
@@ -336,6 +384,16 @@ final class SyncFolder: Sendable {
     return try printed.withLock { $0 }.map { line in
       try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: any Sendable])
     }
+  }
+
+  /// `keepsake sync --json`, until it is told to stop, asking often who has what.
+  func syncOn(stop: AsyncStream<Int32>, write: @escaping (String) -> Void) async throws {
+    let session = try await SyncSession.open(
+      SyncSession.Options(
+        folder: root.path, state: elsewhere?.path, cloud: server.url, appKey: server.appKeys.first ?? "", joinCode: nil,
+        showsPairingCode: false, once: false, intervalMilliseconds: 30, settleMilliseconds: 60, seenMilliseconds: 50),
+      reporter: SyncReporter(json: true, write: write))
+    try await session.run(stop: stop)
   }
 
   func write(_ text: String, to name: String) throws {

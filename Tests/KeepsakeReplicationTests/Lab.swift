@@ -58,10 +58,17 @@ struct Lab {
     return requests
   }
 
-  func answer(to effect: EngineEffect, cloud: inout MemoryContainer, using random: inout SeededGenerator) throws -> EngineEvent? {
+  /// What the cloud knows a device by.
+  static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }
+
+  func answer(
+    to effect: EngineEffect, of index: Int? = nil, cloud: inout MemoryContainer, using random: inout SeededGenerator
+  ) throws -> EngineEvent? {
     switch effect {
     case .exchange(let number, let request):
-      .answered(request: number, try CloudAcceptance.exchange(request, now: now, quota: quota, in: &cloud, using: &random))
+      .answered(
+        request: number, try CloudAcceptance.exchange(request, from: index.map(Self.id), now: now, quota: quota, in: &cloud, using: &random)
+      )
     case .upload(let number, let content):
       try {
         let heals = cloud.isSuspect(content.hash)
@@ -86,7 +93,7 @@ struct Lab {
         requests.append(request)
         devices[index].exchanges += 1
       }
-      if let event = try answer(to: effect, cloud: &cloud, using: &random) { try step(index, event) }
+      if let event = try answer(to: effect, of: index, cloud: &cloud, using: &random) { try step(index, event) }
     }
   }
 

@@ -137,6 +137,14 @@ import Testing
     + #""cursor":\#(cursorText),"more":true,"outcome":{"accepted":{"seq":41}},"quota":{"limit":1073741824,"used":1073700000},"#
     + #""restart":true,"serverTimeMilliseconds":1767225600000,"wallet":\#(replyText),"wanted":["\#(abc)"]}"#
 
+  static func device(_ number: UInt64, has: [VersionID]?) -> AccountDevice {
+    AccountDevice(
+      device: DeviceID(high: 0, low: number), name: "iPad", createdMilliseconds: 5, seenMilliseconds: 7, isThis: false, has: has)
+  }
+  static func deviceText(_ id: String, _ has: String = "") -> String {
+    #"{"createdMilliseconds":5,"device":"\#(id)",\#(has)"isThis":false,"name":"iPad","seenMilliseconds":7}"#
+  }
+
   static let forms: [Form] = [
     Form("a request", request, requestText),
     Form("an answer", response, responseText),
@@ -162,6 +170,13 @@ import Testing
       "a request with a last part",
       ExchangeRequest(cursor: .start, limit: 100, part: OfferPart(offer: OfferID(high: 0, low: 3), number: 2, isLast: true)),
       #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"part":{"last":true,"number":2,"offer":"\#(three)"},"protocolVersion":1}"#),
+    Form(
+      "a request of a device that stages", ExchangeRequest(cursor: cursor, limit: 100, hasStaged: true),
+      #"{"cursor":\#(cursorText),"limit":100,"protocolVersion":1,"staged":true}"#),
+    Form("a list of devices", DeviceList(devices: [device(1, has: nil)]), #"{"devices":[\#(deviceText(one))]}"#),
+    Form(
+      "a list of devices with what they have", DeviceList(devices: [device(1, has: [version.id]), device(2, has: [])]),
+      #"{"devices":[\#(deviceText(one, #""has":["\#(two)"],"#)),\#(deviceText(two, #""has":[],"#))]}"#),
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
     Form("a chain that stands", WalletReply.Standing.accepted(head), #"{"accepted":\#(headText)}"#),
@@ -248,6 +263,7 @@ import Testing
       "a closed chain",
       "a chain too far ahead", "held", "a request with a last part", "an event", "an event of a restored cloud",
       "an event with what changed", "a cell with a set", "a cell with a dictionary", "a cell of a later rule",
+      "a request of a device that stages", "a list of devices with what they have",
     ]
     #expect(shown == expected)
   }

@@ -17,7 +17,7 @@ struct RestoredServerTests {
   private static let mostOfSleeper = 2
 
   /// What a server's folder holds, taken while the server runs: the database by SQLite's own backup, and then the files that never change.
-  private func backUp(_ data: URL, to backup: URL) throws {
+  static func backUp(_ data: URL, to backup: URL) throws {
     let manager = FileManager.default
     try manager.createDirectory(at: backup, withIntermediateDirectories: true)
     let source = try DatabaseQueue(path: data.appendingPathComponent("cloud.sqlite").path)
@@ -66,7 +66,7 @@ struct RestoredServerTests {
       try await phone.game.progress.record(1, for: .max("level", default: 0)).value
       try await checkpoint(1, on: phone)
       try await settle(all)
-      try backUp(data, to: backup)
+      try Self.backUp(data, to: backup)
 
       // Today, which the observer sleeps through.
       try await pause([observer])

@@ -15,7 +15,7 @@ import Testing
   func goesThrough() async throws {
     let game = try Device().open()
     defer { end(game) }
-    #expect(try game.saves.status(of: .main) == SlotStatus(slot: "main", state: .empty, arrival: nil, lastHeard: nil))
+    #expect(try game.saves.status(of: .main) == SlotStatus(slot: "main", state: .empty, arrival: nil, lastHeard: nil, seenBy: nil))
     try game.saves.capture(World(), to: .main)
     #expect(try game.saves.status(of: .main).state == .local)
     game.cloud.connect(cloud.address)
@@ -78,6 +78,22 @@ import Testing
     var left = 0
     while try await updates.next() != nil { left += 1 }
     #expect(left == 0)
+  }
+
+  @Test("a folder can't know who has a save, and says so; what isn't in a cloud has been seen by nobody")
+  func unknown() async throws {
+    let folder = try TemporaryFolder()
+    let game = try Device().open()
+    defer { end(game) }
+    try await game.saves.save(World(level: 2), to: .main)
+    #expect(try await game.saves.seenBy(.main) == [])
+    game.cloud.connect(.folder(folder.url))
+    try await game.cloud.sendNow()
+    #expect(try game.saves.status(of: .main).state == .stored)
+    #expect(try await game.saves.seenBy(.main) == nil)
+    #expect(try game.saves.status(of: .main).seenBy == nil)
+    game.cloud.disconnect()
+    await #expect { _ = try await game.saves.seenBy(.main) } throws: { ($0 as? GameDataError)?.code == .notConnected }
   }
 
   @Test("a large save shows how far it has come, in both directions", .timeLimit(.minutes(2)))

@@ -23,6 +23,9 @@ actor CloudConnection {
   /// The address that the service, or the registering, is for.
   private var address: CloudAddress?
   private var service: SyncService<Store>?
+  /// The way that the service goes.
+  private var transport: (any Transport)?
+  private var seenWatch: SeenWatch?
   /// Counts services: what an earlier one still has to say is not heard.
   private var generation = 0
   private var pumps: [Task<Void, Never>] = []
@@ -140,12 +143,19 @@ actor CloudConnection {
       self.service = nil
       throw error
     }
+    self.transport = transport
+    let watch = SeenWatch(core: core, transport: transport, executor: executor)
+    seenWatch = watch
+    await watch.start()
   }
 
   private func end() async {
     registering?.cancel()
     registering = nil
     core.onCommit {}
+    await seenWatch?.stop()
+    (seenWatch, transport) = (nil, nil)
+    core.seen.forget()
     await service?.stop()
     service = nil
     // Not waited for: reading a stream takes one of the threads that all tasks share, and `close` may be blocking them.
@@ -228,6 +238,18 @@ actor CloudConnection {
 
   /// Waits for what the cloud has, and not for what is to be sent: with a large save on its way that could take minutes.
   func hear() async throws { try await ask { try await $0.hear() } }
+
+  /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
+  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
+    _ = try await connected()
+    try requireEnabled()
+    guard let transport else { throw GameDataError.notConnected }
+    do {
+      return try await transport.devices(having: versions)
+    } catch {
+      throw GameDataError.translated(error)
+    }
+  }
 
   private func ask(_ call: (SyncService<Store>) async throws -> Void) async throws {
     let service = try await connected()

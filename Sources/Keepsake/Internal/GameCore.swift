@@ -52,10 +52,12 @@ final class GameCore: Sendable {
   private let committed = Mutex<@Sendable () -> Void>({})
   private let refresh = Mutex<@Sendable () async throws -> Void>({})
   private let delivery = Mutex<@Sendable () throws -> Void>({})
+  private let seeing = Mutex<@Sendable ([VersionID]) async throws -> [AccountDevice]?>({ _ in throw GameDataError.notConnected })
   private let cloud = Mutex<@Sendable () -> CloudStatus>({ CloudStatus(phase: .off) })
   /// What stands in the slots may have changed, and how far it has come; each listener has to look only once for any number of these.
   let slotTicks = Broadcast<Void>(keepingNewest: 1)
   let statusTicks = Broadcast<Void>(keepingNewest: 1)
+  let seen = SeenBoard()
 
   init(store: Store, environment: GameEnvironment) {
     self.store = store
@@ -96,6 +98,15 @@ final class GameCore: Sendable {
 
   /// How to learn what the cloud's connection is doing.
   func onCloudStatus(_ body: @escaping @Sendable () -> CloudStatus) { cloud.withLock { $0 = body } }
+
+  /// How to ask the cloud who has which versions.
+  func onSeen(_ body: @escaping @Sendable ([VersionID]) async throws -> [AccountDevice]?) { seeing.withLock { $0 = body } }
+
+  /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
+  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
+    let body = seeing.withLock { $0 }
+    return try await body(versions)
+  }
 
   var cloudStatus: CloudStatus {
     let body = cloud.withLock { $0 }

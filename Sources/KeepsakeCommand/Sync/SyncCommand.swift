@@ -10,7 +10,7 @@ struct SyncCommand: AsyncParsableCommand {
     abstract: "Keep a folder of save files the same on every device.",
     discussion: """
       Works with the saves of any game: whatever changes in the folder is kept as a version and sent, whatever changes \
-      elsewhere is written here, whole or not at all. Where two devices changed the same file, one version stands, the same \
+      elsewhere is written here, whole or not at all. As long as it runs it tells which other devices have what was kept here. Where two devices changed the same file, one version stands, the same \
       everywhere, and the other is told of and stays in the history (keepsake history, keepsake restore).
 
       With --cloud a server is between the devices. The first device registers by itself. On it, --pair prints a code; the next \

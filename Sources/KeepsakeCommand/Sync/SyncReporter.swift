@@ -20,8 +20,12 @@ final class SyncReporter {
     var state: String?
     var device: String?
     var player: String?
+<<<<<<< HEAD
     var shared: String?
     var container: String?
+=======
+    var devices: [String]?
+>>>>>>> se
   }
 
   /// The closing line.
@@ -119,6 +123,13 @@ final class SyncReporter {
     case .issue(let issue):
       say(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
     }
+  }
+
+  func seen(_ news: SeenList.News) {
+    let names = news.devices.map { $0.isEmpty ? "a device without a name" : Printable.text($0) }
+    say(
+      .init(event: "seen", path: news.path.text, version: news.version.description, devices: news.devices),
+      "seen      \(shown(news.path))  by \(names.joined(separator: ", "))")
   }
 
   func refused(_ refusals: [Refusal]) {

@@ -15,6 +15,8 @@ final class SyncSession {
     var once: Bool
     var intervalMilliseconds: Int
     var settleMilliseconds: Int
+    /// How often the cloud is asked which other devices have what was kept here: they say it once a minute.
+    var seenMilliseconds = 30_000
   }
 
   /// What other tasks have for the loop.
@@ -23,6 +25,7 @@ final class SyncSession {
       var slots: Set<String> = []
       var refusals: [Refusal] = []
       var damaged: [ContentHash] = []
+      var seen: [SeenList.News] = []
       var stop = false
     }
     private let letters = Mutex(Letters())
@@ -61,6 +64,7 @@ final class SyncSession {
   private let way: SyncWay
   private let service: SyncService<Store>
   private let inbox = Inbox()
+  private let seenList = SeenList()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
 
@@ -208,6 +212,7 @@ final class SyncSession {
     if passes % Self.passesBetweenReviews == 0 { try mirror.doubtEverything() }
     let pass = try mirror.run()
     pass.events.forEach(reporter.tell)
+    pass.events.forEach(seenList.note)
     if !pass.events.allSatisfy(\.isIssue) { service.committed() }
     lastPass = pass
     return pass.isQuiet
@@ -219,6 +224,7 @@ final class SyncSession {
     mirror.doubt(slots: letters.slots.sorted())
     reporter.refused(letters.refusals)
     letters.damaged.forEach(reporter.damaged)
+    letters.seen.forEach(reporter.seen)
     return letters.stop
   }
 
@@ -231,6 +237,7 @@ final class SyncSession {
     let service = service
     let news = service.news
     let interval = Duration.milliseconds(options.intervalMilliseconds)
+    let (transport, seenList, seenPause) = (transport, seenList, Duration.milliseconds(options.seenMilliseconds))
     return [
       Task {
         for await _ in stop {
@@ -243,6 +250,20 @@ final class SyncSession {
         while !Task.isCancelled {
           inbox.post()
           do { try await Task.sleep(for: interval) } catch { return }
+        }
+      },
+      Task {
+        while !Task.isCancelled {
+          do { try await Task.sleep(for: seenPause) } catch { return }
+          let versions = seenList.versions
+          guard !versions.isEmpty else { continue }
+          do {
+            let seen = seenList.take(try await transport.devices(having: versions) ?? [])
+            if !seen.isEmpty { inbox.post { $0.seen += seen } }
+          } catch {
+            // What is wrong with the cloud is the sync's to tell. It is asked again.
+            continue
+          }
         }
       },
       Task {

@@ -23,11 +23,12 @@ package enum CloudAcceptance {
   /// Answers `request`.
   ///
   /// - Parameters:
+  ///   - device: Who asks; nil in a cloud that knows no devices.
   ///   - quota: Bytes that the player may keep; nil for any number.
   /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller rolls
   ///   back then. What a correct device can send and the cloud still can't take is an outcome of the answer, not an error.
   package static func exchange(
-    _ request: ExchangeRequest, now: Int64, quota: Int64? = nil, in storage: inout some ContainerStorage,
+    _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil, in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
   ) throws -> ExchangeResponse {
     try check(request)
@@ -38,6 +39,7 @@ package enum CloudAcceptance {
         cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true, serverTimeMilliseconds: now)
     }
 
+    if let device { try noteReached(request, by: device, in: &storage) }
     var known = Known()
     let outcome: ExchangeOutcome?
     switch try gather(request, now: now, in: &storage) {
@@ -61,6 +63,9 @@ package enum CloudAcceptance {
       }
     }
     var response = try answer(request, outcome, known, wallet, now, in: storage)
+    if let device, !response.more, storage.planted.contains(.reachedWhenAnswered) {
+      try storage.setReached(response.cursor.seq, by: device)
+    }
     response.wanted = try wanted(of: storage, using: &random)
     response.quota = try quota.map { QuotaUse(limit: $0, used: try storage.usedBytes()) }
     return response

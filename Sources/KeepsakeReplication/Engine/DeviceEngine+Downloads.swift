@@ -166,6 +166,11 @@ extension DeviceEngine {
     }
   }
 
+  /// Whether something is shown without a content that was given up.
+  func lacksContents(in storage: some DeviceStorage) throws -> Bool {
+    try givenUp.contains { try !optional.contains($0) && !storage.hasContent($0) }
+  }
+
   /// Goes on without a content: one damaged picture must not hold up everything else.
   private mutating func giveUp(_ hash: ContentHash, _ effects: inout [EngineEffect]) {
     givenUp.insert(hash)

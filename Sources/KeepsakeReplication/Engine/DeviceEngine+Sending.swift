@@ -33,7 +33,8 @@ extension DeviceEngine {
     let own = Set(groups.flatMap(\.versions))
     let request = ExchangeRequest(
       cursor: cursor, cells: cells, versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
-      contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part)
+      contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part,
+      hasStaged: try storage.hasStaged() || lacksContents(in: storage))
     return (request, sent)
   }
 

@@ -61,6 +61,10 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case mergeAncestorsAsStrangers
   /// One side of a conflict is loaded, and the next save replaces them all.
   case chooseInsteadOfMerge
+  /// The cloud takes a device to have seen what it was answered, though the answer may be lost.
+  case reachedWhenAnswered
+  /// The cloud takes a device to have seen what it has only staged.
+  case reachedWhileStaged
   /// The rules for history take from what a conflict's sides come from.
   case thinAncestors
 }

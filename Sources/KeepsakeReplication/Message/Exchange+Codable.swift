@@ -1,6 +1,6 @@
 extension ExchangeRequest: Codable {
   private enum CodingKeys: String, CodingKey {
-    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part
+    case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part, staged
   }
 
   /// Throws `ExchangeError.unsupportedProtocol` before anything else is looked at: another protocol may have other fields.
@@ -16,6 +16,7 @@ extension ExchangeRequest: Codable {
     limit = try container.decode(Int.self, forKey: .limit)
     damaged = try container.decodeList(forKey: .damaged)
     part = try container.decodeIfPresent(OfferPart.self, forKey: .part)
+    hasStaged = try container.decodeFlag(forKey: .staged)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -29,6 +30,7 @@ extension ExchangeRequest: Codable {
     try container.encode(limit, forKey: .limit)
     try container.encodeUnlessEmpty(damaged, forKey: .damaged)
     try container.encodeIfPresent(part, forKey: .part)
+    try container.encodeIfTrue(hasStaged, forKey: .staged)
   }
 }
 

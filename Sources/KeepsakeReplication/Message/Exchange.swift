@@ -71,10 +71,12 @@ package struct ExchangeRequest: Hashable, Sendable {
   package var damaged: [ContentHash]
   /// Set where cells and versions are only a part of what has to be taken together.
   package var part: OfferPart?
+  /// Of what the cursor has passed something isn't shown yet, or not all here: it doesn't count as seen by this device.
+  package var hasStaged: Bool
 
   package init(
     cursor: Cursor, cells: [CellUpdate] = [], versions: [VersionRecord] = [], contents: [EncodedContent] = [],
-    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = [], part: OfferPart? = nil
+    wallet: WalletOffer? = nil, limit: Int, damaged: [ContentHash] = [], part: OfferPart? = nil, hasStaged: Bool = false
   ) {
     self.protocolVersion = Self.currentProtocol
     self.cursor = cursor
@@ -85,6 +87,7 @@ package struct ExchangeRequest: Hashable, Sendable {
     self.limit = limit
     self.damaged = damaged
     self.part = part
+    self.hasStaged = hasStaged
   }
 }
 

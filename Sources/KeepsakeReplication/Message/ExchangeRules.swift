@@ -25,6 +25,8 @@ package enum ExchangeRules {
   /// Contents that one request says are damaged, and that one answer asks for: each answer repeats the latter until they are here.
   package static let maximumDamaged = 64
   package static let maximumWanted = 16
+  /// Versions about which one request asks who has them: two kilobytes of an address, which is what proxies let through.
+  package static let maximumAskedVersions = 64
   /// What one checkpoint may take, contents aside: it travels as a whole, and JSON makes up to three times as much of it.
   package static let maximumCommitBytes = 2 * 1024 * 1024
   /// What a device offers in parts and the cloud takes together: all that a store holds but its contents. It is joined in one transaction, for

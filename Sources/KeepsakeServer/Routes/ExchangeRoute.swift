@@ -17,7 +17,8 @@ extension Cloud {
         var source = SystemRandomNumberGenerator()
         try container.admit(identity.device, with: message.wallet?.chain)
         let before = try container.position()
-        let response = try CloudAcceptance.exchange(message, now: now, quota: quota, in: &container, using: &source)
+        let response = try CloudAcceptance.exchange(
+          message, from: identity.device, now: now, quota: quota, in: &container, using: &source)
         let after = try container.position()
         guard after != before else { return (response, CloudEvent?.none) }
         return (response, CloudEvent(seq: after.seq, step: isHeard ? try CloudAcceptance.step(since: before, in: container) : nil))

@@ -7,24 +7,17 @@ import NIOCore
 
 /// A player's devices, and all that a player has: listed, taken along, deleted.
 extension Cloud {
-  private struct DeviceList: Encodable {
-    struct Device: Encodable {
-      var device: DeviceID
-      var name: String
-      var createdMilliseconds: Int64
-      var seenMilliseconds: Int64
-      var isThis: Bool
-    }
-    var devices: [Device]
-  }
-
   func addPlayerRoutes(to router: RouterGroup<CloudContext>) {
     router.get("devices") { request, _ in
       let identity = try await identity(of: request)
-      let devices = try await storage.devices(of: identity.container).map {
-        DeviceList.Device(
-          device: $0.identity.device, name: $0.name ?? "", createdMilliseconds: $0.createdMilliseconds,
-          seenMilliseconds: $0.seenMilliseconds, isThis: $0.identity.device == identity.device)
+      var holders: [VersionID: Set<DeviceID>]?
+      if let asked = try Self.versions(of: request) { holders = try await storage.devices(of: identity.container, holding: asked) }
+      let devices = try await storage.devices(of: identity.container).map { [holders] known in
+        let device = known.identity.device
+        return AccountDevice(
+          device: device, name: known.name ?? "", createdMilliseconds: known.createdMilliseconds,
+          seenMilliseconds: known.seenMilliseconds, isThis: device == identity.device,
+          has: holders?.filter { $0.value.contains(device) }.keys.sorted())
       }
       return try Response(json: DeviceList(devices: devices))
     }
@@ -51,6 +44,22 @@ extension Cloud {
       events.end(nil, of: identity.container)
       partials.forget(nil, of: identity.container)
       return Response(status: .noContent)
+    }
+  }
+
+  /// The versions that `request` asks about, if it does: VERSION,VERSION.
+  private static func versions(of request: Request) throws -> [VersionID]? {
+    guard let text = request.uri.queryParameters["versions"] else { return nil }
+    let names = text.split(separator: ",", omittingEmptySubsequences: false)
+    guard names.count <= ExchangeRules.maximumAskedVersions else {
+      throw APIError(.badRequest, .badRequest, "At most \(ExchangeRules.maximumAskedVersions) versions can be asked about at once.")
+    }
+    return try names.map { name in
+      guard let version = VersionID(String(name)) else {
+        throw APIError(
+          .badRequest, .badRequest, "versions has to be a list of ids, each of 32 hexadecimal digits, with commas between them.")
+      }
+      return version
     }
   }
 

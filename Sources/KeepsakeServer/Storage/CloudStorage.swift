@@ -34,6 +34,8 @@ protocol CloudStorage: Sendable {
   /// Remembers a device, or that it was here.
   func noteDevice(_ device: DeviceRecord) async throws
   func devices(of container: ContainerID) async throws -> [DeviceRecord]
+  /// Which devices have each of these versions, or one that replaced it.
+  func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>]
 
   /// Whether a device was removed, or everything of its player deleted: its token, which proves itself, isn't taken any more.
   func isRetired(_ identity: DeviceIdentity) async throws -> Bool

@@ -259,6 +259,10 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
+  func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>] {
+    try await read(container) { try CloudAcceptance.devices(holding: versions, in: $0) }
+  }
+
   // MARK: Pairing
 
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {

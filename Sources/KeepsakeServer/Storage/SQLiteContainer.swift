@@ -177,6 +177,19 @@ struct SQLiteContainer: CloudContainer {
     return true
   }
 
+  // MARK: Devices
+
+  func reached() throws -> [DeviceID: UInt64] {
+    let rows = try rows("SELECT id, reached FROM device WHERE container = ? AND reached > 0", [id])
+    return try rows.reduce(into: [:]) { $0[try identifier($1[0])] = unsigned($1[1]) }
+  }
+
+  mutating func setReached(_ seq: UInt64, by device: DeviceID) throws {
+    // The row is there: a device is noted before its request is looked at. What stands already is not written again.
+    try run(
+      "UPDATE device SET reached = ?3 WHERE container = ?1 AND id = ?2 AND reached <> ?3", [id, device.bytes, signed(seq)])
+  }
+
   // MARK: Changes
 
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange] {

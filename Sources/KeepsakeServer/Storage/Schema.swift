@@ -9,7 +9,7 @@ import KeepsakeReplication
 /// kept by their bits.
 enum Schema {
   static let migrations: [String] = [
-    "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices",
+    "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices", "5 what devices have seen",
   ]
 
   static func migrator(files: ContentFiles) -> DatabaseMigrator {
@@ -81,6 +81,9 @@ enum Schema {
             container BLOB NOT NULL, device BLOB NOT NULL, chain BLOB NOT NULL, PRIMARY KEY (container, device, chain)
           ) STRICT, WITHOUT ROWID;
           """)
+    }
+    migrator.registerMigration(migrations[4]) { db in
+      try db.execute(sql: "ALTER TABLE device ADD COLUMN reached INTEGER NOT NULL DEFAULT 0")
     }
     return migrator
   }

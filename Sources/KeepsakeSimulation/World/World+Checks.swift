@@ -62,6 +62,30 @@ extension World {
     return false
   }
 
+  /// Whoever is said to have a save has it: all that came with its last word, or everything at rest. Not checked of a device that was set back and not heard
+  /// since, which the cloud can't know.
+  func checkSeen(by index: Int, after seq: UInt64 = 0) throws {
+    guard words[index]?.era == devices[index].era else { return }
+    let storage = devices[index].storage
+    let reached = cloud.reached()[Device.id(index)] ?? 0
+    let records = cloud.changes(after: seq, limit: .max).prefix { $0.seq <= reached }.compactMap { change in
+      if case .version(let record) = change.item { record } else { nil }
+    }
+    guard !records.isEmpty else { return }
+    let holders = try CloudAcceptance.devices(holding: records.map(\.id), in: cloud)
+    for record in records where holders[record.id]?.contains(Device.id(index)) == true {
+      report.statistics.seen += 1
+      if storage.isCovered(record.id) { continue }
+      guard let version = storage.version(record.id) else {
+        violation("the cloud says that device \(index) has \(short(record.id)), which it never saw")
+        continue
+      }
+      for hash in version.record.contents where !storage.hasContent(hash) {
+        violation("the cloud says that device \(index) has \(short(record.id)), which it has only by name")
+      }
+    }
+  }
+
   /// Whatever the cloud shows is complete, and its money adds up.
   func checkCloud(after request: ExchangeRequest) {
     for record in request.versions where !cloud.isCovered(record.id) && cloud.version(record.id) != nil {

@@ -299,6 +299,7 @@ extension World {
       mayBeGone(number)
     }
     devices[index].storage = backup.storage
+    devices[index].era += 1
     devices[index].journal.removeLast(devices[index].journal.count - min(backup.writes, devices[index].journal.count))
     devices[index].checkedElements = []
     devices[index].backup = nil
@@ -336,13 +337,14 @@ extension World {
 
   private func restoreCloud() {
     guard let backup = cloudBackup else {
-      cloudBackup = cloud
+      cloudBackup = (cloud, words)
       return
     }
     report.statistics.serverRestores += 1
     cloudWasRestored = true
-    trace(30, backup.position().seq, words: "the cloud is restored from \(cloud.position().seq) to \(backup.position().seq)")
-    cloud = backup
+    trace(
+      30, backup.cloud.position().seq, words: "the cloud is restored from \(cloud.position().seq) to \(backup.cloud.position().seq)")
+    (cloud, words) = backup
     cloudBackup = nil
     for number in model.leftToCloud { mayBeGone(number) }
     model.leftToCloud = []

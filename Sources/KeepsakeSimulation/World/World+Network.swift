@@ -17,7 +17,7 @@ extension World {
           words: "device \(index) exchanges #\(number & 0xFFFF) from \(request.cursor.seq) cells "
             + "\(request.cells.map(\.key.key)) versions \(request.versions.map { short($0.id) }) "
             + "wallet \(request.wallet.map { "\(short($0.chain)) +\($0.operations.count) late \($0.late.count)" } ?? "-")")
-        send(.exchange(number, request), number, from: index)
+        send(.exchange(number, request, era: devices[index].era, sent: now), number, from: index)
       case .upload(let number, let content):
         report.statistics.uploads += 1
         if underWay > 1 { report.statistics.transfersBeside += 1 }
@@ -91,11 +91,11 @@ extension World {
       answer(.uploaded(request: number, content.hash))
     case .download(let number, let hash):
       answer(.downloaded(request: number, hash, cloud.content(hash)))
-    case .exchange(let number, let request):
+    case .exchange(let number, let request, let era, let sent):
       let before = cloud.position()
       let contested = contested(in: request)
       do {
-        let response = try respond(to: request)
+        let response = try respond(to: request, from: index, era, sent)
         count(response)
         checkLifted(contested)
         checkCloud(after: request)
@@ -113,8 +113,14 @@ extension World {
   }
 
   /// What the acceptance makes of it. A cloud without room takes no saves, and what came with them, but tells what is new.
-  private func respond(to request: ExchangeRequest) throws -> ExchangeResponse {
-    let response = try CloudAcceptance.exchange(request, now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
+  private func respond(to request: ExchangeRequest, from index: Int, _ era: Int, _ sent: Int64) throws -> ExchangeResponse {
+    let reached = cloud.reached()[Device.id(index)] ?? 0
+    let response = try CloudAcceptance.exchange(
+      request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
+    if !response.restart, request.cursor.ahead == nil, !request.hasStaged {
+      words[index] = Word(era: era, sent: sent, newest: max(sent, words[index]?.newest ?? sent))
+    }
+    try checkSeen(by: index, after: reached)
     if case .refused = response.outcome { report.statistics.refusals += 1 }
     if cloud.usedBytes() != cloud.recountedBytes() {
       violation("the cloud counts \(cloud.usedBytes()) bytes and has \(cloud.recountedBytes())")

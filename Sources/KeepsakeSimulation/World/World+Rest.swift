@@ -93,11 +93,27 @@ extension World {
       }
     }
     checkVersions()
+    checkAllSeen()
     checkCells()
     checkGathered()
     checkSeason()
     checkShown()
     checkMoney()
+  }
+
+  /// At rest everybody has said that they have everything. But for those of whom an older word came last: it costs them an exchange more.
+  private func checkAllSeen() {
+    for index in devices.indices {
+      let isLate = words[index].map { $0.sent < $0.newest } ?? false
+      if !isLate, cloud.reached()[Device.id(index)] != cloud.position().seq {
+        violation("device \(index) has everything up to \(cloud.position().seq), and the cloud doesn't know")
+      }
+      do {
+        try checkSeen(by: index)
+      } catch {
+        violation("the cloud can't say what device \(index) has: \(error)")
+      }
+    }
   }
 
   /// Every save is a head, or replaced by one that a game made having seen it.

@@ -38,10 +38,16 @@ package final class World {
     var backup: (storage: SimulatedDevice, writes: Int)?
     var checkedElements: Set<VersionID> = []
     var exchanges = 0
+    /// Counts how often it was set back.
+    var era = 0
+
+    /// What the cloud knows it by.
+    static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }
   }
 
   enum Call {
-    case exchange(UInt64, ExchangeRequest)
+    /// With the device's era, and the time, when it was sent.
+    case exchange(UInt64, ExchangeRequest, era: Int, sent: Int64)
     case upload(UInt64, EncodedContent)
     case download(UInt64, ContentHash)
 
@@ -73,7 +79,16 @@ package final class World {
   var now = World.epochMilliseconds
   var devices: [Device] = []
   var cloud = MemoryContainer(epoch: 1)
-  var cloudBackup: MemoryContainer?
+  /// What the cloud heard last of how far a device has come.
+  struct Word {
+    /// The device's era when it said so.
+    var era: Int
+    /// When it was sent, and when the newest of its words was that came: one that was long under way may come after a later one.
+    var sent: Int64
+    var newest: Int64
+  }
+  var words: [Int: Word] = [:]
+  var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
   /// Everything that goes wrong by chance stops when the world comes to rest.

@@ -67,6 +67,8 @@ package struct WorldStatistics: Hashable, Sendable {
   package var thinned = 0
   package var additionsKept = 0
   package var skewedClocks = 0
+  /// Times that a device was first said to have a save, and had it.
+  package var seen = 0
   /// The most exchanges that one device needed after the last save of anybody, polls apart; over several worlds, the sum of that.
   package var mostExchangesAfterLastWrite = 0
   /// The same for the last earning.
@@ -96,7 +98,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
-      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks,
+      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks, \.seen,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,
     ]
   }

@@ -5,21 +5,8 @@ package import KeepsakeReplication
 import FoundationNetworking
 #endif
 
-/// A device of a player, as the cloud knows it.
-package struct AccountDevice: Hashable, Sendable, Codable {
-  package var device: DeviceID
-  package var name: String
-  package var createdMilliseconds: Int64
-  package var seenMilliseconds: Int64
-  package var isThis: Bool
-}
-
 /// A player's devices, and leaving the cloud.
 extension HTTPAccount {
-  private struct DeviceList: Decodable {
-    var devices: [AccountDevice]
-  }
-
   /// The player's devices, this one included. One round trip.
   package static func devices(for credentials: CloudCredentials) async throws(AccountError) -> [AccountDevice] {
     let answer = try await ask("GET", "v1/devices", credentials)
@@ -45,7 +32,7 @@ extension HTTPAccount {
   ) async throws(AccountError) -> HTTPSession.Answer {
     do {
       let session = HTTPSession(idleSeconds: SyncLimits.idleSeconds)
-      let answer = try await session.send(HTTPRequests.request(method, credentials, path), limit: SyncLimits.accountBytes)
+      let answer = try await session.send(HTTPRequests.request(method, credentials, path), limit: SyncLimits.deviceBytes)
       try HTTPAnswer.check(answer.response, body: answer.body)
       return answer
     } catch {

@@ -52,6 +52,16 @@ package final class HTTPTransport: Transport {
     try await contents.get(hash, progress: progress)
   }
 
+  package func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? {
+    var message = request("GET", "v1/devices")
+    message.url?.append(queryItems: [URLQueryItem(name: "versions", value: versions.map(\.description).joined(separator: ","))])
+    let answer = try await requests.send(message, limit: SyncLimits.deviceBytes)
+    try HTTPAnswer.check(answer.response, body: answer.body)
+    let devices = try HTTPAnswer.decode(DeviceList.self, answer.body).devices
+    // An older server doesn't read the question, which is not the same as that nobody has them.
+    return devices.allSatisfy { $0.has != nil } ? devices : nil
+  }
+
   package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
     streams.events(since: cursor) { [contents] in contents.heardOfRestart() }
   }

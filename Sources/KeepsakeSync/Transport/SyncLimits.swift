@@ -22,6 +22,8 @@ enum SyncLimits {
   static let connections = 8
   /// Answers about accounts are a few identifiers; errors a sentence.
   static let accountBytes = 64 << 10
+  /// A list of devices with what each of them has: 64 versions take two kilobytes of a device's lines.
+  static let deviceBytes = 1 << 20
   /// A line of an event stream: ours have thirty bytes, or 32 KiB of changes and as much of contents, in base64.
   static let eventLineBytes = 128 << 10
   /// Events that wait to be read. Whoever misses one asks for what it said.

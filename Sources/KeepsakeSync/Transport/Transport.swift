@@ -13,6 +13,9 @@ package protocol Transport: Sendable {
   func getContent(
     _ hash: ContentHash, progress: @escaping @Sendable (TransferProgress) -> Void
   ) async throws(TransportFailure) -> EncodedContent?
+  /// The player's devices, this one included, with which of these versions each of them has; nil in a cloud that doesn't know. At most
+  /// `ExchangeRules.maximumAskedVersions`, and at least one.
+  func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]?
   /// Listens how far the cloud has come, starting with how far it is now, until the connection ends or the reader lets go.
   /// Throws only `TransportFailure`s.
   ///
@@ -22,6 +25,9 @@ package protocol Transport: Sendable {
 }
 
 extension Transport {
+  // What a folder does: nobody in it says what was read.
+  package func devices(having versions: [VersionID]) async throws(TransportFailure) -> [AccountDevice]? { nil }
+
   /// The same for those who don't say where they stand.
   package func events() -> AsyncThrowingStream<CloudEvent, any Error> { events { nil } }
 }

@@ -1,0 +1,147 @@
+import Foundation
+import Keepsake
+import KeepsakeTesting
+import Testing
+
+/// Which of a player's devices have a save (R20), with a clock that a test turns.
+@Suite(.timeLimit(.minutes(2))) struct SeenTests {
+  @Archivable struct Cave: Equatable { var level = 1 }
+  static let cave: Slot<Cave> = "cave"
+  static let attic: Slot<Cave> = "attic"
+
+  private struct NeverHappened: Error { var what: String }
+
+  /// Lets time pass until something happens; gives up after a minute of real time, which no healthy run comes near.
+  private func pass(_ world: TestWorld, until what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      guard ContinuousClock.now - start < .seconds(60) else { throw NeverHappened(what: what) }
+      world.clock.advance(by: .seconds(1))
+      try await Task.sleep(for: .milliseconds(2))
+    }
+  }
+
+  @Test("whoever follows a status hears by itself who has the save, and nothing is asked while nobody does")
+  func live() async throws {
+    let world = TestWorld()
+    let (phone, tablet, console) = (try world.device("phone"), try world.device("tablet"), try world.device("console"))
+    let here = try phone.open("com.example.cave")
+    for device in [tablet, console] { _ = try device.open("com.example.cave") }
+    try await world.settle()
+    console.network = .cut
+    try await here.saves.save(Cave(level: 2), to: Self.cave)
+    try await here.cloud.sendNow()
+    #expect(try here.saves.status(of: Self.cave).seenBy == nil, "it wasn't asked")
+
+    let (names, told) = AsyncStream<[String]>.makeStream()
+    let following = Task {
+      for try await status in here.saves.statusUpdates(of: Self.cave) {
+        if status.state == .stored, let devices = status.seenBy { told.yield(devices.map(\.name)) }
+      }
+    }
+    var seen: Set<[String]> = []
+    let gathering = Task {
+      var all: [[String]] = []
+      for await devices in names {
+        all.append(devices)
+        if devices.count == 2 { return all }
+      }
+      return all
+    }
+    try await pass(world, until: "the tablet says that it has it") {
+      try here.saves.status(of: Self.cave).seenBy?.map(\.name) == ["tablet"]
+    }
+    console.network = .good
+    try await pass(world, until: "the console says that it has it") {
+      try here.saves.status(of: Self.cave).seenBy?.map(\.name).sorted() == ["console", "tablet"]
+    }
+    seen.formUnion(await gathering.value)
+    #expect(seen.contains(["tablet"]) && seen.contains { $0.count == 2 } && seen.allSatisfy { !$0.contains("phone") })
+    following.cancel()
+    _ = await following.result
+
+    // Nobody looks any more.
+    try await here.saves.save(Cave(level: 3), to: Self.cave)
+    try await world.settle()
+    for _ in 0..<100 {
+      world.clock.advance(by: .seconds(31))
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    #expect(try here.saves.status(of: Self.cave).seenBy == nil)
+    #expect(try await here.saves.seenBy(Self.cave)?.map(\.name).sorted() == ["console", "tablet"])
+    #expect(try here.saves.status(of: Self.cave).seenBy?.count == 2)
+  }
+
+  @Test("a status that is followed costs one request every half minute, however many slots are followed")
+  func cost() async throws {
+    let world = TestWorld()
+    let phone = try world.device("phone")
+    let here = try phone.open("com.example.cave")
+    try await here.saves.save(Cave(level: 2), to: Self.cave)
+    try await here.saves.save(Cave(level: 2), to: Self.attic)
+    try await world.settle()
+    let looks = [Self.cave, Self.attic].map { slot in
+      Task { for try await _ in here.saves.statusUpdates(of: slot) {} }
+    }
+    try await pass(world, until: "both are answered") {
+      try [Self.cave, Self.attic].allSatisfy { try here.saves.status(of: $0).seenBy != nil }
+    }
+    let (before, exchanges, start) = (phone.traffic.requests, world.cloud.exchanges, world.clock.elapsed)
+    func asked() -> Int { phone.traffic.requests - before - (world.cloud.exchanges - exchanges) }
+    try await pass(world, until: "it is asked ten times more") { asked() >= 10 }
+    // The first may have been due at once, and an exchange may be on its way.
+    #expect(world.clock.elapsed - start >= .seconds(8 * 30))
+    for look in looks { look.cancel() }
+  }
+
+  @Test("a save that a game keeps back isn't seen by it; of a conflict both sides have to be")
+  func keptBack() async throws {
+    let world = TestWorld()
+    let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
+    let (here, there) = (try phone.open("com.example.cave"), try tablet.open("com.example.cave"))
+    try await world.settle()
+    there.cloud.delivery = .manually
+    try await here.saves.save(Cave(level: 2), to: Self.cave)
+    for _ in 0..<2 { try await world.settle() }
+    #expect(try await here.saves.seenBy(Self.cave) == [])
+    try there.cloud.deliver()
+    for _ in 0..<2 { try await world.settle() }
+    #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])
+
+    tablet.network = .cut
+    try await here.saves.save(Cave(level: 3), to: Self.cave)
+    try await there.saves.save(Cave(level: 4), to: Self.cave)
+    try await here.cloud.sendNow()
+    #expect(try await here.saves.seenBy(Self.cave) == [])
+    tablet.network = .good
+    try await there.cloud.sendNow()
+    try await here.cloud.sendNow()
+    #expect(try await here.saves.seenBy(Self.cave) == [], "the other side is here, and this one isn't there")
+    try there.cloud.deliver()
+    for _ in 0..<2 { try await world.settle() }
+    #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])
+  }
+
+  @Test("a device that is set back to a backup has what it says, and no longer what it had")
+  func setBack() async throws {
+    let world = TestWorld()
+    let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
+    let here = try phone.open("com.example.cave")
+    _ = try tablet.open("com.example.cave")
+    try await world.settle()
+    let backup = try tablet.backup()
+    try await here.saves.save(Cave(level: 2), to: Self.cave)
+    for _ in 0..<2 { try await world.settle() }
+    #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])
+    try tablet.restore(backup)
+    let again = try tablet.open("com.example.cave", connecting: false)
+    again.cloud.delivery = .manually
+    again.cloud.connect(try tablet.address, deviceName: "tablet")
+    try await world.settle()
+    #expect(try again.saves.load(Self.cave) == nil)
+    #expect(try await here.saves.seenBy(Self.cave) == [])
+    try again.cloud.deliver()
+    for _ in 0..<2 { try await world.settle() }
+    #expect(try await here.saves.seenBy(Self.cave)?.map(\.name) == ["tablet"])
+  }
+}
