@@ -258,7 +258,10 @@ extension DeviceEngine {
       // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
       if later.acknowledged ? !later.neverLeft : waiting.contains(id) { return }
     }
-    guard let id = try storage.heads(of: slot).first, var head = try storage.version(id) else { return }
+    let staysHere = try storage.staysHere(slot)
+    let sayers = try storage.heads(of: slot).compactMap { try storage.version($0) }.filter { !staysHere || $0.record.tombstone }
+    guard var head = sayers.first else { return }
+    let id = head.record.id
     head.record.covers = (head.record.covers + [replaced]).sorted()
     head.acknowledged = false
     try storage.putVersion(head)
