@@ -2,6 +2,8 @@
 public struct Adoption: Sendable, Hashable {
   /// Slots that got saved games, sorted. Where the account has a save of its own the two stand beside each other, as after playing on two devices.
   public var saves: [String] = []
+  /// Tracked files that got versions, by name, sorted. The file itself is wherever the game keeps it: `TrackedFiles.place` puts it somewhere.
+  public var files: [String] = []
   /// Progress, bests and synced preferences that changed, as `progress/level`, sorted.
   public var values: [String] = []
   /// Preferences of this device that the account had none of, sorted.
@@ -19,6 +21,10 @@ public struct Adoption: Sendable, Hashable {
   public struct Left: Sendable, Hashable {
     /// Slots whose saved game is damaged there, sorted.
     public var damagedSaves: [String] = []
+    /// Slots that one of the two keeps on this device (`SaveSlots.keepLocal`), sorted.
+    public var localSaves: [String] = []
+    /// Tracked files whose versions are damaged there, by name, sorted.
+    public var damagedFiles: [String] = []
     /// Values that both filled to more than a cloud takes, sorted; the account's own stay as they were.
     public var values: [String] = []
     /// Preferences of this device that are damaged there, or for which the account has no room, sorted.
@@ -30,7 +36,7 @@ public struct Adoption: Sendable, Hashable {
     public var untold: [Currency] = []
     /// Of what the other's devices changed something is still on its way here: connect the other until its status says so no more, and adopt again.
     public var hasIncoming = false
-    /// Names of tracked files, sorted: the versions stay, and the file is wherever the game keeps it.
+    /// Names of tracked files that one of the two keeps on this device, sorted: the versions stay, and the file is wherever the game keeps it.
     public var files: [String] = []
     /// The game's own tables, of which only the game knows how two go together.
     public var hasRecords = false

@@ -84,6 +84,8 @@ public struct CloudStatus: Sendable, Hashable {
     }
     /// The slot as the cloud knows it; nil for a value.
     public var slot: String?
+    /// The name of the tracked file that it is; nil for anything else.
+    public var file: String? { slot.flatMap(FileSlot.name) }
     /// Why.
     public var reason: Reason
     /// With the reason `quota`, and nil where the cloud didn't say.
@@ -101,6 +103,8 @@ public struct CloudStatus: Sendable, Hashable {
     public var isUpload: Bool
     /// The slot as the cloud knows it.
     public var slot: String
+    /// The name of the tracked file that it is; nil for a saved game.
+    public var file: String? { FileSlot.name(of: slot) }
     /// Bytes of the save that are over, as the game wrote them, of those that have to go; compressed, fewer go over the wire. Never falls while
     /// the version is under way, also when a connection breaks and a part is sent again.
     public var bytesDone: Int64

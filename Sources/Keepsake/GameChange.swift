@@ -4,6 +4,8 @@ public import KeepsakeReplication
 public enum GameChange: Sendable, Hashable {
   /// These slots have saves of other devices, by name, sorted. What runs is unchanged; `load` gives the new view.
   case slots([String])
+  /// Of these tracked files other devices have versions, by name, sorted. The files themselves are unchanged; `TrackedFile.update` brings it in.
+  case files([String])
   /// These values of `progress` changed, by name, sorted.
   case progress([String])
   /// These synced preferences changed, by name, sorted.

@@ -65,7 +65,9 @@ extension GameData {
   /// Nil for whatever can't be read: the list is for choosing, and opening says what is wrong.
   private static func contents(at url: URL, _ opening: Opening) -> AccountSummary.Contents? {
     try? StoreReader.open(at: url, seal: opening.sealRequest).read { transaction in
-      let heads = try transaction.headVersionsOfAllSlots().filter { slot, _ in !LocalSlot.contains(slot) }
+      let local = try transaction.localSlots()
+      let heads = try transaction.headVersionsOfAllSlots()
+        .filter { place, _ in !FileSlot.contains(LocalSlot.slot(at: place)) && local.contains(LocalSlot.slot(at: place)) == LocalSlot.contains(place) }
         .mapValues { $0.map(\.version.record).filter { !$0.tombstone } }.filter { !$0.value.isEmpty }
       var contents = AccountSummary.Contents(
         saves: heads.count, money: [:], unsent: try UnsentData(transaction, hasRecords: RecordsDatabase.isPresent(in: url)),

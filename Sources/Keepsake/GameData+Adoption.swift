@@ -17,7 +17,8 @@ extension GameData {
   /// | claims | are made anew, and count once for each player |
   /// | the boards' other scores | come too, once |
   /// | preferences of this device | where the account has none |
-  /// | tables, versions of tracked files | stay behind (`Adoption.left`) |
+  /// | versions of tracked files | as saved games do; `TrackedFiles.place` puts the file where the game wants it |
+  /// | tables, slots and files that either keeps out of its cloud (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
   ///
   /// Adopting again changes nothing but what came since. If it is interrupted at any point, the next call does the rest; until then money that has
   /// left the other's wallet is kept for this account alone. Goods of operations that the other's bank has already settled don't move with the money.
@@ -73,7 +74,8 @@ extension GameData {
     let news = CloudNews(
       core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     if !keys.isEmpty { news.heard(.cells(keys)) }
-    if !adoption.saves.isEmpty { news.heard(.slots(adoption.saves)) }
+    let slots = adoption.saves + adoption.files.map(FileSlot.slot)
+    if !slots.isEmpty { news.heard(.slots(slots)) }
     if !adoption.money.isEmpty { news.heard(.wallet) }
     core.noteCommit()
     return adoption

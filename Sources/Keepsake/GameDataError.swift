@@ -16,6 +16,8 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case notCaughtUp
     /// The version or slot named isn't kept here.
     case missing
+    /// Something else stands at that place already; it is as it was.
+    case occupied
     /// There is no cloud to ask: connect first.
     case notConnected
     /// The cloud can't be reached now.

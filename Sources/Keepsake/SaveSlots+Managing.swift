@@ -69,7 +69,7 @@ extension SaveSlots {
   private func standing<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> Standing {
     try waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
-      let view = try Resolution.view(of: slot.name, in: transaction, policy: slot.policy.order)
+      let view = try Resolution.view(of: try transaction.place(of: slot.name), in: transaction, policy: slot.policy.order)
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       guard !alone || !view.isConflict else {
         throw GameDataError(

@@ -151,7 +151,7 @@ public final class SaveSlots: Sendable {
   private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
     try waitForCaptures(in: slot.name)
     let reading = try core.store.read { transaction in
-      try SlotReading.read(slot.name, policy: slot.policy.order, in: transaction)
+      try SlotReading.read(try transaction.place(of: slot.name), policy: slot.policy.order, in: transaction)
     }
     for damage in reading.damage {
       core.report(
@@ -168,6 +168,7 @@ public final class SaveSlots: Sendable {
   /// Loading decides what the next save replaces: not for the versions of a tracked file.
   private func refuseLocal(_ slot: String) throws {
     guard !LocalSlot.contains(slot) else { throw GameDataError(.misuse, "a slot's name has no control characters") }
+    guard !FileSlot.contains(slot) else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
   }
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
@@ -201,14 +202,18 @@ public final class SaveSlots: Sendable {
     try core.store.read { transaction in
       var slots: [SlotSummary] = []
       var shown: [String: [VersionID]] = [:]
-      for (name, heads) in try transaction.headVersionsOfAllSlots() {
+      let local = try transaction.localSlots()
+      for (place, heads) in try transaction.headVersionsOfAllSlots() {
+        let (name, isLocal) = (LocalSlot.slot(at: place), LocalSlot.contains(place))
+        guard local.contains(name) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
           heads: heads.map(\.version.record.id), policy: .mostProgress, record: transaction.sharedRecords(known.mapValues(\.version)))
         shown[name] = view.basis
-        guard let winner = view.winner, let head = known[winner.id], !LocalSlot.contains(name) else { continue }
+        guard let winner = view.winner, let head = known[winner.id], !FileSlot.contains(name) else { continue }
         slots.append(
-          SlotSummary(name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict))
+          SlotSummary(
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal))
       }
       return (slots, shown)
     }
@@ -223,9 +228,9 @@ public final class SaveSlots: Sendable {
   public func history(of slot: String) throws -> [Version] {
     try waitForCaptures(in: slot)
     return try core.store.read { transaction in
-      core.lineages.show(slot, try transaction.heads(of: slot))
-      let pinned = try transaction.pinnedVersions(of: slot)
-      return try transaction.history(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      core.lineages.show(slot, try transaction.heads(of: try transaction.place(of: slot)))
+      let pinned = try transaction.pinned(in: slot)
+      return try transaction.wholeHistory(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
   }
 
@@ -279,7 +284,7 @@ public final class SaveSlots: Sendable {
   }
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
-    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone,
+    guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
       try !transaction.wasThinned(version.record)
     else {
       throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")

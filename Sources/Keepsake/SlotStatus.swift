@@ -9,8 +9,8 @@ public struct SlotStatus: Sendable, Hashable {
   public enum State: Sendable, Hashable {
     /// Nothing was ever saved here, as far as this device knows.
     case empty
-    /// On this device only: its data was never connected to a cloud.
-    case local
+    /// On this device only, for this reason.
+    case local(LocalReason)
     /// Durable here, and waits for its turn, for the network, or for the player's switch.
     case queued
     /// A large save on its way to the cloud; from 0 to 1.
@@ -19,6 +19,14 @@ public struct SlotStatus: Sendable, Hashable {
     case stored
     /// The cloud doesn't take it; everything else goes on.
     case refused(CloudStatus.Refusal)
+  }
+
+  /// Why a save is on this device only.
+  public enum LocalReason: Sendable, Hashable {
+    /// The data were never connected to a cloud.
+    case neverConnected
+    /// It is made to stay here (`SaveSlots.keepLocal`).
+    case kept
   }
 
   /// A save of another device that the game doesn't see yet.
@@ -37,6 +45,8 @@ public struct SlotStatus: Sendable, Hashable {
   public let state: State
   /// What comes; nil if nothing does.
   public let arrival: Arrival?
+  /// Of a slot that stays here: what other devices have saved under its name since, as this device knows it. Nil if that is nothing.
+  public let elsewhere: Version?
   /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
   public let lastHeard: Date?
   /// The player's other devices that have what stands here, as the cloud said when it was last asked; nil where it wasn't asked about this save, or doesn't know.
@@ -98,6 +108,7 @@ extension SaveSlots {
   ///     case .stored: icon = .cloud
   ///     case .uploading(let fraction): icon = .arrow(fraction)
   ///     case .refused(let refusal): icon = .warning(refusal.message)
+  ///     case .local(.kept): icon = .pin
   ///     case .empty, .local, .queued: icon = .device
   ///     }
   ///
@@ -119,21 +130,24 @@ extension SaveSlots {
   /// The same by name.
   public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
 
-  fileprivate func durableStatus(of slot: String) throws -> SlotStatus {
+  func durableStatus(of slot: String) throws -> SlotStatus {
     let cloud = core.cloudStatus
     return try core.store.read { transaction in
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(
-        slot: slot, state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
+        slot: FileSlot.shown(slot), state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
+        elsewhere: try Self.elsewhere(than: slot, in: transaction),
         lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
         seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
     }
   }
 
   private static func state(of slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.State {
-    let heads = try transaction.heads(of: slot)
+    let place = try transaction.place(of: slot)
+    let heads = try transaction.heads(of: place)
     guard !heads.isEmpty else { return .empty }
-    guard try transaction.facts().container != nil, !LocalSlot.contains(slot) else { return .local }
+    guard !LocalSlot.contains(place) else { return .local(.kept) }
+    guard try transaction.facts().container != nil else { return .local(.neverConnected) }
     let waiting = try heads.filter { try transaction.version($0)?.acknowledged == false }
     guard !waiting.isEmpty else { return .stored }
     for group in try transaction.outbox(limit: try transaction.outboxCount()) where !group.refusals.isEmpty {
@@ -143,6 +157,13 @@ extension SaveSlots {
     }
     let upload = cloud.transfers.first { $0.isUpload && $0.slot == slot }
     return upload.map { .uploading(fraction: $0.fraction) } ?? .queued
+  }
+
+  private static func elsewhere(than slot: String, in transaction: StoreTransaction) throws -> Version? {
+    guard try transaction.isLocal(slot), let winner = try Resolution.view(of: slot, in: transaction).winner,
+      try transaction.localDeclaration(of: slot)?.basis.contains(winner.id) != true
+    else { return nil }
+    return try transaction.version(winner.id).map { Version($0, isPinned: try transaction.isPinned(winner.id)) }
   }
 
   private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.Arrival? {

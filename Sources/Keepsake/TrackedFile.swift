@@ -11,9 +11,9 @@ public struct TrackedFile: Sendable {
   public let name: String
 
   /// A file that is changed again and again while it is read has no state that could be kept.
-  private static let maximumAttempts = 5
+  static let maximumAttempts = 5
 
-  private var slot: String { LocalSlot.file(name) }
+  var slot: String { FileSlot.slot(name) }
 
   // MARK: Keeping
 
@@ -37,21 +37,33 @@ public struct TrackedFile: Sendable {
     return try keep(data)
   }
 
-  /// Whether the file differs from its newest version, or is gone; true as well if there is no version. Costs reading both.
+  /// Whether the file differs from the version that it came from, or is gone; true as well if there is no version. Costs reading both.
+  ///
+  /// What other devices wrote meanwhile changes nothing about that: see `update`.
   public func hasChanged() throws -> Bool {
     guard try isThere() else { return true }
     let current = try read()
-    return try newest().map { $0 != current } ?? true
+    try settle()
+    return try core.store.read { transaction in
+      let heads = try transaction.heads(of: transaction.place(of: slot))
+      let origins = try transaction.fileBase(of: slot).map { [$0] } ?? heads
+      return try !origins.contains { id in
+        guard let record = try transaction.version(id)?.record, !record.tombstone, record.length == current.count else { return false }
+        if record.contents.count == 1 { return record.contents[0] == ContentHash(of: current) }
+        return try !transaction.wasThinned(record) && transaction.plainBytes(of: record) == current
+      }
+    }
   }
 
   // MARK: Going back
 
-  /// The versions that are kept, the newest first.
+  /// The versions that are kept, the newest first, deletes included.
   public func history() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
-      let pinned = try transaction.pinnedVersions(of: slot)
-      return try transaction.history(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      core.lineages.show(slot, try transaction.heads(of: transaction.place(of: slot)))
+      let pinned = try transaction.pinned(in: slot)
+      return try transaction.wholeHistory(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
   }
 
@@ -66,21 +78,22 @@ public struct TrackedFile: Sendable {
 
   /// Puts a version back into the file: as a whole or not at all, durably.
   ///
-  /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards.
-  /// Throws as `data(of:)` and `write`, with the file as it was.
+  /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards, and replaces
+  /// what `standing` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
   @discardableResult
   public func restore(_ version: VersionID) throws -> Version {
     let bytes = try data(of: version)
     if try isThere() { try capture().wait() }
     try AtomicFile.write(bytes, to: url)
-    return try keep(bytes).wait()
+    return try keep(bytes, replacing: core.lineages.shown(slot)).wait()
   }
 
   // MARK: -
 
-  private func keep(_ bytes: Data) throws -> Pending<Version> {
+  func keep(_ bytes: Data, replacing shown: [VersionID] = []) throws -> Pending<Version> {
     try refuse(tooLarge: bytes.count)
-    let save = GameCore.Save(lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), isOfFile: true)
+    let save = GameCore.Save(
+      lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), alsoReplaces: shown, isOfFile: true)
     return Pending(
       try core.commit(saves: [save]).map { committed in
         guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
@@ -89,7 +102,7 @@ public struct TrackedFile: Sendable {
   }
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
-  private func settle() throws {
+  func settle() throws {
     guard let pending = core.lineages.pending(in: slot) else { return }
     do {
       _ = try pending.wait()
@@ -98,25 +111,18 @@ public struct TrackedFile: Sendable {
     }
   }
 
-  private func newest() throws -> Data? {
-    try settle()
-    return try core.store.read { transaction in
-      guard let head = try transaction.heads(of: slot).last, let record = try transaction.version(head)?.record, !record.tombstone
-      else { return nil }
-      return try transaction.plainBytes(of: record)
-    }
-  }
-
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
-    guard let version = try transaction.version(id), version.record.slot == slot, !version.record.tombstone,
+    guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
       try !transaction.wasThinned(version.record)
     else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
     return version.record
   }
 
   func checkName() throws {
+    // One that is here already was taken as it is, and stays here.
+    let place = try core.store.read { try $0.place(of: slot) }
     let record = VersionRecord(
-      id: VersionID(high: 0, low: 0), slot: slot, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
+      id: VersionID(high: 0, low: 0), slot: place, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
       provisional: false)
     if let refusal = ExchangeRules.objection(toOwn: record) {
       throw GameDataError(.misuse, "\"\(name.prefix(80))\" can't be a tracked file's name: \(refusal.message)")
@@ -131,7 +137,7 @@ public struct TrackedFile: Sendable {
 
   // MARK: The file
 
-  private struct Signature: Equatable {
+  struct Signature: Equatable {
     var size: UInt64
     var modified: Date?
   }
@@ -139,7 +145,7 @@ public struct TrackedFile: Sendable {
   /// False if there is nothing. Throws for what is no file.
   func isThere() throws -> Bool { try signature() != nil }
 
-  private func signature() throws -> Signature? {
+  func signature() throws -> Signature? {
     let attributes: [FileAttributeKey: Any]
     do {
       // Doesn't follow a link at the end of the path.
@@ -156,7 +162,7 @@ public struct TrackedFile: Sendable {
   }
 
   /// The file's bytes, at a moment in which nobody was writing to it.
-  private func read() throws -> Data {
+  func read() throws -> Data {
     for _ in 0..<Self.maximumAttempts {
       guard let before = try signature() else { throw GameDataError(.missing, "there is no file \(url.path)") }
       try refuse(tooLarge: Int(clamping: before.size))

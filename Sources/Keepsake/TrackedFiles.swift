@@ -11,8 +11,15 @@ import Synchronization
 ///     let versions = try file.history()
 ///     try file.restore(versions[3].id)               // puts it back, and can itself be undone
 ///
-/// A version costs what changed since the one before, and the rules for history hold as for saved games. Versions of files stay on this device:
-/// no cloud gets them. Safe to use from any thread; two threads that write one file themselves have to agree about it.
+/// A version costs what changed since the one before, and the rules for history hold as for saved games. Where a cloud is connected it gets them too, unless
+/// the file is made to stay on this device, and the player's other devices place the file where they want it:
+///
+///     for file in try game.files.list() where file.url == nil {
+///       try game.files.place(file.name, at: levels.appendingPathComponent(file.name))
+///     }
+///
+/// Nothing writes into a file but `write`, `restore`, `place` and `update`: what arrives waits until the game asks. Safe to use from any thread; two threads
+/// that write one file themselves have to agree about it.
 public final class TrackedFiles: Sendable {
   private let core: GameCore
   /// Which file stands under which name.
@@ -22,30 +29,53 @@ public final class TrackedFiles: Sendable {
 
   /// Begins to keep versions of the file at `url`, or goes on, and captures what is there; a file that isn't there yet may come later.
   ///
-  /// - Parameter name: What the versions are found by at the next start; the file's own name, if nil. At most 200 bytes or so, as a slot's
-  ///   name, and one file has it at a time.
+  /// Where other devices have a file under this name that this one never placed, and what is here differs, the two stand beside each other: see
+  /// `TrackedFile.standing`.
+  ///
+  /// - Parameters:
+  ///   - name: What the versions are found by at the next start and on other devices; the file's own name, if nil. At most 200 bytes or so, as a slot's
+  ///     name, and one file has it at a time.
+  ///   - syncs: Whether a cloud gets its versions. Nil leaves it as it is: a new name syncs, and one whose versions were kept by a release that didn't
+  ///     sync files stays here. False is `TrackedFile.keepLocal` with `kept`, and true `syncAgain`, where that changes anything.
   /// - Throws: `GameDataError` with `misuse` for a name that can't be or that another file has, for a folder, a device, or a link;
   ///   `tooLarge` for a file beyond 256 MiB; `StoreError` if it can't be read.
   @discardableResult
-  public func track(_ url: URL, as name: String? = nil) throws -> TrackedFile {
-    let name = (name ?? url.lastPathComponent).canonical
-    let url = url.standardizedFileURL
-    let file = TrackedFile(core: core, url: url, name: name)
+  public func track(_ url: URL, as name: String? = nil, syncs: Bool? = nil) throws -> TrackedFile {
+    let file = TrackedFile(core: core, url: url.standardizedFileURL, name: (name ?? url.lastPathComponent).canonical)
     // Seen before it has the name.
     let isThere = try file.isThere()
     try file.checkName()
-    let taken = tracked.withLock { tracked -> URL? in
-      if let other = tracked[name], other != url { return other }
-      tracked[name] = url
-      return nil
-    }
-    if let taken { throw GameDataError(.misuse, "the name \"\(name.prefix(80))\" stands for \(taken.path): give this file another") }
-    do {
+    try reserving(file) {
+      // Before the first version, or it would be on its way already.
+      if syncs == false { try file.keepLocal(cloudCopy: .kept) }
+      if syncs == true { try file.syncAgain() }
       if isThere { try file.capture() }
-    } catch {
-      // What could not be kept needs no name.
-      untrack(file)
-      throw error
+    }
+    return file
+  }
+
+  /// Puts a file of the player's other devices at `url`, as a whole or not at all, durably, and tracks it there.
+  ///
+  /// What another program put there meanwhile is never replaced. If the very same bytes are there already they are tracked as they are. Where devices wrote without knowing
+  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.standing`.
+  ///
+  /// - Parameter name: As `list` has it.
+  /// - Throws: `GameDataError` with `missing` if nothing stands under the name; `occupied` if something else is there; `misuse` if the name is tracked at another
+  ///   place, or for a folder, a device, or a link; `StoreError` if it can't be read or written. Nothing has changed then.
+  @discardableResult
+  public func place(_ name: String, at url: URL) throws -> TrackedFile {
+    let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)
+    let isThere = try file.isThere()
+    try reserving(file) {
+      guard let best = try file.standing().first else {
+        throw GameDataError(.missing, "no file \"\(file.name.prefix(80))\" is known here")
+      }
+      let bytes = try file.data(of: best.id)
+      guard try isThere ? file.read() == bytes : AtomicFile.create(bytes, at: file.url) else {
+        throw GameDataError(.occupied, "there is something else at \(file.url.path): move it away, or track it under another name")
+      }
+      // After the file: a crash in between leaves one that is known again by its bytes.
+      try core.store.write { try $0.setFileBase(best.id, of: file.slot) }
     }
     return file
   }
@@ -57,8 +87,57 @@ public final class TrackedFiles: Sendable {
     }
   }
 
-  /// The names under which versions are kept, sorted. Throws `StoreError` if they can't be read.
+  /// Gives the file its name, and takes it back if `body` throws: what could not be kept needs none.
+  private func reserving(_ file: TrackedFile, _ body: () throws -> Void) throws {
+    let before = tracked.withLock { tracked in
+      let before = tracked[file.name]
+      if before == nil { tracked[file.name] = file.url }
+      return before
+    }
+    if let before, before != file.url {
+      throw GameDataError(.misuse, "the name \"\(file.name.prefix(80))\" stands for \(before.path): give this file another")
+    }
+    do {
+      try body()
+    } catch {
+      if before == nil { untrack(file) }
+      throw error
+    }
+  }
+
+  // MARK: Lists
+
+  /// The files that the player has, on this device or another, sorted by name.
+  ///
+  /// Captures made before are waited for. Costs one query for all, and reads no content. Throws `StoreError` if the store can't be read.
+  public func list() throws -> [FileSummary] {
+    for pending in core.lineages.undecided() {
+      // One that failed has told so itself.
+      _ = try? pending.wait()
+    }
+    let urls = tracked.withLock { $0 }
+    let files = try core.store.read { transaction in
+      let local = try transaction.localSlots()
+      var files: [FileSummary] = []
+      for (place, heads) in try transaction.headVersionsOfAllSlots() {
+        let (slot, isLocal) = (LocalSlot.slot(at: place), LocalSlot.contains(place))
+        guard let name = FileSlot.name(of: slot), local.contains(slot) == isLocal else { continue }
+        let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
+        let view = try Resolution.view(heads: heads.map(\.version.record.id), policy: .newest) {
+          try known[$0]?.version.record ?? transaction.version($0)?.record
+        }
+        guard let winner = view.winner, let head = known[winner.id] else { continue }
+        files.append(
+          FileSummary(
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal, url: urls[name]))
+      }
+      return files
+    }
+    return files.sorted { $0.name < $1.name }
+  }
+
+  /// The names under which versions are kept, deleted ones included, sorted. Throws `StoreError` if they can't be read.
   public func names() throws -> [String] {
-    try core.store.read { try $0.slots() }.compactMap(LocalSlot.fileName).sorted()
+    Set(try core.store.read { try $0.slots() }.compactMap { FileSlot.name(of: LocalSlot.slot(at: $0)) }).sorted()
   }
 }

@@ -12,13 +12,13 @@ import KeepsakeStore
 ///
 /// Not counted is what a cloud never gets: older versions of saves, preferences that aren't synced, and scores that are no player's best.
 public struct UnsentData: Sendable, Hashable {
-  /// Slots whose newest save isn't certain in the cloud, sorted.
+  /// Slots whose newest save isn't certain in the cloud, or stays on this device, sorted.
   public var saves: [String] = []
   /// Values of which the same is true, as `progress/level`, sorted.
   public var values: [String] = []
   /// Currencies with operations that no bank knows, or with money on its way to an account that began to adopt, sorted.
   public var currencies: [String] = []
-  /// Names of tracked files, whose versions are only here, sorted.
+  /// Names of tracked files of which the same is true, sorted.
   public var files: [String] = []
   /// The game has tables of its own (`GameData.records`), which are only here.
   public var hasRecords = false
@@ -61,7 +61,11 @@ extension UnsentData {
       keys.formUnion(try transaction.cells(in: nil).map(\.key.description))
       if let wallet { money.formUnion(wallet.currencies.filter { wallet.total($0) != 0 || wallet.pending($0) != 0 }) }
     }
-    (saves, values, currencies) = (slots.sorted(), keys.sorted(), money.sorted())
-    files = try transaction.slots().compactMap(LocalSlot.fileName).sorted()
+    for (place, heads) in try transaction.headVersionsOfAllSlots() where LocalSlot.contains(place) {
+      if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(LocalSlot.slot(at: place)) }
+    }
+    saves = slots.filter { !FileSlot.contains($0) }.sorted()
+    files = slots.compactMap(FileSlot.name).sorted()
+    (values, currencies) = (keys.sorted(), money.sorted())
   }
 }

@@ -5,8 +5,10 @@ public import KeepsakeReplication
 public struct Version: Sendable, Hashable, Identifiable {
   /// How far it has come.
   public enum State: String, Sendable, Hashable {
-    /// Durable here, on its way to the cloud or waiting for one; a tracked file's versions stay here.
+    /// Durable here, on its way to the cloud or waiting for one.
     case queued
+    /// Durable here, and made to stay here (`SaveSlots.keepLocal`).
+    case local
     /// The cloud has it too.
     case stored
   }
@@ -32,13 +34,13 @@ public struct Version: Sendable, Hashable, Identifiable {
     self.isPinned = isPinned
     let record = version.record
     id = record.id
-    slot = LocalSlot.fileName(record.slot) ?? record.slot
+    slot = FileSlot.shown(record.slot)
     savedAt = Date(timeIntervalSince1970: Double(record.savedAtMilliseconds) / 1000)
     metadata = record.metadata
     length = record.length
     isDeleted = record.tombstone
     // A version that was replaced before anybody else could know it is never sent.
-    state = version.acknowledged && version.offered ? .stored : .queued
+    state = LocalSlot.contains(record.slot) ? .local : version.acknowledged && version.offered ? .stored : .queued
   }
 }
 
@@ -50,6 +52,8 @@ public struct SlotSummary: Sendable, Hashable, Identifiable {
   public let current: Version
   /// Devices saved without knowing of each other, and it is not resolved yet.
   public let isConflicted: Bool
+  /// It stays on this device (`SaveSlots.keepLocal`).
+  public let isLocal: Bool
 
   public var id: String { name }
 }

@@ -24,6 +24,8 @@ package protocol DeviceStorage {
   func isCovered(_ id: VersionID) throws -> Bool
   /// Remembers for ever that `id` is covered, whether or not the version itself is known.
   mutating func markCovered(_ id: VersionID) throws
+  /// Whether what is saved in the slot stays on this device, so that no cloud gets any of it; deletes go, for a slot that left its cloud.
+  func staysHere(_ slot: String) throws -> Bool
   /// Versions that are not yet acknowledged, sorted by id.
   func unacknowledgedVersions() throws -> [VersionID]
   /// Those of them that nobody else can have yet, sorted by id.
@@ -75,6 +77,7 @@ extension DeviceStorage {
   package var planted: Set<PlantedBug> { [] }
 
   package func hasStaged() throws -> Bool { try !staged().isEmpty }
+  package func staysHere(_ slot: String) throws -> Bool { false }
 
   /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
   package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {

@@ -27,6 +27,38 @@ package enum AtomicFile {
   /// Throws `StoreError` with nothing changed under the name. Costs three waits on the disk. A symbolic link under the name
   /// is replaced, not followed.
   package static func write(_ data: Data, to url: URL, access: Access = .usual) throws {
+    _ = try put(data, at: url, access) { temporary, path in
+      guard rename(temporary, path) == 0 else { throw StoreError(errorNumber: errno, doing: "renaming to \(path)") }
+      return true
+    }
+  }
+
+  /// The same where there is nothing under the name; false, with nothing changed, if there is, also if it came there meanwhile.
+  package static func create(_ data: Data, at url: URL) throws -> Bool {
+    try put(data, at: url, .usual) { temporary, path in
+      // A second name is only made where there is none; the first goes then.
+      if link(temporary, path) == 0 {
+        unlink(temporary)
+        return true
+      }
+      let number = errno
+      if number == EEXIST || isThere(path) { return false }
+      // File systems of memory sticks have one name for a file. A moment remains in which another program may put something there.
+      guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
+        throw StoreError(errorNumber: number, doing: "putting a file at \(path)")
+      }
+      return true
+    }
+  }
+
+  private static func isThere(_ path: String) -> Bool {
+    var information = stat()
+    // A link that leads nowhere is something, too.
+    return lstat(path, &information) == 0
+  }
+
+  /// - Parameter name: Gives the file its name; false if it may not have it.
+  private static func put(_ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool) throws -> Bool {
     let path = url.path
     let folder = url.deletingLastPathComponent().path
     // Beside the file, since a rename is atomic only within one file system. The name says whose it is, so that a file left
@@ -43,12 +75,17 @@ package enum AtomicFile {
       unlink(temporary)
       throw error
     }
-    guard rename(temporary, path) == 0 else {
-      let number = errno
+    do {
+      guard try name(temporary, path) else {
+        unlink(temporary)
+        return false
+      }
+    } catch {
       unlink(temporary)
-      throw StoreError(errorNumber: number, doing: "renaming to \(path)")
+      throw error
     }
     try syncFolder(folder)
+    return true
   }
 
   /// The bytes of the file at `url`, nil if there is none. Throws `tooLarge` before it reads more than it may.

@@ -197,12 +197,11 @@ package struct StoreTransaction: DeviceStorage {
 
   /// The versions of a slot that are kept whole, newest first in the order in which this store came to know them.
   package func history(of slot: String) throws -> [StoredVersion] {
-    let statement = try statement(
-      """
-      SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned
-      ORDER BY position DESC
-      """)
-    return try Row.fetchAll(statement, arguments: [slot]).map(storedVersion)
+    try versions("SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC", [slot])
+  }
+
+  func versions(_ sql: String, _ arguments: StatementArguments) throws -> [StoredVersion] {
+    try Row.fetchAll(statement(sql), arguments: arguments).map(storedVersion)
   }
 
   // MARK: Contents

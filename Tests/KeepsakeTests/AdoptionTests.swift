@@ -379,16 +379,25 @@ import Testing
     try Data("level".utf8).write(to: file)
     try play()
     try with(.guest) { (guest: GameData) throws in
-      try guest.files.track(file)
+      try guest.files.track(file, syncs: false)
+      try guest.files.track(file, as: "synced.dat")
+      try guest.saves.capture(World(level: 2), to: "kept").wait()
+      try guest.saves.keepLocal("kept", cloudCopy: .kept)
+      try guest.saves.capture(World(level: 2), to: "kept there").wait()
       try guest.records.write { try $0.execute(sql: "CREATE TABLE seen (id INTEGER)") }
     }
     try with(Self.ada) { (ada: GameData) throws in
+      try ada.saves.keepLocal("kept there", cloudCopy: .kept)
       let adoption = try ada.adopt(.guest, emptying: true)
       var left = Adoption.Left()
-      (left.files, left.hasRecords) = (["level.dat"], true)
+      (left.localSaves, left.files, left.hasRecords) = (["kept", "kept there"], ["level.dat"], true)
       #expect(adoption.left == left && !adoption.isEmptied)
       #expect(adoption.saves == ["main"] && ada.wallet[.gems].total == 107)
-      #expect(try ada.files.names().isEmpty)
+      // What syncs comes as saves do, and is known again by its bytes.
+      #expect(adoption.files == ["synced.dat"] && ada.takeChanges().contains(.files(["synced.dat"])))
+      #expect(try ada.files.names() == ["synced.dat"])
+      #expect(try ada.files.track(file, as: "synced.dat").standing().count == 1)
+      #expect(try ada.saves.list().map(\.name) == ["main"])
     }
     #expect(try with(.guest) { try $0.saves.load(.main)?.level } == 4)
   }

@@ -15,9 +15,10 @@ import Testing
   func goesThrough() async throws {
     let game = try Device().open()
     defer { end(game) }
-    #expect(try game.saves.status(of: .main) == SlotStatus(slot: "main", state: .empty, arrival: nil, lastHeard: nil, seenBy: nil))
+    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, elsewhere: nil, lastHeard: nil, seenBy: nil)
+    #expect(try game.saves.status(of: .main) == empty)
     try game.saves.capture(World(), to: .main)
-    #expect(try game.saves.status(of: .main).state == .local)
+    #expect(try game.saves.status(of: .main).state == .local(.neverConnected))
     game.cloud.connect(cloud.address)
     try await game.cloud.sendNow()
     let stored = try game.saves.status(of: .main)

@@ -65,13 +65,18 @@ struct Adopter {
         let cells = try DeviceCommit.adopt(theirs.cells(in: nil), into: &groups, in: &mine)
         adoption.values = cells.changed.map(\.description)
         adoption.left.values = cells.refused.map(\.description)
+        var left: (saves: Set<String>, files: Set<String>) = ([], [])
         for (slot, heads) in try theirs.headsOfAllSlots().sorted(by: { $0.key < $1.key }) {
-          if let file = LocalSlot.fileName(slot) {
-            adoption.left.files.append(file)
-          } else {
+          let name = LocalSlot.slot(at: slot)
+          guard try LocalSlot.contains(slot) || theirs.isLocal(name) || mine.isLocal(name) else {
             try takeSlot(slot, heads, theirs, into: &mine, &groups, &adoption)
+            continue
           }
+          // What one of them keeps out of its cloud doesn't get into the other's.
+          guard try heads.contains(where: { try theirs.version($0)?.record.tombstone == false }) else { continue }
+          if let file = FileSlot.name(of: name) { left.files.insert(file) } else { left.saves.insert(name) }
         }
+        (adoption.left.localSaves, adoption.left.files) = (left.saves.sorted(), left.files.sorted())
         try groups.enter(&mine)
         adoption.scores = try takeScores(theirs, into: mine)
         try takeMoney(theirs, into: &mine, &adoption)
@@ -105,8 +110,9 @@ struct Adopter {
       if pinned.contains(id) { try mine.setPinned(true, id) }
       if isHead { taken.insert(id) }
     }
-    if !taken.isEmpty { adoption.saves.append(slot) }
-    if taken.count < living.count { adoption.left.damagedSaves.append(slot) }
+    let file = FileSlot.name(of: slot)
+    if !taken.isEmpty { if let file { adoption.files.append(file) } else { adoption.saves.append(slot) } }
+    if taken.count < living.count { if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(slot) } }
   }
 
   /// False, and nothing kept, if they can't be read there.

@@ -11,9 +11,7 @@ struct CloudNews: Sendable {
 
   func heard(_ news: EngineNews) {
     switch news {
-    case .slots(let names):
-      core.noteSlots()
-      core.tell(.slots(names))
+    case .slots(let names): arrived(names)
     case .cells(let keys): received(keys)
     case .caughtUp: received([])
     case .wallet:
@@ -45,6 +43,21 @@ struct CloudNews: Sendable {
   func joined() throws {
     core.noteSlots()
     try progress.reload()
+  }
+
+  /// Of slots that stay here nothing that the game sees has changed.
+  private func arrived(_ names: [String]) {
+    core.noteSlots()
+    var local: Set<String> = []
+    do {
+      local = try core.store.read { try $0.localSlots() }
+    } catch {
+      core.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
+    }
+    let seen = names.filter { !local.contains($0) }
+    let (files, slots) = (seen.compactMap(FileSlot.name), seen.filter { !FileSlot.contains($0) })
+    if !slots.isEmpty { core.tell(.slots(slots)) }
+    if !files.isEmpty { core.tell(.files(files)) }
   }
 
   private func received(_ keys: [CellKey]) {

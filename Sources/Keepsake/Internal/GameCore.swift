@@ -80,7 +80,16 @@ final class GameCore: Sendable {
 
   /// What stands in the slots as the game begins is what it may replace without loading it.
   func showSlots() throws {
-    lineages.show(try store.read { try $0.headsOfAllSlots() })
+    lineages.show(
+      try store.read { transaction in
+        let local = try transaction.localSlots()
+        var shown: [String: [VersionID]] = [:]
+        for (place, heads) in try transaction.headsOfAllSlots() {
+          let slot = LocalSlot.slot(at: place)
+          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads }
+        }
+        return shown
+      })
   }
 
   func onCommit(_ body: @escaping @Sendable () -> Void) { committed.withLock { $0 = body } }
@@ -211,18 +220,24 @@ final class GameCore: Sendable {
       case .contents(let hashes, let bytes): (contents, length) = (hashes, bytes)
       case .tombstone: (contents, length) = ([], 0)
       }
-      let basis = lineages.basis(of: save.lineage).joined(with: save.alsoReplaces)
-      if case .bytes = save.payload, let same = try unchanged(basis, contents, save, in: transaction) {
+      let place = try transaction.place(of: save.slot)
+      let (basis, same) = try basis(of: save, contents, length: length, at: place, lineages, in: transaction)
+      if let same {
         ids.append(same)
+        if save.isOfFile { try transaction.setFileBase(same, of: save.slot) }
         continue
       }
       let id = VersionID(using: &random)
       ids.append(id)
       draft.saves.append(
         SaveDraft(
-          id: id, slot: save.slot, basis: basis, contents: contents, length: length, metadata: save.metadata,
+          id: id, slot: place, basis: basis, contents: contents, length: length, metadata: save.metadata,
           savedAtMilliseconds: now, tombstone: save.payload.isTombstone))
-      if let source = save.redescribes, lineages.basis(of: save.lineage) != .versions([source]) { continue }
+      if save.isOfFile {
+        try transaction.setFileBase(id, of: save.slot)
+        continue
+      }
+      if let source = save.redescribes, lineages.basis(of: save.lineage) != .versions(lineages.current([source])) { continue }
       let before = lineages.saved(save.lineage, as: id)
       let slot = save.slot
       undo.value.append { lineages.restore(slot, to: before) }
@@ -243,13 +258,27 @@ final class GameCore: Sendable {
     return Committed(versions: versions, cells: updates)
   }
 
+  /// What the save replaces at its place, and the version that says the same already.
+  private static func basis(
+    of save: Save, _ contents: [ContentHash], length: Int, at place: String, _ lineages: SlotLineages, in transaction: StoreTransaction
+  ) throws -> (SaveBasis, same: VersionID?) {
+    if save.isOfFile {
+      let file = try FileBasis(of: save, contents, length: length, at: place, in: transaction)
+      return (file.basis, file.same)
+    }
+    var basis = lineages.basis(of: save.lineage).joined(with: lineages.current(save.alsoReplaces))
+    if case .versions(let ids) = basis { basis = try .versions(ids, at: place, of: save.slot, in: transaction) }
+    guard case .bytes = save.payload else { return (basis, nil) }
+    return (basis, try unchanged(basis, contents, save, at: place, in: transaction))
+  }
+
   /// The version that the slot shows already, if the save would only repeat it.
   private static func unchanged(
-    _ basis: SaveBasis, _ contents: [ContentHash], _ save: Save, in transaction: StoreTransaction
+    _ basis: SaveBasis, _ contents: [ContentHash], _ save: Save, at place: String, in transaction: StoreTransaction
   ) throws -> VersionID? {
     guard case .versions(let ids) = basis, ids.count == 1, let id = ids.first,
       let version = try transaction.version(id), !version.record.tombstone, version.record.contents == contents,
-      version.record.metadata == save.metadata, try transaction.heads(of: save.slot).contains(id)
+      version.record.metadata == save.metadata, try transaction.heads(of: place).contains(id)
     else { return nil }
     return id
   }
@@ -266,7 +295,9 @@ final class GameCore: Sendable {
           "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
       }
     }
-    if let refusal = save.isOfFile ? ExchangeRules.objection(toOwn: record) : ExchangeRules.objection(to: record) {
+    // Of a file the name was checked when it was tracked; one that stays here may be a little longer.
+    if save.isOfFile { record.slot = LocalSlot.place(of: record.slot) }
+    if let refusal = save.isOfFile ? ExchangeRules.objection(toOwn: record) : SaveSlots.objection(to: record) {
       throw GameDataError(
         refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
     }

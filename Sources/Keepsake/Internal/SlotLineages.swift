@@ -33,6 +33,32 @@ final class SlotLineages: Sendable {
     var pending: PendingCommit<GameCore.Committed>?
   }
   private let lineages = Mutex<[String: Lineage]>([:])
+  /// By versions that a game may have loaded before their slot left the cloud, or came back: what stands for them since.
+  private let standing = Mutex<[VersionID: VersionID]>([:])
+
+  /// Notes what stands for what. Returns what was noted before, for `standAgain`.
+  func stand(_ stands: [VersionID: VersionID]) -> [VersionID: VersionID] {
+    standing.withLock { standing in
+      let before = standing
+      standing.merge(stands) { _, new in new }
+      // Back to where it began: going on would never end.
+      for id in stands.values { standing[id] = nil }
+      return before
+    }
+  }
+
+  func standAgain(_ before: [VersionID: VersionID]) { standing.withLock { $0 = before } }
+
+  /// These, or what stands for them by now. A chain ends: what something stands for last stands for itself.
+  func current(_ ids: [VersionID]) -> [VersionID] {
+    standing.withLock { standing in
+      ids.map { id in
+        var id = id
+        while let next = standing[id] { id = next }
+        return id
+      }
+    }
+  }
 
   /// The game took what these versions made: its next save replaces them.
   func loaded(_ slot: String, _ basis: SaveBasis) {
@@ -78,10 +104,12 @@ final class SlotLineages: Sendable {
   /// What the capture replaces. Called in the order of the commits, when those before it are decided: a capture that failed
   /// is no basis.
   func basis(of snapshot: Snapshot) -> SaveBasis {
-    lineages.withLock { lineages in
+    let basis = lineages.withLock { lineages -> SaveBasis in
       if let saved = lineages[snapshot.slot]?.saved, saved.load == snapshot.load { return .versions([saved.id]) }
       return snapshot.loaded
     }
+    guard case .versions(let ids) = basis else { return basis }
+    return .versions(current(ids))
   }
 
   /// Remembers a save; gives what was remembered before, for `restore`.

@@ -79,13 +79,13 @@ struct ExportCommand: AsyncParsableCommand {
   }
 
   private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws -> VersionRecord {
-    let history = try transaction.history(of: slot)
+    let history = try transaction.wholeHistory(of: slot)
     guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
     let chosen: VersionRecord?
     if let version {
       chosen = try VersionChoice.choose(version, among: history.map(\.record))
     } else {
-      chosen = try Resolution.view(of: slot, in: transaction, policy: .newest).winner
+      chosen = try Resolution.view(of: try transaction.place(of: slot), in: transaction, policy: .newest).winner
     }
     guard let chosen, !chosen.tombstone else {
       throw CommandFailure(

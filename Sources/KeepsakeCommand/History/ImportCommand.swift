@@ -75,7 +75,8 @@ struct ImportCommand: AsyncParsableCommand {
     let writer = store.writer
     return try store.submit([SubmittedContent(slot: slot, bytes: save.bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
-      let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+      let place = try transaction.place(of: slot)
+      let view = try Resolution.view(of: place, in: transaction, policy: .newest)
       let contents = kept.flatMap(\.hashes)
       let shown = view.heads.map(\.id)
       var answer = Answer(
@@ -89,7 +90,7 @@ struct ImportCommand: AsyncParsableCommand {
       let id = VersionID(using: &random)
       answer.version = id.description
       let draft = SaveDraft(
-        id: id, slot: slot, basis: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
+        id: id, slot: place, basis: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
         savedAtMilliseconds: now)
       do {
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)

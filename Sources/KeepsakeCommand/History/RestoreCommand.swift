@@ -59,18 +59,19 @@ struct RestoreCommand: AsyncParsableCommand {
   ) throws -> Answer {
     var random = SystemRandomNumberGenerator()
     return try store.write { transaction in
-      let history = try transaction.history(of: slot)
+      let history = try transaction.wholeHistory(of: slot)
       guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
       let chosen = try VersionChoice.choose(version, among: history.map(\.record))
       for (index, hash) in chosen.contents.enumerated() {
         progress("checking part \(index + 1) of \(chosen.contents.count)")
         _ = try transaction.plainContent(hash)
       }
-      let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+      let place = try transaction.place(of: slot)
+      let view = try Resolution.view(of: place, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
       let draft = SaveDraft(
-        id: id, slot: slot, basis: .everyHead, contents: chosen.contents, length: chosen.length,
+        id: id, slot: place, basis: .everyHead, contents: chosen.contents, length: chosen.length,
         metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
       _ = try DeviceCommit.apply(
         CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)

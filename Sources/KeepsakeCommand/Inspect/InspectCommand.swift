@@ -88,8 +88,8 @@ struct InspectCommand: AsyncParsableCommand {
   /// The plain bytes of a version of a slot, or of the one that stands there; nil if there is none.
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let id: VersionID?
-    if let version { id = VersionID(version) } else { id = try Resolution.view(of: slot, in: store).winner?.id }
-    guard let id, let record = try store.version(id)?.record, record.slot == slot, !record.tombstone else { return nil }
+    if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.place(of: slot), in: store).winner?.id }
+    guard let id, let record = try store.version(id)?.record, record.slot == slot || LocalSlot.slot(at: record.slot) == slot, !record.tombstone else { return nil }
     return try store.plainBytes(of: record)
   }
 

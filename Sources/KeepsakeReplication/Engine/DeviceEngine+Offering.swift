@@ -59,7 +59,7 @@ extension DeviceEngine {
     var offered = refused
     for slot in try storage.slots() {
       // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
-      for id in try lineage(from: storage.heads(of: slot), in: storage) where !offered.contains(id) {
+      for id in try lineage(from: headsToOffer(of: slot, in: storage), in: storage) where !offered.contains(id) {
         if storage.planted.contains(.restartUnacknowledged), try storage.version(id)?.acknowledged == true { continue }
         guard var version = try storage.version(id), !version.neverLeft else { continue }
         version.acknowledged = false
@@ -70,12 +70,23 @@ extension DeviceEngine {
       }
     }
     for id in waiting where offered.insert(id).inserted {
-      guard let version = try storage.version(id) else { continue }
+      guard var version = try storage.version(id) else { continue }
+      if try storage.staysHere(version.record.slot), !version.record.tombstone {
+        version.withdraw()
+        try storage.putVersion(version)
+        continue
+      }
       try pieces.add(version.record, to: &storage)
     }
     try pieces.end(in: &storage)
     for update in try storage.cells(in: nil) { try pieces.add(update, to: &storage) }
     try pieces.end(in: &storage)
+  }
+
+  /// Of a slot that stays here only that it left its cloud, with what that replaces.
+  private func headsToOffer(of slot: String, in storage: some DeviceStorage) throws -> [VersionID] {
+    let heads = try storage.heads(of: slot)
+    return try storage.staysHere(slot) ? heads.filter { try storage.version($0)?.record.tombstone == true } : heads
   }
 
   /// What is known here of that which these versions come from, newest first, with themselves.

@@ -259,7 +259,8 @@ extension DeviceEngine {
     _ replaced: Set<VersionID>, toldBesides told: Set<VersionID>, in slot: String, storage: inout some DeviceStorage
   ) throws {
     let waiting = Set(try storage.outbox(limit: storage.outboxCount()).flatMap(\.versions))
-    let heads = try storage.heads(of: slot)
+    let staysHere = try storage.staysHere(slot)
+    let heads = try storage.heads(of: slot).filter { try !staysHere || storage.version($0)?.record.tombstone == true }
     var untold = replaced.subtracting(told)
     for head in heads {
       var known: Set<VersionID> = []

@@ -82,4 +82,7 @@ package struct StoredVersion: Hashable, Sendable {
 
   /// Replaced here before anybody else could know it: never to be sent, nor to be named to the cloud but as a direct basis.
   package var neverLeft: Bool { acknowledged && !offered }
+
+  /// It isn't to be sent any more. What replaces it names what it replaced, too.
+  package mutating func withdraw() { (acknowledged, offered) = (true, false) }
 }

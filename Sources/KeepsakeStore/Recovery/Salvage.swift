@@ -303,7 +303,7 @@ struct Salvage {
       if found.thinned { covered.insert(id) }
       versions[id] = found
     }
-    stepBack()
+    try stepBack()
     for id in inOrder() {
       guard let found = versions[id] else { continue }
       try transaction.putVersion(found.stored, thinned: found.thinned, pinned: found.pinned)
@@ -321,14 +321,14 @@ struct Salvage {
 
   /// Where every version of a slot is said to be replaced, what replaced them is lost: the newest that can be read stands
   /// again. Otherwise the player would find an empty slot.
-  private mutating func stepBack() {
+  private mutating func stepBack() throws {
     var slots: [String: [VersionID]] = [:]
     for id in inOrder() { slots[versions[id]?.stored.record.slot ?? "", default: []].append(id) }
     for (slot, ids) in slots.sorted(by: { $0.key < $1.key }) where ids.allSatisfy(covered.contains) {
       guard let newest = ids.last(where: { versions[$0]?.thinned == false }) else { continue }
       covered.remove(newest)
       // Others may have it replaced already, or never have seen it: either way it is offered again.
-      versions[newest]?.stored.acknowledged = LocalSlot.contains(slot)
+      versions[newest]?.stored.acknowledged = try LocalSlot.contains(slot) || transaction.localDeclaration(of: slot) != nil
       steppedBack.append(slot)
     }
   }

@@ -1,0 +1,17 @@
+public import Foundation
+
+/// A tracked file as a list shows it.
+public struct FileSummary: Sendable, Hashable, Identifiable {
+  /// What its versions are found by, on every device.
+  public let name: String
+  /// The version that `TrackedFiles.place` would put down.
+  public let current: Version
+  /// Devices wrote it without knowing of each other, and nobody chose yet.
+  public let isConflicted: Bool
+  /// Its versions stay on this device (`TrackedFile.keepLocal`).
+  public let isLocal: Bool
+  /// Where this device has it, since it was tracked or placed in this run; nil until then.
+  public let url: URL?
+
+  public var id: String { name }
+}

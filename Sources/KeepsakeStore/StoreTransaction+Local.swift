@@ -1,0 +1,81 @@
+import GRDB
+package import KeepsakeReplication
+
+/// That a slot stays on this device.
+package struct LocalDeclaration: Hashable, Sendable, Codable {
+  /// What the slot showed to other devices when it was declared: what a save that comes back replaces there.
+  package var basis: [VersionID]
+
+  package init(basis: [VersionID]) { self.basis = basis }
+}
+
+/// Slots that stay on this device, and where their versions are.
+extension StoreTransaction {
+  private static let declarations = "local slot/"
+  /// After every name that begins so.
+  private static let declarationsEnd = "local slot0"
+
+  package func localDeclaration(of slot: String) throws -> LocalDeclaration? { try fact(Self.declarations + slot) }
+
+  /// Nil takes it back.
+  package mutating func setLocalDeclaration(_ declaration: LocalDeclaration?, of slot: String) throws {
+    if let declaration { return try setFact(Self.declarations + slot, declaration) }
+    try run("DELETE FROM fact WHERE name = ?", [Self.declarations + slot])
+  }
+
+  /// Whether what is saved in the slot stays on this device: that was declared, or something stands in its place here, as of files that were
+  /// tracked before they could be synced.
+  package func isLocal(_ slot: String) throws -> Bool {
+    try localDeclaration(of: slot) != nil || isTaken(LocalSlot.place(of: slot))
+  }
+
+  private func isTaken(_ place: String) throws -> Bool {
+    try heads(of: place).contains { try version($0)?.record.tombstone == false }
+  }
+
+  /// Where the slot's versions stand that the game sees.
+  package func place(of slot: String) throws -> String { try isLocal(slot) ? LocalSlot.place(of: slot) : slot }
+
+  /// Every slot of which that is true. Costs a query, and the records of what stands in their places.
+  package func localSlots() throws -> Set<String> {
+    let names = try String.fetchAll(
+      statement("SELECT name FROM fact WHERE name > ? AND name < ?"), arguments: [Self.declarations, Self.declarationsEnd])
+    var slots = Set(names.map { String(decoding: $0.utf8.dropFirst(Self.declarations.utf8.count), as: UTF8.self) })
+    let places = try String.fetchAll(statement("SELECT DISTINCT slot FROM head WHERE slot >= char(1) AND slot < char(2)"))
+    for place in places where try isTaken(place) { slots.insert(LocalSlot.slot(at: place)) }
+    return slots
+  }
+
+  package func staysHere(_ slot: String) throws -> Bool { try isLocal(slot) }
+
+  /// The pinned versions of a slot, here and there.
+  package func pinned(in slot: String) throws -> Set<VersionID> {
+    try pinnedVersions(of: slot).union(pinnedVersions(of: LocalSlot.place(of: slot)))
+  }
+
+  /// The versions of a slot that are kept whole, those that were made while it stayed here among them, newest first in the order in which this
+  /// store came to know them.
+  package func wholeHistory(of slot: String) throws -> [StoredVersion] {
+    let place = LocalSlot.place(of: slot)
+    let all = try versions(
+      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC", [slot, place])
+    guard try !isLocal(slot) else { return all }
+    // What only says that the slot went back to the cloud is no delete.
+    let ends = Set(try heads(of: place))
+    return all.filter { !ends.contains($0.record.id) }
+  }
+}
+
+/// From which version the file on this device came that a game tracks: what its next version replaces.
+///
+/// It belongs to the store, because the file outlives the game: what other devices wrote meanwhile isn't in it.
+extension StoreTransaction {
+  private static let fileBases = "file base/"
+
+  package func fileBase(of slot: String) throws -> VersionID? { try fact(Self.fileBases + slot) }
+
+  package mutating func setFileBase(_ id: VersionID, of slot: String) throws {
+    guard try fileBase(of: slot) != id else { return }
+    try setFact(Self.fileBases + slot, id)
+  }
+}

@@ -1,0 +1,73 @@
+#if Cloud
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Archivable private struct Cave: Equatable { var level = 1 }
+
+/// The game's own file on its way from one device to the other, and slots that never go: through the calls that games use, and a real server.
+@Suite("Tracked files and local slots, over real HTTP", .timeLimit(.minutes(5))) struct FilesAndLocalSlotsTests {
+  private let cave: Slot<Cave> = "cave"
+
+  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      guard ContinuousClock.now - start < .seconds(120) else { throw NeverSeen(what: what) }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  private func hash(_ url: URL) throws -> ContentHash { ContentHash(of: try Data(contentsOf: url)) }
+
+  @Test("a large file comes whole to another device over a connection that breaks in the middle; what stays here never goes there")
+  func file() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      // One cut, after half of the file has come down.
+      let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterDown: 1_500_000)
+      let (mine, theirs) = (folder.appendingPathComponent("level.dat"), folder.appendingPathComponent("placed.dat"))
+      try frameBytes(3_000_000, seed: 7).write(to: mine)
+      let phone = try GameData.open("com.example.files", at: folder.appendingPathComponent("phone"))
+      let tablet = try GameData.open("com.example.files", at: folder.appendingPathComponent("tablet"))
+      phone.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: "phone")
+      try phone.saves.keepLocal(cave, cloudCopy: .kept)
+      try await phone.saves.save(Cave(level: 4), to: cave)
+      let file = try phone.files.track(mine, as: "level")
+      try await phone.cloud.sendNow()
+      #expect(try file.status().state == .stored && phone.saves.status(of: cave).state == .local(.kept))
+
+      tablet.cloud.connect(.server(proxy.url, appKey: server.appKey), deviceName: "tablet")
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await until("the file is there") { try tablet.files.list().map(\.name) == ["level"] }
+      #expect(proxy.count == 1)
+      let placed = try tablet.files.place("level", at: theirs)
+      #expect(try hash(theirs) == hash(mine))
+      #expect(try tablet.saves.load(cave) == nil && tablet.saves.list().isEmpty)
+
+      // Back, as what changed.
+      var bytes = try Data(contentsOf: theirs)
+      bytes[1_000_000] ^= 0xFF
+      try bytes.write(to: theirs)
+      _ = try await placed.capture().value
+      try await tablet.cloud.sendNow()
+      try await until("the change is known") { try file.standing().map(\.savedAt) != [] && file.history().count == 2 }
+      guard case .updated = try file.update() else { throw NeverSeen(what: "the update") }
+      #expect(try hash(mine) == hash(theirs))
+
+      // Out of the cloud: the other one's file isn't touched.
+      try file.keepLocal(cloudCopy: .removed)
+      try await phone.cloud.sendNow()
+      try await until("it went") { try tablet.files.list().isEmpty }
+      #expect(try hash(mine) == hash(theirs) && file.standing().count == 1)
+      for game in [phone, tablet] { try game.close() }
+      proxy.stop()
+      try await server.stop()
+    }
+  }
+}
+
+private struct NeverSeen: Error { var what: String }
+#endif

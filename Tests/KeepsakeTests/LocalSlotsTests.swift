@@ -1,0 +1,475 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeStore
+import KeepsakeTesting
+import Synchronization
+import Testing
+
+@testable import Keepsake
+
+/// Slots that stay on this device, or leave the cloud and stay here (R32).
+@Suite(.timeLimit(.minutes(2))) struct LocalSlotsTests {
+  let clock = TestClock()
+  let cloud = MemoryCloud()
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+
+  /// Phone and tablet, of one player; with a save that both have.
+  private func bothPlaying(_ level: Int? = 2) async throws -> (here: GameData, there: GameData) {
+    let (here, there) = (try phone.open(), try tablet.open())
+    for game in [here, there] {
+      game.cloud.connect(cloud.address)
+      try await game.cloud.sendNow()
+    }
+    guard let level else { return (here, there) }
+    try await here.saves.save(World(level: level), to: .main)
+    try await here.cloud.sendNow()
+    try await eventually { try there.saves.load(.main)?.level == level }
+    return (here, there)
+  }
+
+  private func settle(_ games: GameData...) async throws {
+    for game in games + games { try await game.cloud.sendNow() }
+  }
+
+  /// What the cloud was ever told of a slot, as long as it keeps it.
+  private func told(_ slot: String = "main", _ container: MemoryContainer? = nil) -> [VersionRecord] {
+    (container ?? cloud.container).changes(after: 0, limit: 10_000).compactMap { change in
+      guard case .version(let record) = change.item, record.slot == slot else { return nil }
+      return record
+    }
+  }
+
+  /// What waits to be sent, by slot.
+  private func waiting(_ game: GameData) throws -> [String] {
+    try game.core.store.read { transaction in
+      try transaction.outbox(limit: 1_000).flatMap(\.versions).compactMap { try transaction.version($0)?.record.slot }
+    }
+  }
+
+  private let secret = Slot<World>("secret")
+
+  // MARK: Stays
+
+  @Test("what is saved in a local slot stays here, over restarts and whatever else is sent, and is as any save to the game")
+  func stays() async throws {
+    var game = try phone.open()
+    try game.saves.keepLocal(secret, cloudCopy: .removed)
+    #expect(try game.saves.isLocal(secret) && !game.saves.isLocal(.main))
+    #expect(try game.saves.status(of: secret).state == .empty)
+    game.cloud.connect(cloud.address)
+    for level in 1...3 { try await game.saves.save(World(level: level), to: secret) }
+    try await game.saves.save(World(level: 9), to: .main)
+    try await game.cloud.sendNow()
+    #expect(told("secret").isEmpty && told().count == 1)
+    #expect(try game.saves.status(of: secret).state == .local(.kept) && game.saves.status(of: .main).state == .stored)
+    #expect(cloud.container.slots() == ["main"])
+    try game.close()
+
+    game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(cloud.address)
+    #expect(try game.saves.load(secret)?.level == 3)
+    try await game.saves.save(World(level: 4), to: secret)
+    try await game.cloud.sendNow()
+    #expect(cloud.container.slots() == ["main"])
+    #expect(try game.saves.conflict(secret) == nil)
+    #expect(try game.saves.history(of: secret).map(\.state) == [.local, .local, .local, .local])
+    let list = try game.saves.list()
+    #expect(list.map(\.name) == ["main", "secret"] && list.map(\.isLocal) == [false, true])
+    let second = try game.saves.history(of: secret)[2]
+    #expect(try game.saves.value(of: second.id, in: secret).level == 2)
+    try game.saves.restore(second.id, in: secret)
+    #expect(try game.saves.load(secret)?.level == 2)
+    try game.saves.delete(secret)
+    #expect(try game.saves.load(secret) == nil && game.saves.list().map(\.name) == ["main"])
+    #expect(try game.saves.isLocal(secret), "emptied, not undeclared")
+    try await game.saves.save(World(level: 5), to: secret)
+    try await game.cloud.sendNow()
+    #expect(cloud.container.slots() == ["main"] && game.cloud.status.waitingCommits == 0)
+    #expect(try waiting(game).isEmpty)
+  }
+
+  @Test("a game that plays in the slot plays on, out and back, without loading and without a conflict")
+  func playsOn() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    for round in 1...3 {
+      try here.saves.keepLocal(.main, cloudCopy: round == 2 ? .removed : .kept)
+      try await here.saves.save(World(level: 10 * round), to: .main)
+      #expect(try here.saves.conflict(.main) == nil, "round \(round)")
+      try here.saves.syncAgain(.main)
+      try await here.saves.save(World(level: 10 * round + 1), to: .main)
+      #expect(try here.saves.conflict(.main) == nil, "round \(round)")
+      try await settle(here, there)
+      #expect(try there.saves.load(.main)?.level == 10 * round + 1, "round \(round)")
+      #expect(try there.saves.conflict(.main) == nil && cloud.container.heads(of: "main").count == 1, "round \(round)")
+    }
+    // All of it is in the history, and nothing that only says where it was.
+    let history = try here.saves.history(of: .main).filter { !$0.isDeleted }
+    let levels = try Set(history.map { try here.saves.value(of: $0.id, in: .main).level })
+    #expect(levels == [2, 10, 11, 20, 21, 30, 31])
+    #expect(try here.saves.history(of: .main).filter(\.isDeleted).count == 1, "it left the cloud once")
+  }
+
+  @Test("a slot that leaves the cloud stays here, and goes elsewhere as by a delete; what others saved without knowing stays theirs")
+  func leaves() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    there.cloud.disconnect()
+    try here.saves.keepLocal(.main, cloudCopy: .removed)
+    #expect(try here.saves.load(.main)?.level == 2)
+    #expect(try here.saves.status(of: .main).state == .local(.kept))
+    try await here.cloud.sendNow()
+    #expect(told().contains { $0.tombstone })
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    #expect(try there.saves.load(.main) == nil && there.saves.list().isEmpty)
+    #expect(try here.saves.load(.main)?.level == 2)
+
+    // Another device that was away.
+    try here.saves.syncAgain(.main)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main)?.level == 2)
+    there.cloud.disconnect()
+    try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
+    try here.saves.keepLocal(.main, cloudCopy: .removed)
+    try await here.saves.save(World(level: 7, cleared: ["here"]), to: .main)
+    try await here.cloud.sendNow()
+    there.cloud.connect(cloud.address)
+    try await settle(there, here)
+    #expect(try there.saves.load(.main) == World(level: 3, cleared: ["there"]))
+    #expect(try here.saves.load(.main) == World(level: 7, cleared: ["here"]))
+    let elsewhere = try #require(try here.saves.status(of: .main).elsewhere)
+    #expect(elsewhere.state == .stored)
+    #expect(try here.saves.value(of: elsewhere.id, in: .main).level == 3)
+    #expect(try here.saves.status(of: .main).state == .local(.kept))
+    // Back: by the rules of the fields, from the save that both came from.
+    try here.saves.syncAgain(.main)
+    #expect(try here.saves.load(.main) == World(level: 7, cleared: ["here", "there"]))
+    try await settle(here, there)
+    #expect(try there.saves.load(.main) == World(level: 7, cleared: ["here", "there"]))
+  }
+
+  @Test("a device that only stops sending leaves the others with what they had; what they do meanwhile is no news, and merges in the end")
+  func onlyStops() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    cloud.isCut = true
+    try await here.saves.save(World(level: 4), to: .main)
+    try await here.progress.record(4, for: .level).value
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    // What waited goes no more, and what was saved beside it does.
+    #expect(try waiting(here).isEmpty && here.core.store.read { try $0.outboxCount() } == 1)
+    cloud.isCut = false
+    try await settle(here, there)
+    #expect(told().count == 1 && there.progress[.level] == 4)
+    _ = here.takeChanges()
+    try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
+    try await settle(there, here)
+    #expect(try here.saves.load(.main)?.level == 4)
+    #expect(try here.saves.status(of: .main).elsewhere != nil)
+    #expect(!here.takeChanges().contains { if case .slots = $0 { true } else { false } })
+    try await here.saves.save(World(level: 6), to: .main)
+    try here.saves.syncAgain(.main)
+    #expect(try here.saves.load(.main) == World(level: 6, cleared: ["there"]))
+    try await settle(here, there)
+    #expect(try there.saves.load(.main) == World(level: 6, cleared: ["there"]))
+  }
+
+  @Test("a slot in which nothing was saved meanwhile shows what the cloud has when it comes back, and a deleted one deletes nothing there")
+  func nothingNew() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    try await there.saves.save(World(level: 3), to: .main)
+    try await settle(there, here)
+    #expect(try here.saves.load(.main)?.level == 2)
+    try here.saves.syncAgain(.main)
+    #expect(try here.saves.load(.main)?.level == 3 && here.saves.conflict(.main) == nil)
+
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    try here.saves.delete(.main)
+    #expect(try here.saves.load(.main) == nil)
+    try here.saves.syncAgain(.main)
+    try await settle(here, there)
+    #expect(try here.saves.load(.main)?.level == 3 && there.saves.load(.main)?.level == 3)
+  }
+
+  @Test("what was left in the cloud can be taken out later, and what others saved since stays")
+  func removesLater() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    try here.saves.keepLocal(.main, cloudCopy: .removed)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main) == nil && here.saves.load(.main)?.level == 2)
+    try await there.saves.save(World(level: 5), to: .main)
+    try await settle(there, here)
+    try here.saves.keepLocal(.main, cloudCopy: .removed)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main)?.level == 5 && here.saves.load(.main)?.level == 2)
+  }
+
+  // MARK: Hostile
+
+  @Test("a slot that leaves while nobody is reached, or while its upload is under way, leaves; nothing waits for ever")
+  func leavesUnderWay() async throws {
+    let (here, there) = try await bothPlaying(nil)
+    defer {
+      end(here)
+      end(there)
+    }
+    cloud.isCut = true
+    var random = SystemRandomNumberGenerator()
+    // Too much to go inside an exchange: its upload has begun.
+    let text = String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) })
+    try await here.saves.save(Journal(text: text), to: .asking)
+    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    for copy in [CloudCopy.kept, .removed] { try here.saves.keepLocal(Slot<Journal>.asking, cloudCopy: copy) }
+    try await here.saves.save(Journal(text: text + "!"), to: .asking)
+    cloud.isCut = false
+    try await settle(here, there)
+    #expect(told("journal").allSatisfy { $0.tombstone } && here.cloud.status.waitingCommits == 0)
+    #expect(try there.saves.load(Slot<Journal>.asking) == nil)
+    #expect(try here.saves.load(Slot<Journal>.asking)?.text.count == 400_001)
+    try here.saves.syncAgain(Slot<Journal>.asking)
+    try await settle(here, there)
+    #expect(try there.saves.load(Slot<Journal>.asking)?.text.count == 400_001)
+  }
+
+  @Test("a restored cloud gets nothing of a local slot, and learns again that it left")
+  func restoredCloud() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    let backup = cloud.container
+    try await here.saves.save(World(level: 3), to: .main)
+    try here.saves.keepLocal(.main, cloudCopy: .removed)
+    try here.saves.keepLocal(secret, cloudCopy: .kept)
+    try await here.saves.save(World(level: 5), to: secret)
+    try await here.saves.save(World(level: 8), to: "other")
+    try await here.cloud.sendNow()
+    there.cloud.disconnect()
+    cloud.container = backup
+    try await here.cloud.sendNow()
+    #expect(told("secret").isEmpty && told("other").count == 1)
+    let heads = cloud.container.heads(of: "main").compactMap { cloud.container.version($0)?.record }
+    #expect(heads.map(\.tombstone) == [true])
+    #expect(try here.saves.load(.main)?.level == 3 && here.saves.load(secret)?.level == 5)
+    #expect(here.cloud.status.waitingCommits == 0)
+    // One that only stopped sending brings back nothing of what it knows, either.
+    try here.saves.syncAgain(.main)
+    try await here.cloud.sendNow()
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    var empty = MemoryContainer(epoch: 2)
+    empty.advance(to: Cursor(epoch: 2, seq: 0, mark: 0))
+    cloud.container = empty
+    try await here.cloud.sendNow()
+    #expect(told().allSatisfy { $0.tombstone } && told("secret").isEmpty && told("other").count == 1)
+    #expect(try here.saves.load(.main)?.level == 3)
+  }
+
+  @Test("a checkpoint of a local slot and a synced one is all or none here, and only the synced part leaves")
+  func checkpoint() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.saves.keepLocal(secret, cloudCopy: .kept)
+    try await here.checkpoint {
+      try $0.save(World(level: 5), to: secret)
+      try $0.save(World(level: 6), to: .main)
+      try $0.record(6, for: .level)
+    }.value
+    await #expect(throws: (any Error).self) {
+      try await here.checkpoint {
+        try $0.save(World(level: 7), to: secret)
+        try $0.spend(10, .gems, for: "nothing in the purse")
+      }.value
+    }
+    #expect(try here.saves.load(secret)?.level == 5)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6 && there.saves.load(secret) == nil)
+    #expect(told("secret").isEmpty)
+  }
+
+  @Test("a save of the same name that another device has neither gets lost nor in the way, also if it comes first")
+  func sameName() async throws {
+    let here = try phone.open()
+    let there = try tablet.open()
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.saves.keepLocal(.main, cloudCopy: .kept)
+    there.cloud.connect(cloud.address)
+    try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
+    try await there.cloud.sendNow()
+    here.cloud.connect(cloud.address)
+    try await here.cloud.sendNow()
+    #expect(try here.saves.load(.main) == nil && here.saves.list().isEmpty)
+    #expect(try here.saves.status(of: .main).elsewhere?.slot == "main")
+    try await here.saves.save(World(level: 1, cleared: ["here"]), to: .main)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main)?.level == 3 && here.saves.load(.main)?.level == 1)
+    try here.saves.delete(.main)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main)?.level == 3)
+    try await here.saves.save(World(level: 1, cleared: ["here"]), to: .main)
+    try here.saves.syncAgain(.main)
+    try await settle(here, there)
+    #expect(try there.saves.load(.main) == World(level: 3, cleared: ["here", "there"]))
+  }
+
+  @Test("a kill at any moment finds the slot on one side or the other, with its save and what was saved since")
+  func kills() async throws {
+    let world = TestWorld()
+    let phone = try world.device("phone")
+    let slot = Slot<World>("main")
+    let found = try await onThread {
+      var rounds = 0
+      for round in 0..<8 {
+        let game = try phone.open("com.example.space")
+        if round == 0 { try game.saves.capture(World(level: 1), to: slot).wait() }
+        let level = try #require(try game.saves.load(slot)?.level, "round \(round)")
+        #expect(level >= rounds, "round \(round)")
+        #expect(try game.saves.conflict(slot) == nil && game.saves.list().map(\.name) == ["main"], "round \(round)")
+        let acknowledged = Atomic(level)
+        let (enough, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        Thread {
+          var number = level
+          do {
+            // Ends when the dead game takes nothing more.
+            while true {
+              try game.saves.keepLocal(slot, cloudCopy: number % 3 == 0 ? .removed : .kept)
+              try game.saves.capture(World(level: number + 1), to: slot).wait()
+              number += 1
+              acknowledged.store(number, ordering: .sequentiallyConsistent)
+              try game.saves.syncAgain(slot)
+              if number == level + 3 + round { enough.signal() }
+            }
+          } catch {
+            // What fails before there was enough fails the test by the level that is found.
+            enough.signal()
+          }
+          ended.signal()
+        }.start()
+        enough.wait()
+        rounds = acknowledged.load(ordering: .sequentiallyConsistent)
+        try phone.kill()
+        ended.wait()
+      }
+      return rounds
+    }
+    #expect(found >= 8 * 3)
+  }
+
+  @Test("on a disk that takes nothing the slot stays where it was, and the game plays on")
+  func noDisk() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(cloud.address)
+    try await game.saves.save(World(level: 2), to: .main)
+    try await game.cloud.sendNow()
+    game.cloud.disconnect()
+    // Somebody else writes into the database and doesn't end.
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let other = try DatabaseQueue(path: phone.url.appendingPathComponent(Store.databaseName).path, configuration: configuration)
+    try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    #expect(storeErrorCode { try game.saves.keepLocal(.main, cloudCopy: .removed) } != nil)
+    try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+    #expect(try !game.saves.isLocal(.main))
+    try await game.saves.save(World(level: 3), to: .main)
+    try game.saves.keepLocal(.main, cloudCopy: .removed)
+    try other.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    #expect(storeErrorCode { try game.saves.syncAgain(.main) } != nil)
+    try other.inDatabase { try $0.execute(sql: "ROLLBACK") }
+    try other.close()
+    try await game.saves.save(World(level: 4), to: .main)
+    #expect(try game.saves.isLocal(.main) && game.saves.conflict(.main) == nil && game.saves.load(.main)?.level == 4)
+  }
+
+  @Test("a slot in conflict, names that can't be, and a save that can't be read are refused, with nothing changed")
+  func refusals() async throws {
+    let (here, there) = try await bothPlaying()
+    defer {
+      end(here)
+      end(there)
+    }
+    for name in ["", "a\u{1}b", "\u{1}slot/main", "\u{E000}file/level.dat", String(repeating: "n", count: 5_000)] {
+      #expect(gameErrorCode { try here.saves.keepLocal(name, cloudCopy: .kept) } == .misuse, "\(name.prefix(20))")
+      #expect(gameErrorCode { try here.saves.syncAgain(name) } == .misuse, "\(name.prefix(20))")
+    }
+    #expect(gameErrorCode { try here.saves.capture(World(), to: Slot("\u{E000}file/level.dat")) } == .misuse)
+    #expect(gameErrorCode { _ = try here.saves.load(Slot<World>("\u{E000}file/level.dat")) } == .misuse)
+    cloud.isCut = true
+    try await here.saves.save(World(level: 4), to: .main)
+    try await there.saves.save(World(level: 5), to: .main)
+    cloud.isCut = false
+    try await settle(here, there)
+    #expect(gameErrorCode { try here.saves.keepLocal(.main, cloudCopy: .removed) } == .misuse)
+    #expect(try !here.saves.isLocal(.main) && here.saves.conflict(.main) != nil)
+    try here.saves.syncAgain(.main)
+    #expect(try here.saves.conflict(.main) != nil)
+  }
+
+  @Test("what stays here would be lost with the device's copy, and forgetting says so")
+  func forgetting() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.connect(cloud.address)
+    try await game.saves.save(World(level: 3), to: .main)
+    try await game.cloud.sendNow()
+    #expect(try game.core.store.read { try UnsentData($0, hasRecords: false) }.isEmpty)
+    try game.saves.keepLocal(.main, cloudCopy: .kept)
+    #expect(try game.core.store.read { try UnsentData($0, hasRecords: false) }.saves == ["main"])
+  }
+
+  @Test("after damage of the database a local slot is local still")
+  func afterDamage() async throws {
+    var game = try phone.open()
+    game.cloud.connect(cloud.address)
+    try await game.saves.save(World(level: 2), to: .main)
+    try await game.cloud.sendNow()
+    try game.saves.keepLocal(.main, cloudCopy: .kept)
+    try await game.saves.save(World(level: 3), to: .main)
+    try game.close()
+    let database = phone.url.appendingPathComponent("store.sqlite")
+    var bytes = try Data(contentsOf: database)
+    let place = try #require(bytes.range(of: Data("wallet".utf8)))
+    bytes.replaceSubrange(place, with: Data("wallEt".utf8))
+    try bytes.write(to: database)
+    game = try phone.open()
+    defer { end(game) }
+    #expect(game.incidents.contains { $0.kind == .recovered })
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    #expect(try game.saves.isLocal(.main) && game.saves.load(.main)?.level == 3 && told().count == 1)
+  }
+}
