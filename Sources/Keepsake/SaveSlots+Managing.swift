@@ -67,6 +67,7 @@ extension SaveSlots {
   }
 
   private func standing<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> Standing {
+    try refuseLocal(slot.name)
     try waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
       let view = try Resolution.view(of: try transaction.place(of: slot.name), in: transaction, policy: slot.policy.order)

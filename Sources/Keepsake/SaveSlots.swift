@@ -166,7 +166,7 @@ public final class SaveSlots: Sendable {
   }
 
   /// Loading decides what the next save replaces: not for the versions of a tracked file.
-  private func refuseLocal(_ slot: String) throws {
+  func refuseLocal(_ slot: String) throws {
     guard !LocalSlot.contains(slot) else { throw GameDataError(.misuse, "a slot's name has no control characters") }
     guard !FileSlot.contains(slot) else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
   }
@@ -230,7 +230,7 @@ public final class SaveSlots: Sendable {
     return try core.store.read { transaction in
       core.lineages.show(slot, try transaction.heads(of: try transaction.place(of: slot)))
       let pinned = try transaction.pinned(in: slot)
-      return try transaction.wholeHistory(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
   }
 

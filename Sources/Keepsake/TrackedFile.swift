@@ -63,7 +63,7 @@ public struct TrackedFile: Sendable {
     return try core.store.read { transaction in
       core.lineages.show(slot, try transaction.heads(of: transaction.place(of: slot)))
       let pinned = try transaction.pinned(in: slot)
-      return try transaction.wholeHistory(of: slot).map { Version($0, isPinned: pinned.contains($0.record.id)) }
+      return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
   }
 

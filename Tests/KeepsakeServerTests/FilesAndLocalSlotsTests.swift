@@ -27,9 +27,12 @@ import Testing
     try await TemporaryFolder.with { folder in
       let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
       // One cut, after half of the file has come down.
-      let proxy = try CuttingProxy(to: server.running.port, cuttingOnceAfterDown: 1_500_000)
+      let proxy = try CuttingProxy(to: server.running.port, down: 1_500_000)
       let (mine, theirs) = (folder.appendingPathComponent("level.dat"), folder.appendingPathComponent("placed.dat"))
-      try frameBytes(3_000_000, seed: 7).write(to: mine)
+      // Random, so that nothing makes it smaller.
+      var random = SystemRandomNumberGenerator()
+      let words = (0..<375_000).map { _ in random.next() }
+      try words.withUnsafeBytes { Data($0) }.write(to: mine)
       let phone = try GameData.open("com.example.files", at: folder.appendingPathComponent("phone"))
       let tablet = try GameData.open("com.example.files", at: folder.appendingPathComponent("tablet"))
       phone.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: "phone")

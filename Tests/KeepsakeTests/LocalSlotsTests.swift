@@ -170,13 +170,15 @@ import Testing
       end(here)
       end(there)
     }
-    cloud.isCut = true
+    // Nothing is under way that could get there all the same.
+    here.cloud.isEnabled = false
+    try await eventually { here.cloud.status.phase == .paused }
     try await here.saves.save(World(level: 4), to: .main)
     try await here.progress.record(4, for: .level).value
     try here.saves.keepLocal(.main, cloudCopy: .kept)
     // What waited goes no more, and what was saved beside it does.
     #expect(try waiting(here).isEmpty && here.core.store.read { try $0.outboxCount() } == 1)
-    cloud.isCut = false
+    here.cloud.isEnabled = true
     try await settle(here, there)
     #expect(told().count == 1 && there.progress[.level] == 4)
     _ = here.takeChanges()

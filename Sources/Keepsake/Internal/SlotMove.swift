@@ -12,6 +12,14 @@ struct SlotMove {
   /// By the version that a game may have loaded: the one that says the same on the other side.
   private(set) var stands: [VersionID: VersionID] = [:]
 
+  /// What the delete says that stands in the place of a slot which came back: no history is to show it.
+  private static let end = SaveMetadata(custom: ["keepsake": "came back"])
+
+  /// Whether a version is one that a game made, for a history.
+  static func isOfGame(_ version: StoredVersion) -> Bool {
+    !version.record.tombstone || !LocalSlot.contains(version.record.slot) || version.record.metadata != end
+  }
+
   init(of slot: String, now: Int64, writer: WriterID) {
     (self.slot, self.now, self.writer) = (slot, now, writer)
   }
@@ -76,7 +84,9 @@ struct SlotMove {
       }
       for id in view.basis { stands[id] = same }
       // Nothing stands here any more.
-      saves.append(delete(in: place, replacing: .everyHead, &random))
+      var end = delete(in: place, replacing: .everyHead, &random)
+      end.metadata = Self.end
+      saves.append(end)
     }
     try apply(saves, in: &transaction, &random)
     try transaction.setLocalDeclaration(nil, of: slot)
