@@ -67,7 +67,7 @@ package struct WorldStatistics: Hashable, Sendable {
   package var thinned = 0
   package var additionsKept = 0
   package var skewedClocks = 0
-  /// Times that a device was first said to have a save, and had it.
+  /// Times that a device that was said to have a save was looked at.
   package var seen = 0
   /// The most exchanges that one device needed after the last save of anybody, polls apart; over several worlds, the sum of that.
   package var mostExchangesAfterLastWrite = 0
