@@ -129,7 +129,8 @@ public final class TrackedFiles: Sendable {
         guard let winner = view.winner, let head = known[winner.id] else { continue }
         files.append(
           FileSummary(
-            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal, url: urls[name]))
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
+            url: urls[name]))
       }
       return files
     }

@@ -58,7 +58,9 @@ package enum AtomicFile {
   }
 
   /// - Parameter name: Gives the file its name; false if it may not have it.
-  private static func put(_ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool) throws -> Bool {
+  private static func put(_ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool) throws
+    -> Bool
+  {
     let path = url.path
     let folder = url.deletingLastPathComponent().path
     // Beside the file, since a rename is atomic only within one file system. The name says whose it is, so that a file left

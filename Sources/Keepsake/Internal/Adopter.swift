@@ -112,7 +112,9 @@ struct Adopter {
     }
     let file = FileSlot.name(of: slot)
     if !taken.isEmpty { if let file { adoption.files.append(file) } else { adoption.saves.append(slot) } }
-    if taken.count < living.count { if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(slot) } }
+    if taken.count < living.count {
+      if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(slot) }
+    }
   }
 
   /// False, and nothing kept, if they can't be read there.

@@ -13,7 +13,9 @@ struct FileBasis {
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
       // Large files are cut as the one before was, so the same bytes may have other parts.
-      guard record.length == length, record.contents.count > 1, contents.count > 1, try !transaction.wasThinned(record) else { return false }
+      guard record.length == length, record.contents.count > 1, contents.count > 1, try !transaction.wasThinned(record) else {
+        return false
+      }
       return try transaction.plainBytes(of: record) == contents.reduce(into: Data()) { $0 += try transaction.plainContent($1) }
     }
     // Stores from before files were synced say nothing of it: only this device had them.

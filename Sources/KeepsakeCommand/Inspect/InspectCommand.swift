@@ -89,7 +89,9 @@ struct InspectCommand: AsyncParsableCommand {
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let id: VersionID?
     if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.place(of: slot), in: store).winner?.id }
-    guard let id, let record = try store.version(id)?.record, record.slot == slot || LocalSlot.slot(at: record.slot) == slot, !record.tombstone else { return nil }
+    guard let id, let record = try store.version(id)?.record, record.slot == slot || LocalSlot.slot(at: record.slot) == slot,
+      !record.tombstone
+    else { return nil }
     return try store.plainBytes(of: record)
   }
 
