@@ -20,12 +20,9 @@ final class SyncReporter {
     var state: String?
     var device: String?
     var player: String?
-<<<<<<< HEAD
     var shared: String?
     var container: String?
-=======
     var devices: [String]?
->>>>>>> se
   }
 
   /// The closing line.

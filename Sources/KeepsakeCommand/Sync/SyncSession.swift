@@ -237,7 +237,7 @@ final class SyncSession {
     let service = service
     let news = service.news
     let interval = Duration.milliseconds(options.intervalMilliseconds)
-    let (transport, seenList, seenPause) = (transport, seenList, Duration.milliseconds(options.seenMilliseconds))
+    let (transport, seenList, seenPause) = (way.transport, seenList, Duration.milliseconds(options.seenMilliseconds))
     return [
       Task {
         for await _ in stop {
