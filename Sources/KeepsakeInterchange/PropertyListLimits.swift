@@ -3,8 +3,8 @@ public struct PropertyListLimits: Sendable, Equatable {
   /// Bytes of a file. 256 MiB is the largest saved game that the store takes by default.
   public var bytes = 256 << 20
   /// Lists and dictionaries in each other. What walks a tree by calls takes a few hundred bytes of the stack for each, and a secondary thread has
-  /// 512 KiB on some platforms. In XML the parser itself ends at about half of that.
-  public var depth = 512
+  /// 512 KiB on some platforms.
+  public var depth = 256
   /// Values of a file when each is counted as often as it stands somewhere, and texts and data once more for each `bytesForValue`. A small binary file whose lists name
   /// each other twice could stand for any number: in memory they are shared, but whoever walks or writes the tree would never end.
   public var values = 32 << 20

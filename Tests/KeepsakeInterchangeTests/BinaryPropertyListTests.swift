@@ -125,11 +125,11 @@ struct BinaryPropertyListTests {
       file.list(0xA0, [])
       return file.data
     }
-    var tree = try PropertyList(nested(512))
+    var tree = try PropertyList(nested(256))
     var depth = 0
     while let inner = tree.array?.first { (tree, depth) = (inner, depth + 1) }
-    #expect(depth == 511)
-    #expect(throws: PropertyListError.self) { try PropertyList(nested(513)) }
+    #expect(depth == 255)
+    #expect(throws: PropertyListError.self) { try PropertyList(nested(257)) }
   }
 
   @Test(

@@ -50,3 +50,18 @@ struct CorpusTests {
     return "\(around(ours)) and not \(around(theirs))"
   }
 }
+
+extension CorpusTests {
+  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .enabled(if: Corpus.isHere))
+  func trees() throws {
+    var (archives, objects, classes) = (0, 0, Set<String>())
+    for file in try Corpus.files("nskeyed") {
+      let tree = try KeyedArchive(Data(contentsOf: file)).tree()
+      archives += 1
+      objects += tree.objects.count
+      classes.formUnion(tree.classes.map(\.name))
+      #expect(!tree.top.isEmpty, "\(file.lastPathComponent)")
+    }
+    print("nskeyed: \(archives) archives, \(objects) objects of \(classes.count) classes that aren't values of Foundation's")
+  }
+}

@@ -1,0 +1,138 @@
+import Foundation
+
+/// What is done with each input. A finding ends the process: by a trap in a reader, or by `found`.
+enum InterchangeTarget: String, CaseIterable {
+  /// Either format: what was read must be written, and read again to the same.
+  case propertyList
+  /// The tree of a keyed archive, and Codable types that take anything.
+  case keyedArchive
+
+  /// Small enough that a list of lists that name each other is written out quickly.
+  static let limits = {
+    var limits = PropertyListLimits()
+    limits.values = 1 << 12
+    limits.depth = 64
+    return limits
+  }()
+  /// That may live at once for an input of 4 KiB.
+  static let mostBytes = 16 << 20
+
+  func run(_ data: Data) {
+    switch self {
+    case .propertyList: Self.again(data)
+    case .keyedArchive: Self.keyed(data)
+    }
+  }
+
+  private static func keyed(_ data: Data) {
+    guard let archive = expected([], { try KeyedArchive(data, limits: limits) }) else { return }
+    if let tree = expected([], { try archive.tree(limits: limits) }) {
+      // Each number leads to an object.
+      for object in tree.objects where !tree.classes.indices.contains(object.type) && !object.fields.isEmpty {
+        found("An object has class \(object.type) of \(tree.classes.count)")
+      }
+    }
+    let key = archive.top.first?.key ?? ""
+    for classes in [[:], ["A": Anything.self, "B": Linked.self]] as [[String: any Decodable.Type]] {
+      guard let value = expected([], { try archive.decode(Anything.self, key: key, classes: classes, limits: limits) }) else { continue }
+      let again = expected([.limit], { try KeyedArchive.encode(value, classes: ["A": Anything.self], limits: limits) })
+      guard let again else { continue }
+      _ = expected([], { try KeyedArchive.decode(Anything.self, from: again, classes: classes, limits: limits) }, isSure: true)
+    }
+  }
+
+  /// Tries one kind of value after the other.
+  private indirect enum Anything: Codable {
+    case bool(Bool), integer(Int), unsigned(UInt64), number(Double), text(String), data(Data), date(Date), uuid(UUID), url(URL)
+    case decimal(Decimal), list([Anything]), fields([String: Anything]), linked(Linked), none
+
+    init(from decoder: any Decoder) throws {
+      let value = try decoder.singleValueContainer()
+      func attempt<T: Decodable>(_ type: T.Type) -> T? { try? value.decode(type) }
+      if value.decodeNil() {
+        self = .none
+      } else if let it = attempt(Bool.self) {
+        self = .bool(it)
+      } else if let it = attempt(Int.self) {
+        self = .integer(it)
+      } else if let it = attempt(UInt64.self) {
+        self = .unsigned(it)
+      } else if let it = attempt(Double.self) {
+        self = .number(it)
+      } else if let it = attempt(String.self) {
+        self = .text(it)
+      } else if let it = attempt(Data.self) {
+        self = .data(it)
+      } else if let it = attempt(Date.self) {
+        self = .date(it)
+      } else if let it = attempt(UUID.self) {
+        self = .uuid(it)
+      } else if let it = attempt(URL.self) {
+        self = .url(it)
+      } else if let it = attempt(Decimal.self) {
+        self = .decimal(it)
+      } else if let it = attempt(Linked.self) {
+        self = .linked(it)
+      } else if var elements = try? decoder.unkeyedContainer() {
+        var list: [Anything] = []
+        while !elements.isAtEnd { list.append(try elements.decode(Anything.self)) }
+        self = .list(list)
+      } else {
+        let fields = try decoder.container(keyedBy: KeyedName.self)
+        self = .fields(
+          Dictionary(try fields.allKeys.map { ($0.stringValue, try fields.decode(Anything.self, forKey: $0)) }, uniquingKeysWith: { $1 }))
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var single = encoder.singleValueContainer()
+      switch self {
+      case .bool(let it): try single.encode(it)
+      case .integer(let it): try single.encode(it)
+      case .unsigned(let it): try single.encode(it)
+      case .number(let it): try single.encode(it)
+      case .text(let it): try single.encode(it)
+      case .data(let it): try single.encode(it)
+      case .date(let it): try single.encode(it)
+      case .uuid(let it): try single.encode(it)
+      case .url(let it): try single.encode(it)
+      case .decimal(let it): try single.encode(it)
+      case .list(let it): try single.encode(it)
+      case .fields(let it): try single.encode(it)
+      case .linked(let it): try single.encode(it)
+      case .none: try single.encodeNil()
+      }
+    }
+  }
+
+  /// An object that may be shared.
+  private final class Linked: Codable {
+    var next: Linked?
+    var values: [String: Int]?
+  }
+
+  private static func again(_ data: Data) {
+    guard let list = expected([], { try PropertyList(data, limits: limits) }) else { return }
+    guard let first = expected([.limit], { try list.encoded(as: .binary, limits: limits) }) else { return }
+    guard let read = expected([], { try PropertyList(first, limits: limits) }, isSure: true) else { return }
+    let second = expected([], { try read.encoded(as: .binary, limits: limits) }, isSure: true)
+    if first != second || read != list { found("A property list that was written and read gave other bytes") }
+    guard let text = expected([.unwritable, .limit], { try list.encoded(as: .xml, limits: limits) }) else { return }
+    guard let fromText = expected([], { try PropertyList(text, limits: limits) }, isSure: true) else { return }
+    guard let again = expected([], { try fromText.encoded(as: .xml, limits: limits) }, isSure: true) else { return }
+    if again != text { found("A property list that was written as XML and read gave other XML") }
+  }
+
+  /// Runs a step that may refuse in a typed way; nil if it did. `codes` restricts which refusals are in order, if it isn't empty.
+  static func expected<Value>(_ codes: [PropertyListError.Code], _ step: () throws -> Value, isSure: Bool = false) -> Value? {
+    do {
+      return try step()
+    } catch let error as PropertyListError where !isSure && (codes.isEmpty || codes.contains(error.code)) {
+      return nil
+    } catch {
+      found("The reader threw \(error)")
+    }
+  }
+
+  static func found(_ message: String) -> Never { fatalError(message) }
+}
