@@ -9,14 +9,20 @@ private enum Game {
     var name: String
     var health: Double
 
-    enum CodingKeys: String, CodingKey { case name = "_name", health = "_health" }
+    enum CodingKeys: String, CodingKey {
+      case name = "_name"
+      case health = "_health"
+    }
   }
 
   final class Boss: Character {
     let rage: Int
     let minions: [Character]
 
-    private enum BossKeys: String, CodingKey { case rage = "_rage", minions = "_minions" }
+    private enum BossKeys: String, CodingKey {
+      case rage = "_rage"
+      case minions = "_minions"
+    }
 
     required init(from decoder: any Decoder) throws {
       let values = try decoder.container(keyedBy: BossKeys.self)
@@ -83,7 +89,8 @@ struct KeyedArchiveTests {
     name("NSDecimalNumber", "NSNumber", "NSValue"), ["NS.time": 12.5, "$class": .uid(24)], name("NSDate"),  // 22, 23, 24
     ["NS.data": .data(Data([9, 8])), "$class": .uid(26)], name("NSMutableData", "NSData"), name("World"), name("NSArray"),  // 25 to 28
     name("Character"), name("Boss", "Character"), name("NSMutableString", "NSString"), name("NSDictionary"),  // 29 to 32
-    ["NS.objects": [.uid(3)], "$class": .uid(28)], name("NSValue"), ["secret": 1, "$class": .uid(37)], name("NSURL"), name("Unknown"),  // 33 to 37
+    ["NS.objects": [.uid(3)], "$class": .uid(28)], name("NSValue"),  // 33, 34
+    ["secret": 1, "$class": .uid(37)], name("NSURL"), name("Unknown"),  // 35 to 37
     name("NSSet"),  // 38
   ])
 

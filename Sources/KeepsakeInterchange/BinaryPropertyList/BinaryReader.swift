@@ -259,15 +259,49 @@ struct BinaryReader {
     return String(decoding: text, as: UTF8.self)
   }
 
+  /// By hand: the standard library's transcoding takes several times as long. nil for half a surrogate pair.
   private func utf16(_ place: Int, _ count: Int) -> String? {
-    let units = [UInt16](unsafeUninitializedCapacity: count) { buffer, initialized in
-      for index in 0..<count {
-        buffer[index] = UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: place + 2 * index, as: UInt16.self))
+    let end = place + 2 * count
+    var isWhole = true
+    let text = String(unsafeUninitializedCapacity: 3 * count) { output in
+      var written = 0
+      func put(_ byte: UInt32) {
+        output[written] = UInt8(truncatingIfNeeded: byte)
+        written += 1
       }
-      initialized = count
+      var next = place
+      while next < end {
+        var scalar = unit(next)
+        next += 2
+        if scalar & 0xFC00 == 0xD800, next < end, unit(next) & 0xFC00 == 0xDC00 {
+          scalar = 0x1_0000 + ((scalar & 0x3FF) << 10 | unit(next) & 0x3FF)
+          next += 2
+        } else if scalar & 0xF800 == 0xD800 {
+          isWhole = false
+          return 0
+        }
+        switch scalar {
+        case ..<0x80: put(scalar)
+        case ..<0x800:
+          put(0xC0 | scalar >> 6)
+          put(0x80 | scalar & 0x3F)
+        case ..<0x1_0000:
+          put(0xE0 | scalar >> 12)
+          put(0x80 | scalar >> 6 & 0x3F)
+          put(0x80 | scalar & 0x3F)
+        default:
+          put(0xF0 | scalar >> 18)
+          put(0x80 | scalar >> 12 & 0x3F)
+          put(0x80 | scalar >> 6 & 0x3F)
+          put(0x80 | scalar & 0x3F)
+        }
+      }
+      return written
     }
-    return String(validating: units, as: UTF16.self)
+    return isWhole ? text : nil
   }
+
+  private func unit(_ place: Int) -> UInt32 { UInt32(bytes[place]) << 8 | UInt32(bytes[place + 1]) }
 
   private func passesEnd(_ place: Int) -> PropertyListError {
     PropertyListError(.damaged, "A value passes the end of the file: it was cut off or altered", offset: place)

@@ -127,7 +127,10 @@ struct BinaryWriter {
       if isASCII {
         output += text.utf8
       } else {
-        for unit in text.utf16 { put(Int(unit), width: 2) }
+        for unit in text.utf16 {
+          output.append(UInt8(unit >> 8))
+          output.append(UInt8(truncatingIfNeeded: unit))
+        }
       }
     case .uid(let value):
       let width = value > UInt64(UInt32.max) ? 8 : Self.width(of: Int(value))

@@ -1,6 +1,6 @@
 /// Takes XML apart into beginnings and ends of elements and the texts in them: as much of XML as property lists have.
 ///
-/// Of entities it knows the five that XML itself has, and numbers. A document type may be named and is passed over; one with definitions of its own is refused, since
+/// Of entities it knows the five that XML itself has, and numbers: also those of control characters, which XML can't have and Foundation reads. A document type may be named and is passed over; one with definitions of its own is refused, since
 /// those could stand for any amount of text, or for other files. Attributes are passed over. It goes forward only, so that its time is in proportion to the bytes.
 struct XMLScanner {
   enum Tag: Equatable {
@@ -194,7 +194,7 @@ struct XMLScanner {
     default:
       let digits = name.dropFirst(name.hasPrefix("#x") ? 2 : 1)
       let value = digits.allSatisfy(\.isHexDigit) ? UInt32(digits, radix: name.hasPrefix("#x") ? 16 : 10) : nil
-      guard name.hasPrefix("#"), let value, let scalar = Unicode.Scalar(value), value >= 0x20 || [0x09, 0x0A, 0x0D].contains(value) else {
+      guard name.hasPrefix("#"), let value, let scalar = Unicode.Scalar(value) else {
         throw error(.damaged, "There is no entity &\(name.prefix(40));")
       }
       return scalar

@@ -62,7 +62,10 @@ struct XMLWriter {
     case .bool(let value): line(value ? "<true/>" : "<false/>")
     case .integer(let value): line("<integer>\(value)</integer>")
     case .number(let value): line("<real>\(Self.text(value, "\(value)"))</real>")
-    case .float(let value): line("<real>\(Self.text(Double(value), "\(value)"))</real>")
+    case .float(let value):
+      // Its own shortest digits, in the spelling of the number as which it will be read.
+      let digits = Double("\(value)").map { "\($0)" } ?? "\(value)"
+      line("<real>\(Self.text(Double(value), digits))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
       guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 1 to 9999") }
