@@ -60,6 +60,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
+    // What other programs wrote: property lists and keyed archives. No part of the product yet.
+    .target(name: "KeepsakeInterchange", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
     .target(
       name: "KeepsakeReplication",
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
@@ -132,6 +134,10 @@ let package = Package(
     .testTarget(name: "ArchitectureTests"),
     .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
     .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeInterchangeTests",
+      dependencies: ["KeepsakeArchive", "KeepsakeInterchange", .product(name: "Crypto", package: "swift-crypto")], exclude: ["tree.py"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeMainActorTests", dependencies: ["KeepsakeArchive"],
       swiftSettings: strict + [.defaultIsolation(MainActor.self)]),

@@ -4,70 +4,100 @@
 #   RUNS=n       executions of each target, 10 million unless told otherwise
 #   SECONDS_EACH=n  ends each target after that long, whatever it has done
 #   JOBS=n       targets side by side, 2 unless told otherwise
-#   Scripts/fuzz.sh coverage   after a run: which lines of the reader the inputs found so far reach
+#   KEEPSAKE_CORPUS=folder  real files besides the seeds, for the targets of Fuzz/Interchange
+#   Scripts/fuzz.sh coverage   after a run: which lines of the readers the inputs found so far reach
 #   Scripts/fuzz.sh show FILE  what an input holds, before and after decoding
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(reader changed tree)
+archive=(reader changed tree)
+interchange=(propertyList keyedArchive)
+all=("${archive[@]}" "${interchange[@]}")
 out=.build/fuzz
 plugin=.build/debug/KeepsakeMacros-tool
 crashers=Tests/KeepsakeArchiveTests/Fixtures/crashers
-flags=(-swift-version 6 -parse-as-library -module-name KeepsakeArchive -package-name keepsake -enable-upcoming-feature ExistentialAny
-  -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility
-  -load-plugin-executable "$plugin#KeepsakeMacros")
-mkdir -p $out/seeds $out/findings
+common=(-swift-version 6 -parse-as-library -enable-upcoming-feature ExistentialAny -enable-upcoming-feature InternalImportsByDefault
+  -enable-upcoming-feature MemberImportVisibility)
+flags=("${common[@]}" -module-name KeepsakeArchive -package-name keepsake -load-plugin-executable "$plugin#KeepsakeMacros")
+mkdir -p $out/seeds $out/seeds-interchange $out/findings
+corpus=()
+if [ -n "${KEEPSAKE_CORPUS:-}" ]; then corpus=("$KEEPSAKE_CORPUS"/{bplist_ok,bplist_bad,nskeyed}); fi
 
-# compile OUTPUT flags... files...: shows errors only; the linker, and files that import the module they are part of, warn a lot.
+# compile OUTPUT arguments...: shows errors only; the linker, and files that import the module they are part of, warn a lot.
 compile() {
   local output=$1
   shift
-  if ! swiftc "${flags[@]}" "$@" -o "$output" >$out/build.log 2>&1; then
+  if ! swiftc "$@" -o "$output" >$out/build.log 2>&1; then
     grep -A 3 "error:" $out/build.log >&2 || cat $out/build.log >&2
     exit 1
   fi
 }
 
 # The reader and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
-sources() { find Sources/KeepsakeArchive Fuzz -name '*.swift' | sort | grep -v "$@"; }
+sources() { find Sources/KeepsakeArchive Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' | sort | grep -v "$@"; }
+interchangeSources() {
+  find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
+}
 
-isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/KeepsakeArchive Fuzz $plugin -newer "$1" -print -quit)" ]; }
+isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/KeepsakeArchive Sources/KeepsakeInterchange Fuzz $plugin -newer "$1" -print -quit)" ]; }
+isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
+
+# first TARGET: the folders with its first inputs.
+first() { if isInterchange "$1"; then echo $out/seeds-interchange "${corpus[@]}"; else echo $out/seeds $crashers; fi; }
 
 swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
+# The readers of other programs' files are a module of their own, with their targets; of the archive they need the tree only, as it was built.
+interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange -I .build/debug/Modules .build/debug/KeepsakeArchive.build/*.o)
 if isOld $out/replay; then
-  compile $out/replay -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
+  compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
+fi
+if isOld $out/replay-interchange; then
+  compile $out/replay-interchange "${interchangeFlags[@]}" -Onone -profile-generate -profile-coverage-mapping \
+    $(interchangeSources -e InterchangeEntry -e Fuzz/MemoryWatch)
 fi
 LLVM_PROFILE_FILE=/dev/null $out/replay seeds $out/seeds
+LLVM_PROFILE_FILE=/dev/null $out/replay-interchange seeds $out/seeds-interchange
 
 if [ "${1:-}" = show ]; then
   LLVM_PROFILE_FILE=/dev/null $out/replay "$@"
   exit
 fi
 
-if [ "${1:-}" = coverage ]; then
-  profiles=()
-  for target in "${all[@]}"; do
+# report NAME FOLDER REPLAY TARGET...: what the targets' inputs reach of the sources in the folder.
+report() {
+  local name=$1 folder=$2 replay=$3 profiles=()
+  shift 3
+  for target in "$@"; do
     mkdir -p $out/corpus/$target
-    LLVM_PROFILE_FILE=$out/$target.profraw $out/replay $target $out/corpus/$target $out/seeds $crashers
+    LLVM_PROFILE_FILE=$out/$target.profraw $replay $target $out/corpus/$target $(first $target)
     profiles+=($out/$target.profraw)
   done
+  llvm-profdata merge -o $out/$name.profdata "${profiles[@]}"
+  llvm-cov report $replay -instr-profile=$out/$name.profdata -show-region-summary=false -show-functions=false \
+    $(find $folder -name '*.swift' | sort)
+}
+
+if [ "${1:-}" = coverage ]; then
   # The tools must be of the compiler's own version.
   PATH=$(dirname "$(readlink -f "$(command -v swiftc)")"):$PATH
-  llvm-profdata merge -o $out/fuzz.profdata "${profiles[@]}"
-  llvm-cov report $out/replay -instr-profile=$out/fuzz.profdata -show-region-summary=false -show-functions=false \
-    $(find Sources/KeepsakeArchive -name '*.swift' | sort) >$out/coverage.txt
+  report fuzz Sources/KeepsakeArchive $out/replay "${archive[@]}" >$out/coverage.txt
+  report interchange Sources/KeepsakeInterchange $out/replay-interchange "${interchange[@]}" >>$out/coverage.txt
   cat $out/coverage.txt
   exit
 fi
 
-if isOld $out/fuzz; then compile $out/fuzz -O -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds); fi
+if isOld $out/fuzz; then compile $out/fuzz "${flags[@]}" -O -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds); fi
+if isOld $out/fuzz-interchange; then
+  compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -sanitize=fuzzer,address $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
+fi
 
 # run TARGET: leaves its log, prints the closing figures.
 run() {
-  local started=$SECONDS status=0
+  local started=$SECONDS status=0 binary=$out/fuzz
+  if isInterchange "$1"; then binary=$out/fuzz-interchange; fi
   mkdir -p $out/corpus/$1
   # Graphs that are given up half-way are cut by the targets, so that what leaked would show as memory that the process takes.
   FUZZ_TARGET=$1 SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=2:detect_leaks=0 \
-    $out/fuzz $out/corpus/$1 $out/seeds $crashers -runs="${RUNS:-10000000}" ${SECONDS_EACH:+-max_total_time=$SECONDS_EACH} \
+    $binary $out/corpus/$1 $(first "$1") -runs="${RUNS:-10000000}" ${SECONDS_EACH:+-max_total_time=$SECONDS_EACH} \
     -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=32 -print_final_stats=1 \
     -artifact_prefix=$out/findings/$1- >$out/$1.log 2>&1 || status=1
   local executed

@@ -33,11 +33,21 @@ public enum ArchiveValue: Sendable {
   public struct Field: Sendable, Equatable {
     public var key: String
     public var value: ArchiveValue
+
+    public init(key: String, value: ArchiveValue) {
+      self.key = key
+      self.value = value
+    }
   }
 
   public struct Pair: Sendable, Equatable {
     public var key: ArchiveValue
     public var value: ArchiveValue
+
+    public init(key: ArchiveValue, value: ArchiveValue) {
+      self.key = key
+      self.value = value
+    }
   }
 
   /// The value under a key of a struct or enum case, or at a string key of a dictionary.

@@ -1,0 +1,44 @@
+/// The end of a binary property list: where its objects are.
+struct BinaryTrailer {
+  let offsetBytes: Int
+  let referenceBytes: Int
+  let objectCount: Int
+  let root: Int
+  /// Where the table of offsets begins.
+  let table: Int
+  /// Where the trailer begins: nothing of an object may lie behind it.
+  let end: Int
+
+  /// Everything that is said about sizes is checked against the bytes that are there.
+  init(_ bytes: UnsafeRawBufferPointer) throws {
+    guard bytes.count >= BinaryFormat.magic.count + BinaryFormat.trailerBytes else {
+      throw PropertyListError(
+        .damaged, "A binary property list has at least 40 bytes, and this one \(bytes.count): it was cut off", offset: bytes.count)
+    }
+    guard bytes.starts(with: BinaryFormat.magic) else {
+      let version = String(decoding: bytes[6..<8], as: UTF8.self)
+      throw PropertyListError(
+        .unsupported, "This is a binary property list of version \"\(version)\"; only 00 is a file format", offset: 6)
+    }
+    let end = bytes.count - BinaryFormat.trailerBytes
+    self.end = end
+    offsetBytes = Int(bytes[end + 6])
+    referenceBytes = Int(bytes[end + 7])
+    func number(_ offset: Int, _ what: String, below limit: Int) throws -> Int {
+      let value = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: end + offset, as: UInt64.self))
+      guard value < UInt64(limit) else {
+        throw PropertyListError(
+          .damaged, "The \(what) is \(value), which is past the end: the file was cut off or altered", offset: end + offset)
+      }
+      return Int(value)
+    }
+    guard (1...8).contains(offsetBytes), (1...8).contains(referenceBytes) else {
+      throw PropertyListError(
+        .damaged, "Offsets of \(offsetBytes) and references of \(referenceBytes) bytes can't be: the file was cut off or altered",
+        offset: end + 6)
+    }
+    table = try number(24, "place of the table of offsets", below: end + 1)
+    objectCount = try number(8, "count of objects", below: (end - table) / offsetBytes + 1)
+    root = try number(16, "number of the root", below: objectCount)
+  }
+}

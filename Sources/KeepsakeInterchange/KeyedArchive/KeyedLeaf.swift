@@ -1,0 +1,82 @@
+import Foundation
+
+/// Values that have nothing inside, as the types of Swift and Foundation that stand for them.
+enum KeyedLeaf {
+  /// nil for a type that isn't one of them, and so decodes itself.
+  static func value<T>(_ content: KeyedContent, of type: T.Type, at place: KeyedPlace) throws -> T? {
+    guard isLeaf(type) else { return nil }
+    if case .null = content {
+      throw DecodingError.valueNotFound(type, .init(codingPath: place.path, debugDescription: "there is nil instead"))
+    }
+    guard let value = convert(content, to: type) as? T else { throw place.misfit(type) }
+    return value
+  }
+
+  private static func isLeaf(_ type: Any.Type) -> Bool {
+    type is any FixedWidthInteger.Type || type == Bool.self || type == Double.self || type == Float.self || type == String.self
+      || type == Data.self || type == Date.self || type == URL.self || type == UUID.self || type == Decimal.self
+  }
+
+  private static func convert(_ content: KeyedContent, to type: Any.Type) -> Any? {
+    switch type {
+    case let type as any FixedWidthInteger.Type: integer(content, type)
+    case is Bool.Type: bool(content)
+    case is Double.Type: double(content)
+    case is Float.Type: double(content).flatMap { $0.isFinite && !Float($0).isFinite ? nil : Float($0) }
+    case is String.Type: if case .string(let text) = content { text } else { nil }
+    case is Data.Type: if case .data(let data) = content { data } else { nil }
+    case is Date.Type: if case .date(let date) = content { date } else { nil }
+    case is URL.Type:
+      switch content {
+      case .url(let text), .string(let text): URL(string: text)
+      default: nil
+      }
+    case is UUID.Type:
+      switch content {
+      case .uuid(let uuid): uuid
+      case .string(let text): UUID(uuidString: text)
+      default: nil
+      }
+    case is Decimal.Type: decimal(content)
+    default: nil
+    }
+  }
+
+  /// A flag that was saved as a number, as older programs did, is 0 or 1.
+  private static func bool(_ content: KeyedContent) -> Bool? {
+    switch content {
+    case .bool(let value): value
+    case .integer(0): false
+    case .integer(1): true
+    default: nil
+    }
+  }
+
+  private static func integer<I: FixedWidthInteger>(_ content: KeyedContent, _ type: I.Type) -> I? {
+    switch content {
+    case .bool(let value): value ? 1 : 0
+    case .integer(let value): I(exactly: value)
+    case .number(let value): I(exactly: value)
+    case .decimal(let digits): I(digits)
+    default: nil
+    }
+  }
+
+  private static func double(_ content: KeyedContent) -> Double? {
+    switch content {
+    case .integer(let value): Double(value)
+    case .number(let value): value
+    case .decimal(let digits): Double(digits)
+    default: nil
+    }
+  }
+
+  private static func decimal(_ content: KeyedContent) -> Decimal? {
+    switch content {
+    case .integer(let value): Decimal(string: "\(value)")
+    case .number(let value): value.isFinite ? Decimal(string: "\(value)") : nil
+    case .decimal(let digits): digits == "NaN" ? Decimal.nan : Decimal(string: digits)
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,158 @@
+public import KeepsakeArchive
+
+/// A keyed archive as values of an archive: what can be shown and compared without the types that wrote it.
+///
+/// Texts, numbers, dates and collections of Foundation are values. An object of any other class is a `reference`, an index into `objects`; so is a collection
+/// to which several references lead, or one that leads to itself: shared stays shared, cycles stay closed.
+public struct KeyedTree: Sendable, Equatable {
+  /// An object with the values that it was saved with.
+  public struct Object: Sendable, Equatable {
+    /// An index into `classes`.
+    public var type: Int
+    /// In the file's order. Of a collection one field, `NS.objects`.
+    public var fields: [ArchiveValue.Field]
+  }
+
+  /// Each class once. Of a `structure` in a value its type is an index into them.
+  public internal(set) var classes: [KeyedArchive.ClassName] = []
+  public internal(set) var objects: [Object] = []
+  /// The values at the top by key.
+  public internal(set) var top: [String: ArchiveValue] = [:]
+}
+
+extension KeyedArchive {
+  /// The whole archive as values. Takes time and memory in proportion to the file.
+  ///
+  /// - Throws: `PropertyListError` with `damaged` for references to what isn't there, and `limit`.
+  public func tree(limits: PropertyListLimits = .standard) throws -> KeyedTree {
+    var builder = KeyedTreeBuilder(self, limits)
+    return try builder.build()
+  }
+}
+
+/// Goes from object to object by a list of those that are still to be read; only collections with one reference to them, to a small depth, are read within each other.
+private struct KeyedTreeBuilder {
+  private let archive: KeyedArchive
+  private let limits: PropertyListLimits
+  private var tree = KeyedTree()
+  private var classNumbers: [String: Int] = [:]
+  /// By UID: how many references lead there.
+  private var references: [Int]
+  /// By UID: the number of the object that it became.
+  private var numbers: [UInt64: Int] = [:]
+  private var waiting: [UInt64] = []
+  private var values = 0
+  /// Collections deeper in each other than this are objects of their own.
+  private static let inlineDepth = 32
+
+  init(_ archive: KeyedArchive, _ limits: PropertyListLimits) {
+    self.archive = archive
+    self.limits = limits
+    references = Array(repeating: 0, count: archive.objects.count)
+  }
+
+  mutating func build() throws -> KeyedTree {
+    for object in archive.objects { count(object) }
+    for entry in archive.top { count(entry.value) }
+    for entry in archive.top { tree.top[entry.key] = try value(entry.value, 0) }
+    while let uid = waiting.popLast() {
+      guard let number = numbers[uid] else { continue }
+      tree.objects[number] = try read(uid)
+    }
+    return tree
+  }
+
+  private mutating func count(_ value: PropertyList) {
+    switch value {
+    case .uid(let uid): if uid < UInt64(references.count) { references[Int(uid)] += 1 }
+    case .array(let elements), .set(let elements): for element in elements { count(element) }
+    case .dictionary(let entries): for entry in entries { count(entry.value) }
+    default: break
+    }
+  }
+
+  private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
+    values += 1
+    guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
+    let content = try archive.content(of: given)
+    switch content {
+    case .object: return try own(given, content, depth)
+    case .list, .set, .pairs, .fields:
+      guard let uid = given.uid, references[Int(uid)] > 1 || depth >= Self.inlineDepth else { return try collection(content, depth) }
+      return reference(uid)
+    default: return try leaf(content, depth)
+    }
+  }
+
+  private mutating func reference(_ uid: UInt64) -> ArchiveValue {
+    if let number = numbers[uid] { return .reference(number) }
+    let number = tree.objects.count
+    numbers[uid] = number
+    tree.objects.append(.init(type: 0, fields: []))
+    waiting.append(uid)
+    return .reference(number)
+  }
+
+  /// An object, which has a number; or one that stands where it is, which some writers make of small ones.
+  private mutating func own(_ given: PropertyList, _ content: KeyedContent, _ depth: Int) throws -> ArchiveValue {
+    if let uid = given.uid { return reference(uid) }
+    guard case .object(let name, let fields) = content else { return .none }
+    return .structure(type: number(of: name), try fields.map { .init(key: $0.key, value: try value($0.value, depth + 1)) })
+  }
+
+  private mutating func read(_ uid: UInt64) throws -> KeyedTree.Object {
+    let object = try archive.object(uid)
+    switch try archive.content(of: .uid(uid)) {
+    case .object(let name, let fields):
+      return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
+    case .fields(let fields):
+      // A dictionary that is no object, as Codable types of Foundation's archiver leave them.
+      let name = KeyedArchive.ClassName(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
+      return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
+    case let content:
+      let name = try archive.className(of: object) ?? .init(name: "NSArray", ancestry: ["NSArray", "NSObject"], hints: [])
+      return .init(type: number(of: name), fields: [.init(key: "NS.objects", value: try collection(content, 0))])
+    }
+  }
+
+  private mutating func number(of name: KeyedArchive.ClassName) -> Int {
+    if let number = classNumbers[name.name], tree.classes[number] == name { return number }
+    if let number = tree.classes.firstIndex(of: name) { return number }
+    classNumbers[name.name] = tree.classes.count
+    tree.classes.append(name)
+    return tree.classes.count - 1
+  }
+
+  private mutating func collection(_ content: KeyedContent, _ depth: Int) throws -> ArchiveValue {
+    switch content {
+    case .list(let elements): return .array(try elements.map { try value($0, depth + 1) })
+    case .set(let elements): return .set(try elements.map { try value($0, depth + 1) })
+    case .pairs(let keys, let elements):
+      return .dictionary(try zip(keys, elements).map { .init(key: try value($0, depth + 1), value: try value($1, depth + 1)) })
+    default: return try leaf(content, depth)
+    }
+  }
+
+  private mutating func leaf(_ content: KeyedContent, _ depth: Int) throws -> ArchiveValue {
+    switch content {
+    case .null: return .none
+    case .bool(let value): return .bool(value)
+    case .integer(let value):
+      if let small = Int64(exactly: value) { return .integer(small) }
+      return UInt64(exactly: value).map { .unsigned($0) } ?? .decimal("\(value)")
+    case .number(let value): return .number(value)
+    case .string(let value): return .string(value)
+    case .data(let value): return .data(value)
+    case .date(let value): return .date(value)
+    case .url(let value): return .url(value)
+    case .uuid(let value): return .uuid(value)
+    case .decimal(let value): return .decimal(value)
+    case .shape(let parts):
+      return .dictionary(try parts.map { .init(key: .string($0.name), value: try leaf($0.value, depth + 1)) })
+    case .fields(let entries):
+      return .dictionary(try entries.map { .init(key: .string($0.key), value: try value($0.value, depth + 1)) })
+    case .list, .set, .pairs: return try collection(content, depth)
+    case .object: return .none
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import Foundation
+
+/// Data in XML: base64, with white space anywhere.
+enum Base64 {
+  /// nil if there is anything else among it.
+  static func data(_ text: String) -> Data? {
+    let letters = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    return Data(base64Encoded: Data(letters))
+  }
+
+  /// In lines, as Apple's writers do.
+  static func lines(_ data: Data) -> [Substring] {
+    let text = data.base64EncodedString()
+    var lines: [Substring] = []
+    var rest = text[...]
+    while !rest.isEmpty {
+      lines.append(rest.prefix(lineLength))
+      rest = rest.dropFirst(lineLength)
+    }
+    return lines
+  }
+
+  private static let lineLength = 76
+}

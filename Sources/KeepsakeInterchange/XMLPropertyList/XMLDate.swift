@@ -1,0 +1,61 @@
+import Foundation
+
+/// Dates as XML property lists have them: `2026-03-01T12:00:00Z`, to the second, by the Gregorian calendar throughout.
+enum XMLDate {
+  private static let secondsPerDay = 86_400
+  /// From 1970, from which days are counted, to 2001, from which dates are.
+  private static let daysToReference = 11_323
+  private static let years = 1...9999
+
+  /// nil for what is no date. What stands at the end may be left out, but for the Z, as Python takes it.
+  static func date(_ text: String) -> Date? {
+    guard let match = text.wholeMatch(of: /(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2}))?)?)?)?)?Z/) else { return nil }
+    func number(_ part: Substring?, _ missing: Int) -> Int { part.flatMap { Int($0) } ?? missing }
+    let (year, month, day) = (number(match.1, 1), number(match.2, 1), number(match.3, 1))
+    let (hour, minute, second) = (number(match.4, 0), number(match.5, 0), number(match.6, 0))
+    guard years.contains(year), (1...12).contains(month), (1...length(ofMonth: month, year)).contains(day), hour < 24, minute < 60,
+      second < 60
+    else { return nil }
+    let days = days(year, month, day) - daysToReference
+    return Date(timeIntervalSinceReferenceDate: Double(days * secondsPerDay + hour * 3600 + minute * 60 + second))
+  }
+
+  /// nil for years that don't have four digits. What lies between two seconds is left out.
+  static func text(_ date: Date) -> String? {
+    let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
+    guard let whole = Int(exactly: seconds), abs(whole) < years.upperBound * 366 * secondsPerDay else { return nil }
+    let day = whole.quotientAndRemainder(dividingBy: secondsPerDay)
+    let rest = day.remainder < 0 ? day.remainder + secondsPerDay : day.remainder
+    let (year, month, number) = civil(day.quotient - (day.remainder < 0 ? 1 : 0) + daysToReference)
+    guard years.contains(year) else { return nil }
+    func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    let digits = String(repeating: "0", count: 4 - "\(year)".count) + "\(year)"
+    return "\(digits)-\(two(month))-\(two(number))T\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))Z"
+  }
+
+  private static func length(ofMonth month: Int, _ year: Int) -> Int {
+    let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
+    return [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
+  }
+
+  /// Days since 1970-01-01, counting years from March, so that the leap day is a year's last.
+  private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    let year = month <= 2 ? year - 1 : year
+    let era = (year >= 0 ? year : year - 399) / 400
+    let ofEra = year - era * 400
+    let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
+  }
+
+  /// The other way round.
+  private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+    let shifted = days + 719_468
+    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+    let ofEra = shifted - era * 146_097
+    let year = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
+    let ofYear = ofEra - (365 * year + year / 4 - year / 100)
+    let part = (5 * ofYear + 2) / 153
+    let month = part < 10 ? part + 3 : part - 9
+    return (year + era * 400 + (month <= 2 ? 1 : 0), month, ofYear - (153 * part + 2) / 5 + 1)
+  }
+}

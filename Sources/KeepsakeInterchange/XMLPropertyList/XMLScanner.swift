@@ -1,0 +1,231 @@
+/// Takes XML apart into beginnings and ends of elements and the texts in them: as much of XML as property lists have.
+///
+/// Of entities it knows the five that XML itself has, and numbers: also those of control characters, which XML can't have and Foundation reads. A document type may be named and is passed over; one with definitions of its own is refused, since
+/// those could stand for any amount of text, or for other files. Attributes are passed over. It goes forward only, so that its time is in proportion to the bytes.
+struct XMLScanner {
+  enum Tag: Equatable {
+    /// `isEmpty`: it ends at once.
+    case begin(String, isEmpty: Bool)
+    case end(String)
+    case done
+  }
+
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var position = 0
+  /// An element has begun: no document type can follow.
+  private var isInside = false
+  /// Far beyond the names of property lists, and enough to name what is wrong.
+  private static let longestName = 100
+
+  /// - Parameter bytes: UTF-8, known to be valid.
+  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    self.bytes = bytes
+  }
+
+  func error(_ code: PropertyListError.Code, _ message: String) -> PropertyListError {
+    let line = bytes[..<min(position, bytes.count)].count { $0 == UInt8(ascii: "\n") } + 1
+    return PropertyListError(code, message, line: line)
+  }
+
+  // MARK: Tags
+
+  /// The next beginning or end, with nothing but white space, comments and instructions in front of it.
+  mutating func tag() throws -> Tag {
+    while position < bytes.count {
+      let byte = bytes[position]
+      if XMLText.isSpace(byte) {
+        position += 1
+      } else if byte != UInt8(ascii: "<") {
+        throw error(.damaged, "Text stands outside of any value")
+      } else if let tag = try markup() {
+        return tag
+      }
+    }
+    return .done
+  }
+
+  /// What begins with `<` here; nil for a comment and whatever else says nothing.
+  private mutating func markup() throws -> Tag? {
+    guard position + 1 < bytes.count else { throw cutOff() }
+    switch bytes[position + 1] {
+    case UInt8(ascii: "?"): try skip(beyond: "?>")
+    case UInt8(ascii: "!"):
+      if begins("<!--") {
+        position += 4
+        try skip(beyond: "-->")
+      } else if !isInside && begins("<!DOCTYPE") {
+        try skipType()
+      } else {
+        throw error(.damaged, "Something that begins with <! stands where it can't")
+      }
+    case UInt8(ascii: "/"):
+      position += 2
+      let name = try name()
+      skipSpace()
+      guard take(">") else { throw error(.damaged, "</\(name) doesn't end with >") }
+      return .end(name)
+    default:
+      position += 1
+      isInside = true
+      let name = try name()
+      return .begin(name, isEmpty: try skipAttributes(name))
+    }
+    return nil
+  }
+
+  private mutating func name() throws -> String {
+    let start = position
+    while position < bytes.count, Self.isName(bytes[position]) { position += 1 }
+    guard position > start, position - start <= Self.longestName else {
+      throw position >= bytes.count ? cutOff() : error(.damaged, "There is a < without the name of an element behind it")
+    }
+    return String(decoding: bytes[start..<position], as: UTF8.self)
+  }
+
+  private static func isName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...0xFF,
+      UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "-"), UInt8(ascii: "."):
+      true
+    default: false
+    }
+  }
+
+  /// To the end of a beginning; tells whether the element ends with it.
+  private mutating func skipAttributes(_ element: String) throws -> Bool {
+    while true {
+      skipSpace()
+      if take(">") { return false }
+      if take("/>") { return true }
+      _ = try name()
+      skipSpace()
+      guard take("=") else { throw error(.damaged, "An attribute of <\(element)> has no value") }
+      skipSpace()
+      guard position < bytes.count else { throw cutOff() }
+      let quote = bytes[position]
+      position += 1
+      guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else {
+        throw error(.damaged, "The value of an attribute of <\(element)> stands in no quotes")
+      }
+      while position < bytes.count, bytes[position] != quote, bytes[position] != UInt8(ascii: "<") { position += 1 }
+      guard position < bytes.count else { throw cutOff() }
+      guard bytes[position] == quote else { throw error(.damaged, "An attribute of <\(element)> has a < in it") }
+      position += 1
+    }
+  }
+
+  private mutating func skipType() throws {
+    var quote: UInt8?
+    while position < bytes.count {
+      let byte = bytes[position]
+      position += 1
+      if let open = quote {
+        if byte == open { quote = nil }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "'"): quote = byte
+      case UInt8(ascii: "["):
+        throw error(.unsupported, "The document type has definitions of its own, which no property list needs: remove what stands in [ ]")
+      case UInt8(ascii: ">"): return
+      default: break
+      }
+    }
+    throw cutOff()
+  }
+
+  // MARK: Texts
+
+  /// All text up to the end of the element that has begun last, and that end.
+  mutating func text(of element: String) throws -> String {
+    var text = ""
+    while position < bytes.count {
+      switch bytes[position] {
+      case UInt8(ascii: "<"):
+        if begins("<![CDATA[") {
+          position += 9
+          let start = position
+          try skip(beyond: "]]>")
+          try append(start..<position - 3, to: &text)
+        } else if let tag = try markup() {
+          guard tag == .end(element) else {
+            if case .begin(let inner, _) = tag { throw error(.damaged, "<\(inner)> stands inside of <\(element)>") }
+            throw error(.damaged, "<\(element)> has no end of its own")
+          }
+          return text
+        }
+      case UInt8(ascii: "&"): text.unicodeScalars.append(try entity())
+      default:
+        let start = position
+        while position < bytes.count, bytes[position] != UInt8(ascii: "<"), bytes[position] != UInt8(ascii: "&") { position += 1 }
+        try append(start..<position, to: &text)
+      }
+    }
+    throw cutOff()
+  }
+
+  /// Line feeds of every kind become one, as XML says.
+  private mutating func append(_ range: Range<Int>, to text: inout String) throws {
+    let part = UnsafeBufferPointer(rebasing: bytes[range])
+    var hasReturns = false
+    for (index, byte) in part.enumerated() where byte < 0x20 {
+      guard XMLText.isSpace(byte) else {
+        position = range.lowerBound + index
+        throw error(.damaged, "A text has the control character U+\(String(byte, radix: 16)), which XML can't have")
+      }
+      hasReturns = hasReturns || byte == 0x0D
+    }
+    let plain = String(decoding: part, as: UTF8.self)
+    text += hasReturns ? plain.split(separator: /\r\n|\r/, omittingEmptySubsequences: false).joined(separator: "\n") : plain
+  }
+
+  private mutating func entity() throws -> Unicode.Scalar {
+    let start = position + 1
+    while position < bytes.count, bytes[position] != UInt8(ascii: ";"), position - start < Self.longestName { position += 1 }
+    guard position < bytes.count else { throw cutOff() }
+    let name = String(decoding: bytes[start..<position], as: UTF8.self)
+    position += 1
+    switch name {
+    case "amp": return "&"
+    case "lt": return "<"
+    case "gt": return ">"
+    case "quot": return "\""
+    case "apos": return "'"
+    default:
+      let digits = name.dropFirst(name.hasPrefix("#x") ? 2 : 1)
+      let value = digits.allSatisfy(\.isHexDigit) ? UInt32(digits, radix: name.hasPrefix("#x") ? 16 : 10) : nil
+      guard name.hasPrefix("#"), let value, let scalar = Unicode.Scalar(value) else {
+        throw error(.damaged, "There is no entity &\(name.prefix(40));")
+      }
+      return scalar
+    }
+  }
+
+  // MARK: Bytes
+
+  private func cutOff() -> PropertyListError { error(.damaged, "The XML ends in the middle: the file was cut off") }
+
+  private func begins(_ text: StaticString) -> Bool {
+    guard bytes.count - position >= text.utf8CodeUnitCount else { return false }
+    for index in 0..<text.utf8CodeUnitCount where bytes[position + index] != text.utf8Start[index] { return false }
+    return true
+  }
+
+  private mutating func take(_ text: StaticString) -> Bool {
+    guard begins(text) else { return false }
+    position += text.utf8CodeUnitCount
+    return true
+  }
+
+  private mutating func skipSpace() {
+    while position < bytes.count, XMLText.isSpace(bytes[position]) { position += 1 }
+  }
+
+  private mutating func skip(beyond end: StaticString) throws {
+    while position < bytes.count {
+      if take(end) { return }
+      position += 1
+    }
+    throw cutOff()
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+
+/// An XML file as UTF-8, whatever it was in.
+enum XMLText {
+  private static let byteOrderMark = Data([0xEF, 0xBB, 0xBF])
+  private static let latin: Set<String> = ["iso-8859-1", "latin1"]
+  private static let unicode: Set<String> = ["utf-8", "utf8", "us-ascii", "ascii"]
+
+  /// Whether the bytes begin as XML does: with a mark of its encoding or `<`, behind white space if any.
+  static func begins(_ data: Data) -> Bool {
+    if isUTF16(data) { return true }
+    let text = data.starts(with: byteOrderMark) ? data.dropFirst(byteOrderMark.count) : data
+    return text.first { !isSpace($0) } == UInt8(ascii: "<")
+  }
+
+  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D }
+
+  /// The text of a file. Throws `PropertyListError` for what isn't in the encoding that it says, and for encodings other than UTF-8, UTF-16 and Latin 1.
+  static func utf8(_ data: Data) throws -> [UInt8] {
+    if isUTF16(data) { return try fromUTF16([UInt8](data)) }
+    let bytes = [UInt8](data.starts(with: byteOrderMark) ? data.dropFirst(byteOrderMark.count) : data)
+    let declared = declaredEncoding(bytes)
+    if let declared, latin.contains(declared) {
+      return Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8)
+    }
+    guard declared.map({ unicode.contains($0) }) ?? true else {
+      throw PropertyListError(.unsupported, "The file says that it is in \(declared ?? ""): save it as UTF-8 first", line: 1)
+    }
+    guard String(validating: bytes, as: UTF8.self) != nil else {
+      throw PropertyListError(.damaged, "The text is not the UTF-8 that it has to be: the file was cut off or altered")
+    }
+    return bytes
+  }
+
+  private static func isUTF16(_ data: Data) -> Bool {
+    [[0xFE, 0xFF], [0xFF, 0xFE], [0x00, 0x3C], [0x3C, 0x00]].contains { data.starts(with: $0) }
+  }
+
+  private static func fromUTF16(_ bytes: [UInt8]) throws -> [UInt8] {
+    let isBig = bytes[0] == 0xFE || bytes[0] == 0x00
+    var units: [UInt16] = []
+    units.reserveCapacity(bytes.count / 2)
+    for index in stride(from: 0, to: bytes.count - 1, by: 2) {
+      let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+      units.append(isBig ? first << 8 | second : second << 8 | first)
+    }
+    if units.first == 0xFEFF { units.removeFirst() }
+    guard bytes.count.isMultiple(of: 2), let text = String(validating: units, as: UTF16.self) else {
+      throw PropertyListError(.damaged, "The text is not the UTF-16 as which it begins: the file was cut off or altered")
+    }
+    return Array(text.utf8)
+  }
+
+  /// What the XML declaration says, in lower case; nil if it says nothing.
+  private static func declaredEncoding(_ bytes: [UInt8]) -> String? {
+    guard let start = bytes.firstIndex(where: { !isSpace($0) }), bytes[start...].starts(with: "<?xml".utf8),
+      let end = bytes[start...].firstIndex(of: UInt8(ascii: ">"))
+    else { return nil }
+    let declaration = String(decoding: bytes[start..<end], as: UTF8.self)
+    return (declaration.firstMatch(of: /encoding\s*=\s*["']([^"']{0,40})["']/)?.1).map { $0.lowercased() }
+  }
+}

@@ -1,0 +1,137 @@
+import Foundation
+
+/// Writes an XML property list as Apple's tools do, a value a line, with a stack of its own.
+struct XMLWriter {
+  static let uidKey = "CF$UID"
+  private static let header = """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+    <plist version="1.0">
+
+    """
+  /// What is nested deeper isn't moved farther to the right: deep trees would be mostly tabs.
+  private static let deepestIndent = 64
+
+  private struct OpenList {
+    let value: PropertyList
+    var next = 0
+  }
+
+  private let limits: PropertyListLimits
+  private var output = Array(Self.header.utf8)
+  private var open: [OpenList] = []
+  private var written = 0
+
+  static func write(_ root: PropertyList, limits: PropertyListLimits) throws -> Data {
+    var writer = XMLWriter(limits: limits)
+    try writer.put(root)
+    while var list = writer.open.popLast() { try writer.go(on: &list) }
+    writer.output += "</plist>\n".utf8
+    return Data(writer.output)
+  }
+
+  private init(limits: PropertyListLimits) {
+    self.limits = limits
+  }
+
+  private mutating func go(on list: inout OpenList) throws {
+    let index = list.next
+    list.next += 1
+    switch list.value {
+    case .array(let elements):
+      guard index < elements.count else { return line("</array>") }
+      open.append(list)
+      try put(elements[index])
+    case .dictionary(let entries):
+      guard index < entries.count else { return line("</dict>") }
+      open.append(list)
+      try element("key", entries[index].key)
+      try put(entries[index].value)
+    default: break
+    }
+  }
+
+  private mutating func put(_ value: PropertyList) throws {
+    written += 1
+    guard written <= limits.values, output.count <= limits.bytes else {
+      throw error(.limit, "The property list has more than \(limits.values) values or takes more than \(limits.bytes) bytes")
+    }
+    switch value {
+    case .null: throw error(.unwritable, "XML has no null: leave the key out, or write a binary property list")
+    case .set: throw error(.unwritable, "XML has no sets: write an array, or a binary property list")
+    case .bool(let value): line(value ? "<true/>" : "<false/>")
+    case .integer(let value): line("<integer>\(value)</integer>")
+    case .number(let value): line("<real>\(Self.text(value, "\(value)"))</real>")
+    case .float(let value):
+      // Its own shortest digits, in the spelling of the number as which it will be read.
+      let digits = Double("\(value)").map { "\($0)" } ?? "\(value)"
+      line("<real>\(Self.text(Double(value), digits))</real>")
+    case .string(let text): try element("string", text)
+    case .date(let date):
+      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 1 to 9999") }
+      line("<date>\(text)</date>")
+    case .data(let data):
+      line("<data>")
+      for text in Base64.lines(data) { line(text) }
+      line("</data>")
+    case .uid(let uid):
+      line("<dict>")
+      line("\t<key>\(Self.uidKey)</key>")
+      line("\t<integer>\(uid)</integer>")
+      line("</dict>")
+    case .array(let elements): try begin(value, elements.isEmpty, "array")
+    case .dictionary(let entries): try begin(value, entries.isEmpty, "dict")
+    }
+  }
+
+  private mutating func begin(_ value: PropertyList, _ isEmpty: Bool, _ name: String) throws {
+    if isEmpty { return line("<\(name)/>") }
+    // The reader counts <plist>, too.
+    guard open.count + 1 < limits.depth else { throw error(.limit, "Lists are nested more than \(limits.depth) deep") }
+    line("<\(name)>")
+    open.append(OpenList(value: value))
+  }
+
+  private static func text(_ value: Double, _ digits: String) -> String {
+    value.isNaN ? "nan" : value.isInfinite ? (value < 0 ? "-infinity" : "+infinity") : digits
+  }
+
+  private mutating func element(_ name: String, _ text: String) throws {
+    indent()
+    output += "<\(name)>".utf8
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": output += "&amp;".utf8
+      case "<": output += "&lt;".utf8
+      case ">": output += "&gt;".utf8
+      // A parser would make a line feed of it.
+      case "\r": output += "&#13;".utf8
+      case "\t", "\n": output += String(scalar).utf8
+      case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}":
+        throw error(
+          .unwritable, "XML can't say the character U+\(String(scalar.value, radix: 16)) in a text: write a binary property list")
+      default: output += UTF8.encode(scalar).map { Array($0) } ?? []
+      }
+    }
+    output += "</\(name)>\n".utf8
+  }
+
+  private mutating func line(_ text: some StringProtocol) {
+    indent()
+    output += text.utf8
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  private mutating func indent() {
+    // Within `open` while a list's own beginning or end is written: that list isn't.
+    for _ in 0..<min(open.count, Self.deepestIndent) { output.append(UInt8(ascii: "\t")) }
+  }
+
+  private func error(_ code: PropertyListError.Code, _ message: String) -> PropertyListError {
+    let path = open.map { list -> PathText.Part in
+      if case .dictionary(let entries) = list.value { return .key(entries[list.next - 1].key) }
+      return .index(list.next - 1)
+    }
+    return PropertyListError(code, message, path: PathText.text(path))
+  }
+}
