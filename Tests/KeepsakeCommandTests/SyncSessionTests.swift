@@ -388,10 +388,12 @@ final class SyncFolder: Sendable {
 
   /// `keepsake sync --json`, until it is told to stop, asking often who has what.
   func syncOn(stop: AsyncStream<Int32>, write: @escaping (String) -> Void) async throws {
+    let server = try #require(server)
     let session = try await SyncSession.open(
       SyncSession.Options(
-        folder: root.path, state: elsewhere?.path, cloud: server.url, appKey: server.appKeys.first ?? "", joinCode: nil,
-        showsPairingCode: false, once: false, intervalMilliseconds: 30, settleMilliseconds: 60, seenMilliseconds: 50),
+        folder: root.path, state: elsewhere?.path,
+        cloud: .server(server.url, appKey: server.appKeys.first ?? "", joinCode: nil), showsPairingCode: false, once: false,
+        intervalMilliseconds: 30, settleMilliseconds: 60, seenMilliseconds: 50),
       reporter: SyncReporter(json: true, write: write))
     try await session.run(stop: stop)
   }
