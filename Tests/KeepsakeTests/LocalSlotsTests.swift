@@ -236,7 +236,7 @@ import Testing
 
   // MARK: Hostile
 
-  @Test("a slot that leaves while nobody is reached, or while its upload is under way, leaves; nothing waits for ever")
+  @Test("a slot that leaves while nobody is reached and its upload waits leaves; nothing waits for ever")
   func leavesUnderWay() async throws {
     let (here, there) = try await bothPlaying(nil)
     defer {
@@ -245,7 +245,7 @@ import Testing
     }
     cloud.isCut = true
     var random = SystemRandomNumberGenerator()
-    // Too much to go inside an exchange: its upload has begun.
+    // Too much to go inside an exchange: it waits for an upload of its own.
     let text = String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) })
     try await here.saves.save(Journal(text: text), to: .asking)
     await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }

@@ -57,8 +57,9 @@ package struct LaterValue: Hashable, Sendable {
 extension LaterValue.Entry {
   /// Itself, or what two values of one name have together: nobody writes such, but they have to end alike everywhere.
   fileprivate func joined(with other: Self) -> Self {
-    guard self != other else { return self }
-    let isLess = rule != other.rule ? rule < other.rule : content.lexicographicallyPrecedes(other.content)
+    // Names are their bytes: two spellings of one letter are two names.
+    let (mine, theirs) = (Array(rule.utf8), Array(other.rule.utf8))
+    let isLess = mine != theirs ? mine.lexicographicallyPrecedes(theirs) : content.lexicographicallyPrecedes(other.content)
     var joined = isLess ? other : self
     joined.over = over.union(other.over)
     return joined
