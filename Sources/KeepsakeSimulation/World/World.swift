@@ -88,6 +88,8 @@ package final class World {
     var newest: Int64
   }
   var words: [Int: Word] = [:]
+  /// Devices whose last request said nothing, because something was still on its way to them.
+  var silent: Set<Int> = []
   var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
