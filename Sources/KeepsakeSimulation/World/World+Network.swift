@@ -117,7 +117,7 @@ extension World {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     let response = try CloudAcceptance.exchange(
       request, from: Device.id(index), now: now, quota: isFull ? 0 : nil, in: &cloud, using: &random)
-    if request.hasStaged { silent.insert(index) } else { silent.remove(index) }
+    if sent >= lastAsked[index]?.sent ?? sent { lastAsked[index] = (sent, request.hasStaged) }
     if !response.restart, request.cursor.ahead == nil, !request.hasStaged {
       words[index] = Word(era: era, sent: sent, newest: max(sent, words[index]?.newest ?? sent))
     }

@@ -88,8 +88,8 @@ package final class World {
     var newest: Int64
   }
   var words: [Int: Word] = [:]
-  /// Devices whose last request said nothing, because something was still on its way to them.
-  var silent: Set<Int> = []
+  /// Of each device the last request that came, by when it was sent, and whether it said nothing because something was still on its way to it.
+  var lastAsked: [Int: (sent: Int64, isSilent: Bool)] = [:]
   var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
