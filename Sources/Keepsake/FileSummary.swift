@@ -2,7 +2,8 @@ public import Foundation
 
 /// A tracked file as a list shows it.
 public struct FileSummary: Sendable, Hashable, Identifiable {
-  /// What its versions are found by, on every device.
+  /// What its versions are found by, on every device. It comes from whoever wrote it, so it may be a path that leads anywhere: `TrackedFiles.place(_:in:)`
+  /// refuses such a name, which nothing else does.
   public let name: String
   /// The version that `TrackedFiles.place` would put down.
   public let current: Version

@@ -18,7 +18,7 @@ extension SaveSlots {
   public func copy<Value: Archivable>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
   ) throws -> Version {
-    try refuseSame(slot, other)
+    try refuse(slot, to: other)
     return try commit(move(try standing(in: slot).record, to: other.name, metadata)).wait()
   }
 
@@ -31,7 +31,7 @@ extension SaveSlots {
   /// - Throws: As `copy`, and `GameDataError` with `misuse` while the slot is in conflict: load and save it first, or resolve it.
   @discardableResult
   public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
-    try refuseSame(slot, other)
+    try refuse(slot, to: other)
     let view = try standing(in: slot, alone: true)
     let delete = GameCore.Save(
       lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), alsoReplaces: view.basis)
@@ -87,9 +87,14 @@ extension SaveSlots {
       metadata: metadata ?? record.metadata, alsoReplaces: core.lineages.shown(slot))
   }
 
-  private func refuseSame<Value>(_ slot: Slot<Value>, _ other: Slot<Value>) throws {
+  /// Nothing of a slot that stays on this device goes to a cloud by a detour.
+  private func refuse<Value>(_ slot: Slot<Value>, to other: Slot<Value>) throws {
     guard slot.name != other.name else {
       throw GameDataError(.misuse, "\"\(slot.name)\" and \"\(other.name)\" are one slot")
+    }
+    guard try core.store.read({ try !$0.isLocal(slot.name) || $0.isLocal(other.name) }) else {
+      throw GameDataError(
+        .misuse, "\"\(slot.name)\" stays on this device, and \"\(other.name)\" doesn't: use keepLocal on that first, or syncAgain on this")
     }
   }
 }

@@ -160,10 +160,10 @@ extension SaveSlots {
   }
 
   private static func elsewhere(than slot: String, in transaction: StoreTransaction) throws -> Version? {
-    guard try transaction.isLocal(slot), let winner = try Resolution.view(of: slot, in: transaction).winner,
-      try transaction.localDeclaration(of: slot)?.basis.contains(winner.id) != true
-    else { return nil }
-    return try transaction.version(winner.id).map { Version($0, isPinned: try transaction.isPinned(winner.id)) }
+    guard try transaction.isLocal(slot) else { return nil }
+    let left = try transaction.localDeclaration(of: slot)?.basis ?? []
+    guard let best = try Resolution.view(of: slot, in: transaction).heads.first(where: { !left.contains($0.id) }) else { return nil }
+    return try transaction.version(best.id).map { Version($0, isPinned: try transaction.isPinned(best.id)) }
   }
 
   private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.Arrival? {

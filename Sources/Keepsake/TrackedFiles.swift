@@ -15,7 +15,7 @@ import Synchronization
 /// the file is made to stay on this device, and the player's other devices place the file where they want it:
 ///
 ///     for file in try game.files.list() where file.url == nil {
-///       try game.files.place(file.name, at: levels.appendingPathComponent(file.name))
+///       try game.files.place(file.name, in: levels)
 ///     }
 ///
 /// Nothing writes into a file but `write`, `restore`, `place` and `update`: what arrives waits until the game asks. Safe to use from any thread; two threads
@@ -80,6 +80,17 @@ public final class TrackedFiles: Sendable {
     return file
   }
 
+  /// The same under the file's own name in a folder that is there. Names come from other devices: one that isn't a plain name, and would lead elsewhere, is
+  /// refused with `misuse`.
+  @discardableResult
+  public func place(_ name: String, in folder: URL) throws -> TrackedFile {
+    let isPlain = !name.isEmpty && name != "." && name != ".." && !name.unicodeScalars.contains { "/\\:".unicodeScalars.contains($0) }
+    guard isPlain else {
+      throw GameDataError(.misuse, "\"\(name.prefix(80))\" is no plain name of a file: choose where it goes, and use place(_:at:)")
+    }
+    return try place(name, at: folder.appendingPathComponent(name))
+  }
+
   /// Lets go of the name until the file, or another one, is tracked again. Its versions stay.
   public func untrack(_ file: TrackedFile) {
     tracked.withLock { tracked in
@@ -123,9 +134,8 @@ public final class TrackedFiles: Sendable {
         let (slot, isLocal) = (LocalSlot.slot(at: place), LocalSlot.contains(place))
         guard let name = FileSlot.name(of: slot), local.contains(slot) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
-        let view = try Resolution.view(heads: heads.map(\.version.record.id), policy: .newest) {
-          try known[$0]?.version.record ?? transaction.version($0)?.record
-        }
+        let view = try Resolution.view(
+          heads: heads.map(\.version.record.id), policy: .newest, record: transaction.sharedRecords(known.mapValues(\.version)))
         guard let winner = view.winner, let head = known[winner.id] else { continue }
         files.append(
           FileSummary(

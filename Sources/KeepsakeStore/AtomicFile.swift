@@ -43,8 +43,9 @@ package enum AtomicFile {
       }
       let number = errno
       if number == EEXIST || isThere(path) { return false }
-      // File systems of memory sticks have one name for a file. A moment remains in which another program may put something there.
-      guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
+      // File systems of memory sticks have one name for a file, and Android's rules forbid a second. A moment remains in which another program may
+      // put something there.
+      guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
         throw StoreError(errorNumber: number, doing: "putting a file at \(path)")
       }
       return true

@@ -5,6 +5,8 @@ package import KeepsakeReplication
 package struct LocalDeclaration: Hashable, Sendable, Codable {
   /// What the slot showed to other devices when it was declared: what a save that comes back replaces there.
   package var basis: [VersionID]
+  /// It was taken back. Kept, so that no repair finds an older word of it in a backup.
+  var hasEnded: Bool?
 
   package init(basis: [VersionID]) { self.basis = basis }
 }
@@ -15,12 +17,17 @@ extension StoreTransaction {
   /// After every name that begins so.
   private static let declarationsEnd = "local slot0"
 
-  package func localDeclaration(of slot: String) throws -> LocalDeclaration? { try fact(Self.declarations + slot) }
+  package func localDeclaration(of slot: String) throws -> LocalDeclaration? {
+    let declaration: LocalDeclaration? = try fact(Self.declarations + slot)
+    return declaration?.hasEnded == true ? nil : declaration
+  }
 
   /// Nil takes it back.
   package mutating func setLocalDeclaration(_ declaration: LocalDeclaration?, of slot: String) throws {
-    if let declaration { return try setFact(Self.declarations + slot, declaration) }
-    try run("DELETE FROM fact WHERE name = ?", [Self.declarations + slot])
+    if declaration == nil, try localDeclaration(of: slot) == nil { return }
+    var ended = LocalDeclaration(basis: [])
+    ended.hasEnded = true
+    try setFact(Self.declarations + slot, declaration ?? ended)
   }
 
   /// Whether what is saved in the slot stays on this device: that was declared, or something stands in its place here, as of files that were
@@ -40,7 +47,8 @@ extension StoreTransaction {
   package func localSlots() throws -> Set<String> {
     let names = try String.fetchAll(
       statement("SELECT name FROM fact WHERE name > ? AND name < ?"), arguments: [Self.declarations, Self.declarationsEnd])
-    var slots = Set(names.map { String(decoding: $0.utf8.dropFirst(Self.declarations.utf8.count), as: UTF8.self) })
+    let declared = names.map { String(decoding: $0.utf8.dropFirst(Self.declarations.utf8.count), as: UTF8.self) }
+    var slots = Set(try declared.filter { try localDeclaration(of: $0) != nil })
     let places = try String.fetchAll(statement("SELECT DISTINCT slot FROM head WHERE slot >= char(1) AND slot < char(2)"))
     for place in places where try isTaken(place) { slots.insert(LocalSlot.slot(at: place)) }
     return slots

@@ -154,8 +154,12 @@ struct Device {
 
   var url: URL { folder.url.appendingPathComponent("data") }
 
+  /// The folder lives as long as the game, whoever else lets go of it.
   func open() throws -> GameData {
-    try GameData.open("com.example.space", at: url, environment: clock.environment)
+    var environment = clock.environment
+    let now = environment.nowMilliseconds
+    environment.nowMilliseconds = { [folder] in withExtendedLifetime(folder) { now() } }
+    return try GameData.open("com.example.space", at: url, environment: environment)
   }
 }
 

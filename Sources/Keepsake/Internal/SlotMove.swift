@@ -97,8 +97,9 @@ struct SlotMove {
     _ record: VersionRecord, among others: [VersionID], _ transaction: StoreTransaction
   ) throws -> VersionID? {
     try others.first { id in
-      guard let other = try transaction.version(id)?.record else { return false }
-      return !other.tombstone && other.contents == record.contents && other.metadata == record.metadata
+      // What was taken out of the outbox when the slot left is nowhere else: it has to be offered as a new version.
+      guard let other = try transaction.version(id), !other.neverLeft else { return false }
+      return !other.record.tombstone && other.record.contents == record.contents && other.record.metadata == record.metadata
     }
   }
 

@@ -166,9 +166,13 @@ extension DeviceEngine {
     }
   }
 
-  /// Whether something is shown without a content that was given up.
+  /// Whether something stands without a content that was given up.
   func lacksContents(in storage: some DeviceStorage) throws -> Bool {
-    try givenUp.contains { try !optional.contains($0) && !storage.hasContent($0) }
+    let lacking = try givenUp.filter { try !optional.contains($0) && !storage.hasContent($0) }
+    guard !lacking.isEmpty else { return false }
+    return try storage.slots().contains { slot in
+      try storage.heads(of: slot).contains { try storage.version($0)?.record.contents.contains(where: lacking.contains) == true }
+    }
   }
 
   /// Goes on without a content: one damaged picture must not hold up everything else.

@@ -11,7 +11,8 @@ extension DeviceStorage {
     var waiting: Set<VersionID>?
 
     func isShared(_ version: StoredVersion) throws -> Bool {
-      if version.acknowledged && version.offered { return true }
+      // What stays here is this device's alone, and looks the same to nobody else.
+      if version.acknowledged && version.offered || LocalSlot.contains(version.record.slot) { return true }
       guard try isCovered(version.record.id) else { return true }
       guard !version.neverLeft else { return false }
       let sent = try waiting ?? Set(outbox(limit: outboxCount()).flatMap(\.versions))
