@@ -13,7 +13,8 @@ extension SaveSlots {
   /// is copied that the slot's policy puts first. History and pins stay where they are.
   ///
   /// - Parameter metadata: What the copy says about itself; that of the original, if nil.
-  /// - Throws: `GameDataError` with `missing` if `slot` is empty, `misuse` for a name that can't be; `StoreError` if the save can't be read.
+  /// - Throws: `GameDataError` with `missing` if `slot` is empty, `misuse` for a name that can't be, and if `slot` stays on this device and `other` doesn't;
+  ///   `StoreError` if the save can't be read.
   @discardableResult
   public func copy<Value: Archivable>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil

@@ -115,7 +115,7 @@ struct XMLPropertyListTests {
       ("<array>\n<true/>", 5), ("<array>\n</dict>", 4), ("<true a=1/>", 3), ("<true a='<'/>", 3), ("<string>&#xD800;</string>", 3),
       ("<string>\u{1}</string>", 3), ("<!DOCTYPE plist>", 3),
       ("<integer>340282366920938463463374607431768211456</integer>", 3),
-      ("<dict><key>a</key>\n<key>b</key></dict>", 4), ("", 4), ("<date>2026-02-30T00:00:00Z</date>", 3),
+      ("<dict><key>a</key>\n<key>b</key></dict>", 4), ("", 4), ("<date>2026-02-30T00:00:00Z</date>", 3), ("<date>２０２６Z</date>", 3),
     ])
   func errors(content: String, line: Int) throws {
     let error = #expect(throws: PropertyListError.self) { try Self.read(content) }

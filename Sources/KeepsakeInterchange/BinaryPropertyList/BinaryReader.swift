@@ -36,7 +36,12 @@ struct BinaryReader {
     guard bytes.count <= limits.bytes else {
       throw PropertyListError(.limit, "The file has \(bytes.count) bytes; the limit is \(limits.bytes)")
     }
-    var reader = BinaryReader(bytes, try BinaryTrailer(bytes), limits)
+    let trailer = try BinaryTrailer(bytes)
+    // Before there is room for each of them.
+    guard trailer.objectCount <= limits.values else {
+      throw PropertyListError(.limit, "The file has \(trailer.objectCount) values; the limit is \(limits.values)")
+    }
+    var reader = BinaryReader(bytes, trailer, limits)
     return try reader.root()
   }
 

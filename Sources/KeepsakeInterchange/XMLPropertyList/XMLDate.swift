@@ -9,7 +9,9 @@ enum XMLDate {
 
   /// nil for what is no date. What stands at the end may be left out, but for the Z, as Python takes it.
   static func date(_ text: String) -> Date? {
-    guard let match = text.wholeMatch(of: /(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2}))?)?)?)?)?Z/) else { return nil }
+    // No other digits than these.
+    let form = /(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2})(?::(\d{2})(?::(\d{2}))?)?)?)?)?Z/.asciiOnlyDigits()
+    guard let match = text.wholeMatch(of: form) else { return nil }
     func number(_ part: Substring?, _ missing: Int) -> Int { part.flatMap { Int($0) } ?? missing }
     let (year, month, day) = (number(match.1, 1), number(match.2, 1), number(match.3, 1))
     let (hour, minute, second) = (number(match.4, 0), number(match.5, 0), number(match.6, 0))
