@@ -174,6 +174,22 @@ extension KeyedArchive {
   }
 }
 
+/// What the objects of an archive hold, each looked at once, however many references lead there.
+final class KeyedContents {
+  private let archive: KeyedArchive
+  private var known: [UInt64: KeyedContent] = [:]
+
+  init(_ archive: KeyedArchive) { self.archive = archive }
+
+  func content(of value: PropertyList) throws -> KeyedContent {
+    guard let uid = value.uid else { return try archive.content(of: value) }
+    if let content = known[uid] { return content }
+    let content = try archive.content(of: value)
+    known[uid] = content
+    return content
+  }
+}
+
 /// Points, sizes and rectangles as texts: `{1, 2}` and `{{0, 0}, {10, 20}}`.
 enum KeyedShape {
   static func content(_ text: String, isSize: Bool = false) -> KeyedContent? {

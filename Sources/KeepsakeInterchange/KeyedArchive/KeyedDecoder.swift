@@ -47,18 +47,53 @@ extension KeyedArchive {
 
 /// What the places of one decoding share.
 final class KeyedSession {
-  let archive: KeyedArchive
+  let contents: KeyedContents
   let classes: [String: any Decodable.Type]
   let limits: PropertyListLimits
+  let budget: KeyedBudget
   /// Objects of classes that were made, by UID.
   var made: [UInt64: Any] = [:]
   /// Objects whose initialisers are running.
   var open: Set<UInt64> = []
 
-  init(_ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ limits: PropertyListLimits) {
-    self.archive = archive
+  /// - Parameter outer: Of the archive that this one stands in.
+  init(
+    _ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ limits: PropertyListLimits, within outer: KeyedBudget? = nil
+  ) {
+    contents = KeyedContents(archive)
     self.classes = classes
     self.limits = limits
+    budget = outer ?? KeyedBudget()
+    budget.add(archive)
+  }
+}
+
+/// How many values a decoding may still make. What several references lead to is made for each of them, if its type is no class: a few objects that name each other
+/// twice would be made more often than any machine can count.
+final class KeyedBudget {
+  /// Of each value in the file, on the average. Honest archives have most once.
+  private static let times = 16
+  /// Made besides that of any archive, however small.
+  private var left = 100_000
+
+  func add(_ archive: KeyedArchive) {
+    var count = 0
+    var open = archive.objects + archive.top.map(\.value)
+    while let value = open.popLast() {
+      count += 1
+      switch value {
+      case .array(let elements), .set(let elements): open += elements
+      case .dictionary(let entries): open += entries.map(\.value)
+      default: break
+      }
+    }
+    left += count * Self.times
+  }
+
+  /// One more value is made; false if there were too many.
+  func take() -> Bool {
+    left -= 1
+    return left >= 0
   }
 }
 
@@ -76,7 +111,7 @@ struct KeyedPlace: Decoder {
   var codingPath: [any CodingKey] { path }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  func content() throws -> KeyedContent { try given ?? session.archive.content(of: value) }
+  func content() throws -> KeyedContent { try given ?? session.contents.content(of: value) }
 
   func inner(_ key: any CodingKey, _ value: PropertyList, _ given: KeyedContent? = nil) -> KeyedPlace {
     KeyedPlace(session: session, value: value, path: path + [key], depth: depth + 1, given: given)
@@ -96,6 +131,10 @@ struct KeyedPlace: Decoder {
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     guard depth <= Self.mostLevels else {
       throw PropertyListError(.limit, "Values are nested more than \(Self.mostLevels) deep", path: text)
+    }
+    guard session.budget.take() else {
+      throw PropertyListError(
+        .limit, "Far more values would be made than the archive has: objects name the same ones again and again", path: text)
     }
     let content = try content()
     if let leaf = try KeyedLeaf.value(content, of: type, at: self) { return leaf }
@@ -139,7 +178,8 @@ struct KeyedPlace: Decoder {
     guard list["$objects"] != nil else { return KeyedPlace(session: session, value: list, path: path, depth: depth + 1) }
     let archive = try KeyedArchive(list)
     guard let value = archive.top.last(where: { $0.key == KeyedArchive.root })?.value ?? archive.top.first?.value else { return nil }
-    return KeyedPlace(session: KeyedSession(archive, session.classes, session.limits), value: value, path: path, depth: depth + 1)
+    let inner = KeyedSession(archive, session.classes, session.limits, within: session.budget)
+    return KeyedPlace(session: inner, value: value, path: path, depth: depth + 1)
   }
 
   // MARK: Lists

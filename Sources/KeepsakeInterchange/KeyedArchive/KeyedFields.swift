@@ -11,7 +11,7 @@ struct KeyedFieldList {
     case .object(_, let entries), .fields(let entries): pairs = entries.map { ($0.key, ($0.value, nil)) }
     case .pairs(let keys, let elements):
       pairs = try zip(keys, elements).map { key, element in
-        switch try place.session.archive.content(of: key) {
+        switch try place.session.contents.content(of: key) {
         case .string(let text): return (text, (element, nil))
         case .integer(let number): return ("\(number)", (element, nil))
         case .uuid(let uuid): return (uuid.uuidString, (element, nil))

@@ -33,6 +33,7 @@ extension KeyedArchive {
 /// Goes from object to object by a list of those that are still to be read; only collections with one reference to them, to a small depth, are read within each other.
 private struct KeyedTreeBuilder {
   private let archive: KeyedArchive
+  private let contents: KeyedContents
   private let limits: PropertyListLimits
   private var tree = KeyedTree()
   private var classNumbers: [String: Int] = [:]
@@ -47,6 +48,7 @@ private struct KeyedTreeBuilder {
 
   init(_ archive: KeyedArchive, _ limits: PropertyListLimits) {
     self.archive = archive
+    contents = KeyedContents(archive)
     self.limits = limits
     references = Array(repeating: 0, count: archive.objects.count)
   }
@@ -74,7 +76,7 @@ private struct KeyedTreeBuilder {
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
     values += 1
     guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
-    let content = try archive.content(of: given)
+    let content = try contents.content(of: given)
     switch content {
     case .object: return try own(given, content, depth)
     case .list, .set, .pairs, .fields:
@@ -102,7 +104,7 @@ private struct KeyedTreeBuilder {
 
   private mutating func read(_ uid: UInt64) throws -> KeyedTree.Object {
     let object = try archive.object(uid)
-    switch try archive.content(of: .uid(uid)) {
+    switch try contents.content(of: .uid(uid)) {
     case .object(let name, let fields):
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case .fields(let fields):

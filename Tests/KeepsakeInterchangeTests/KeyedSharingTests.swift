@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+@testable import KeepsakeInterchange
+
+/// Objects to which many references lead.
+@Suite(.timeLimit(.minutes(2))) struct KeyedSharingTests {
+  private struct Node: Codable { var children: [Node] }
+
+  /// The classes come first: 1 is Node, 2 is NSArray; then each node and its list.
+  private func archive(_ lists: [[UInt64]]) throws -> KeyedArchive {
+    var objects: [PropertyList] = [KeyedArchiveTests.name("Node"), KeyedArchiveTests.name("NSArray")]
+    for (index, children) in lists.enumerated() {
+      objects.append(["children": .uid(UInt64(2 * index + 4)), "$class": .uid(1)])
+      objects.append(["NS.objects": .array(children.map { .uid(2 * $0 + 3) }), "$class": .uid(2)])
+    }
+    return try KeyedArchive(KeyedArchiveTests.archive(objects, top: ["root": .uid(3)]))
+  }
+
+  private func size(_ node: Node) -> Int { node.children.reduce(1) { $0 + size($1) } }
+
+  @Test("objects that each name the next one twice end in a typed error, not in years of work")
+  func doubling() throws {
+    let archive = try archive((0..<40).map { $0 == 39 ? [] : [$0 + 1, $0 + 1] })
+    #expect { try archive.decode(Node.self, classes: ["Node": Node.self]) } throws: {
+      ($0 as? PropertyListError)?.code == .limit
+    }
+    // As a tree it is what it is: each once.
+    #expect(try archive.tree().objects.count >= 40)
+  }
+
+  @Test("one object in a long list is decoded as often as it stands there")
+  func shared() throws {
+    let archive = try archive([Array(repeating: 1, count: 20_000), []])
+    #expect(size(try archive.decode(Node.self, classes: ["Node": Node.self])) == 20_001)
+  }
+
+  @Test("a long text to which many references lead is one text")
+  func longText() throws {
+    let text = String(repeating: "a long text ", count: 10_000)
+    let objects: [PropertyList] = [
+      KeyedArchiveTests.name("NSString"), ["NS.bytes": .data(Data(text.utf8)), "$class": .uid(1)], KeyedArchiveTests.name("NSArray"),
+      ["NS.objects": .array(Array(repeating: .uid(2), count: 100_000)), "$class": .uid(3)],
+    ]
+    let archive = try KeyedArchive(KeyedArchiveTests.archive(objects, top: ["root": .uid(4)]))
+    // 12 GB, if each were its own.
+    let texts = try archive.decode([String].self)
+    #expect(texts.count == 100_000 && texts.last?.utf8.count == text.utf8.count)
+  }
+}
