@@ -113,7 +113,7 @@ public enum PropertyList: Sendable {
 }
 
 extension PropertyList: Equatable {
-  /// Not-a-number equals itself. Dictionaries are equal if the same keys have equal values, in whatever order; sets if they have the same elements in the same order.
+  /// Not-a-number equals itself. Texts and keys are equal if their bytes are: two spellings of one letter are two texts. Dictionaries are equal if the same keys have equal values, in whatever order; sets if they have the same elements in the same order.
   ///
   /// Calls itself for each level, of which a file has at most `PropertyListLimits.depth`.
   public static func == (a: PropertyList, b: PropertyList) -> Bool {
@@ -123,7 +123,7 @@ extension PropertyList: Equatable {
     case (.integer(let x), .integer(let y)): x == y
     case (.number(let x), .number(let y)): x == y || x.isNaN && y.isNaN
     case (.float(let x), .float(let y)): x == y || x.isNaN && y.isNaN
-    case (.string(let x), .string(let y)): x == y
+    case (.string(let x), .string(let y)): ExactText(x) == ExactText(y)
     case (.data(let x), .data(let y)): x == y
     case (.date(let x), .date(let y)): x == y || x.timeIntervalSinceReferenceDate.isNaN && y.timeIntervalSinceReferenceDate.isNaN
     case (.uid(let x), .uid(let y)): x == y
@@ -134,8 +134,13 @@ extension PropertyList: Equatable {
   }
 
   private static func same(_ a: [Entry], _ b: [Entry]) -> Bool {
-    if a.count == b.count, zip(a, b).allSatisfy({ $0.key == $1.key }) { return zip(a, b).allSatisfy { $0.value == $1.value } }
-    let (left, right) = (index(a), index(b))
+    if a.count == b.count, zip(a, b).allSatisfy({ ExactText($0.key) == ExactText($1.key) }) {
+      return zip(a, b).allSatisfy { $0.value == $1.value }
+    }
+    func exactly(_ entries: [Entry]) -> [ExactText: PropertyList] {
+      Dictionary(entries.map { (ExactText($0.key), $0.value) }, uniquingKeysWith: { _, last in last })
+    }
+    let (left, right) = (exactly(a), exactly(b))
     return left.count == right.count && left.allSatisfy { key, value in right[key] == value }
   }
 

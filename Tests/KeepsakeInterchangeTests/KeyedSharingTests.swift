@@ -35,6 +35,30 @@ import Testing
     #expect(size(try archive.decode(Node.self, classes: ["Node": Node.self])) == 20_001)
   }
 
+  @Test("two spellings of one letter stay two texts, as values and as keys, in every form that is written")
+  func spellings() throws {
+    let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+    let list: PropertyList = .dictionary([
+      .init(composed, .string(decomposed)), .init(decomposed, .array([.string(composed), .string(decomposed)])),
+    ])
+    func bytes(_ list: PropertyList) -> [[UInt8]] {
+      switch list {
+      case .string(let text): [Array(text.utf8)]
+      case .array(let elements): elements.flatMap(bytes)
+      case .dictionary(let entries): entries.flatMap { [Array($0.key.utf8)] + bytes($0.value) }
+      default: []
+      }
+    }
+    for format in [PropertyList.Format.binary, .xml] {
+      let again = try PropertyList(try list.encoded(as: format))
+      #expect(bytes(again).sorted { $0.lexicographicallyPrecedes($1) } == bytes(list).sorted { $0.lexicographicallyPrecedes($1) })
+      #expect(again == list)
+    }
+    #expect(PropertyList.string(composed) != .string(decomposed))
+    let archive = try KeyedArchive.encode([composed, decomposed])
+    #expect(try KeyedArchive.decode([String].self, from: archive).map { Array($0.utf8) } == [Array(composed.utf8), Array(decomposed.utf8)])
+  }
+
   @Test("a long text to which many references lead is one text")
   func longText() throws {
     let text = String(repeating: "a long text ", count: 10_000)

@@ -7,7 +7,7 @@ struct BinaryWriter {
   private var objects: [PropertyList] = []
   /// The numbers of what each list holds, one list after the other.
   private var references: [Int] = []
-  private var texts: [String: Int] = [:]
+  private var texts: [ExactText: Int] = [:]
   private var integers: [Int128: Int] = [:]
   /// By kind and bits.
   private var scalars: [Scalar: Int] = [:]
@@ -51,7 +51,7 @@ struct BinaryWriter {
     let new = objects.count
     let known: Int?
     switch value {
-    case .string(let text): known = Self.known(text, in: &texts, new)
+    case .string(let text): known = Self.known(ExactText(text), in: &texts, new)
     case .integer(let integer): known = Self.known(integer, in: &integers, new)
     case .null: known = Self.known(Scalar(kind: 0, bits: 0), in: &scalars, new)
     case .bool(let bool): known = Self.known(Scalar(kind: 1, bits: bool ? 1 : 0), in: &scalars, new)

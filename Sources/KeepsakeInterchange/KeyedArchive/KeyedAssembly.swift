@@ -4,7 +4,7 @@ import Foundation
 struct KeyedAssembly {
   private var objects: [PropertyList] = [.string(KeyedArchive.null)]
   private var classes: [String: UInt64] = [:]
-  private var texts: [String: UInt64] = [:]
+  private var texts: [ExactText: UInt64] = [:]
 
   mutating func list(_ root: KeyedBox, key: String) -> PropertyList {
     let reference = reference(root)
@@ -21,8 +21,8 @@ struct KeyedAssembly {
     if case .string(let text) = box.content {
       // A text that is what stands for nil takes the long way.
       if text == KeyedArchive.null { return object("NSString", above: [], [.init("NS.string", .string(text))]) }
-      if let known = texts[text] { return .uid(known) }
-      texts[text] = UInt64(objects.count)
+      if let known = texts[ExactText(text)] { return .uid(known) }
+      texts[ExactText(text)] = UInt64(objects.count)
     }
     // Its place is taken before what is inside of it: the root comes first, as Foundation has it.
     let uid = objects.count
