@@ -59,6 +59,17 @@ import Testing
     #expect(try KeyedArchive.decode([String].self, from: archive).map { Array($0.utf8) } == [Array(composed.utf8), Array(decomposed.utf8)])
   }
 
+  @Test("a dictionary's keys are kept as they are, whatever they begin with, and Foundation reads the same")
+  func dollars() throws {
+    let prices = ["$gold": 5, "$$silver": 7, "copper": 1]
+    let archive = try KeyedArchive.encode(prices)
+    #expect(try KeyedArchive.decode([String: Int].self, from: archive) == prices)
+    let read = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSDictionary.self, NSString.self, NSNumber.self], from: archive)
+    #expect((read as? [String: Int]) == prices)
+    let written = try NSKeyedArchiver.archivedData(withRootObject: prices as NSDictionary, requiringSecureCoding: true)
+    #expect(try KeyedArchive.decode([String: Int].self, from: written) == prices)
+  }
+
   @Test("a long text to which many references lead is one text")
   func longText() throws {
     let text = String(repeating: "a long text ", count: 10_000)

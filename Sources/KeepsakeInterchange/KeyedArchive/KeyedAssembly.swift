@@ -53,7 +53,8 @@ struct KeyedAssembly {
       return dictionary(keys, values)
     case .fields(let fields):
       guard let name = box.ancestry.first else { return dictionary(fields.map { KeyedBox(.string($0.key)) }, fields.map(\.value)) }
-      let entries = fields.map { PropertyList.Entry($0.key, field($0.value)) }
+      // An archiver's own keys begin with a $; those of an object get another one in front.
+      let entries = fields.map { PropertyList.Entry($0.key.hasPrefix("$") ? "$" + $0.key : $0.key, field($0.value)) }
       return body(name, Array(box.ancestry.dropFirst()), entries)
     case .null, nil: return .null
     }

@@ -161,11 +161,7 @@ private struct KeyedEncodingFields<Key: CodingKey>: KeyedEncodingContainerProtoc
 
   var codingPath: [any CodingKey] { place.path }
 
-  /// An archiver's own keys begin with a $; those of a program get another one in front.
-  private func put(_ key: any CodingKey, _ value: KeyedBox) {
-    let name = key.stringValue
-    place.box.add(name.hasPrefix("$") ? "$" + name : name, value)
-  }
+  private func put(_ key: any CodingKey, _ value: KeyedBox) { place.box.add(key.stringValue, value) }
 
   func encodeNil(forKey key: Key) { put(key, KeyedBox(.null)) }
   func encode<T: Encodable>(_ value: T, forKey key: Key) throws { put(key, try place.inner(key).box(value)) }

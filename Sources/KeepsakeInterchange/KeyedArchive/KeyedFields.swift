@@ -6,9 +6,12 @@ struct KeyedFieldList {
   private let values: [String: (PropertyList, KeyedContent?)]
 
   init(_ place: KeyedPlace) throws {
-    var pairs: [(String, (PropertyList, KeyedContent?))]
+    let pairs: [(String, (PropertyList, KeyedContent?))]
     switch try place.content() {
-    case .object(_, let entries), .fields(let entries): pairs = entries.map { ($0.key, ($0.value, nil)) }
+    case .object(_, let entries):
+      // An archiver puts a $ in front of an object's keys that begin with one: it has keys of its own.
+      pairs = entries.map { ($0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, ($0.value, nil)) }
+    case .fields(let entries): pairs = entries.map { ($0.key, ($0.value, nil)) }
     case .pairs(let keys, let elements):
       pairs = try zip(keys, elements).map { key, element in
         switch try place.session.contents.content(of: key) {
@@ -26,8 +29,6 @@ struct KeyedFieldList {
       throw DecodingError.valueNotFound([String: Any].self, .init(codingPath: place.path, debugDescription: "there is nil instead"))
     default: throw place.misfit([String: Any].self)
     }
-    // An archiver puts a $ in front of keys that begin with one: it has keys of its own.
-    pairs = pairs.map { ($0.0.hasPrefix("$$") ? String($0.0.dropFirst()) : $0.0, $0.1) }
     keys = pairs.map(\.0)
     values = Dictionary(pairs, uniquingKeysWith: { _, last in last })
   }
