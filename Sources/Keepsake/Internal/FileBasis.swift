@@ -8,7 +8,11 @@ struct FileBasis {
   private(set) var same: VersionID?
   private(set) var basis = SaveBasis.versions([])
 
-  init(of save: GameCore.Save, _ contents: [ContentHash], length: Int, at place: String, in transaction: StoreTransaction) throws {
+  /// - Parameter others: What it replaces besides, as it stands now.
+  init(
+    of save: GameCore.Save, _ contents: [ContentHash], length: Int, at place: String, alsoReplacing others: [VersionID],
+    in transaction: StoreTransaction
+  ) throws {
     let heads = try transaction.heads(of: place).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
@@ -20,7 +24,7 @@ struct FileBasis {
     }
     // Stores from before files were synced say nothing of it: only this device had them.
     let known = try transaction.fileBase(of: save.slot) ?? (LocalSlot.contains(place) && heads.count == 1 ? heads[0].id : nil)
-    if save.alsoReplaces.isEmpty {
+    if others.isEmpty {
       if let known, let record = try transaction.version(known)?.record, try says(record) {
         same = known
       } else {
@@ -29,7 +33,7 @@ struct FileBasis {
     } else if heads.count == 1 {
       same = try heads.first(where: says)?.id
     }
-    let replaced = (known.map { [$0] } ?? []) + save.alsoReplaces
+    let replaced = (known.map { [$0] } ?? []) + others
     basis = try .versions(replaced, at: place, of: save.slot, in: transaction)
   }
 }

@@ -263,7 +263,8 @@ final class GameCore: Sendable {
     of save: Save, _ contents: [ContentHash], length: Int, at place: String, _ lineages: SlotLineages, in transaction: StoreTransaction
   ) throws -> (SaveBasis, same: VersionID?) {
     if save.isOfFile {
-      let file = try FileBasis(of: save, contents, length: length, at: place, in: transaction)
+      let file = try FileBasis(
+        of: save, contents, length: length, at: place, alsoReplacing: lineages.current(save.alsoReplaces), in: transaction)
       return (file.basis, file.same)
     }
     var basis = lineages.basis(of: save.lineage).joined(with: lineages.current(save.alsoReplaces))
