@@ -23,7 +23,12 @@ import Testing
         id: VersionID(high: 1, low: id), slot: slot.name, covers: covers, contents: [hash], length: bytes.count,
         metadata: metadata, savedAtMilliseconds: device.clock.now, writer: WriterID(id), provisional: false)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
-      for covered in covers { try transaction.markCovered(covered) }
+      for covered in covers {
+        try transaction.markCovered(covered)
+        // What another device went on from had been in the cloud.
+        guard let base = try transaction.version(covered)?.record else { continue }
+        try transaction.putVersion(StoredVersion(record: base, acknowledged: true, offered: true))
+      }
     }
   }
 
