@@ -9,28 +9,12 @@ import Testing
 @testable import Keepsake
 
 /// Played for a week as a guest, then signed in: nothing of the week is lost, and nothing of it counts twice (R22).
-@Suite struct AdoptionTests {
-  let folder: TemporaryFolder
-  let clock = TestClock()
+@Suite struct AdoptionTests: WithAccounts {
+  let place: AccountsFolder
   /// The account's.
   let cloud = MemoryCloud()
 
-  init() throws { folder = try TemporaryFolder() }
-
-  private static let ada = Account.named("ada")
-
-  private func open(_ account: Account, in place: String = "device") throws -> GameData {
-    try GameData.open(
-      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
-  }
-
-  /// Opens, and closes whatever happens.
-  @discardableResult
-  private func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
-    let game = try open(account, in: place)
-    defer { end(game) }
-    return try body(game)
-  }
+  init() throws { place = try AccountsFolder() }
 
   private func money(_ account: Account, in place: String = "device") throws -> Balance {
     try with(account, in: place) { $0.wallet[.gems] }

@@ -7,16 +7,10 @@ import Testing
 @testable import Keepsake
 
 /// Two devices of one player and a cloud, in one process (R30).
-@Suite struct CloudTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite struct CloudTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   /// Phone and tablet, of one player, that have heard from their cloud.
   private func bothConnected() async throws -> (here: GameData, there: GameData) {

@@ -7,28 +7,12 @@ import Testing
 @testable import Keepsake
 
 /// A guest that has a cloud, and maybe other devices, becomes an account's: its cloud goes on without what was adopted (R22).
-@Suite struct ConnectedGuestTests {
-  let folder: TemporaryFolder
-  let clock = TestClock()
+@Suite struct ConnectedGuestTests: WithAccounts {
+  let place: AccountsFolder
   /// The guest's.
   let theirs = MemoryCloud(id: ContainerID(high: 8, low: 8))
 
-  init() throws { folder = try TemporaryFolder() }
-
-  private static let ada = Account.named("ada")
-
-  private func open(_ account: Account, in place: String = "device") throws -> GameData {
-    try GameData.open(
-      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
-  }
-
-  /// Opens, and closes whatever happens.
-  @discardableResult
-  private func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
-    let game = try open(account, in: place)
-    defer { end(game) }
-    return try body(game)
-  }
+  init() throws { place = try AccountsFolder() }
 
   private var guestURL: URL {
     get throws { try AccountPlace(.guest, in: folder.url.appendingPathComponent("device")).url }

@@ -8,16 +8,10 @@ import Testing
 @testable import KeepsakeStore
 
 /// Nothing changes under a running game (R33).
-@Suite struct DeliveryTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite struct DeliveryTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   private static let theme = PreferenceKey("theme", default: "light", synced: true)
 

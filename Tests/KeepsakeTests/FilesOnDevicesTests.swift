@@ -7,32 +7,15 @@ import Testing
 @testable import Keepsake
 
 /// The game's own file on the player's other devices: listed, placed, brought up to date, never written over (R20, R32).
-@Suite(.timeLimit(.minutes(2))) struct FilesOnDevicesTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite(.timeLimit(.minutes(2))) struct FilesOnDevicesTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   private func url(_ device: Device, _ name: String = "level.dat") -> URL { device.folder.url.appendingPathComponent(name) }
   private func put(_ text: String, _ device: Device) throws { try Data(text.utf8).write(to: url(device)) }
   private func text(_ device: Device) -> String? {
     (try? Data(contentsOf: url(device))).map { String(decoding: $0, as: UTF8.self) }
-  }
-
-  private func connected(_ device: Device) async throws -> GameData {
-    let game = try device.open()
-    game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
-    return game
-  }
-
-  private func settle(_ games: GameData...) async throws {
-    for game in games + games { try await game.cloud.sendNow() }
   }
 
   /// A file that the phone wrote and the tablet placed.

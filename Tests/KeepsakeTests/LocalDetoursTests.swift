@@ -7,25 +7,12 @@ import Testing
 @testable import Keepsake
 
 /// Ways on which a slot that stays here, or came back, could lose what is in it or give it away.
-@Suite(.timeLimit(.minutes(5))) struct LocalDetoursTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite(.timeLimit(.minutes(5))) struct LocalDetoursTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   private let secret = Slot<World>("secret")
-
-  private func connected(_ device: Device) async throws -> GameData {
-    let game = try device.open()
-    game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
-    return game
-  }
 
   @Test("a save that never left is offered when its slot syncs again, though nothing was saved meanwhile")
   func comesBackUnsent() async throws {

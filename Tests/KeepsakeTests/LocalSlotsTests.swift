@@ -9,16 +9,10 @@ import Testing
 @testable import Keepsake
 
 /// Slots that stay on this device, or leave the cloud and stay here (R32).
-@Suite(.timeLimit(.minutes(2))) struct LocalSlotsTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite(.timeLimit(.minutes(2))) struct LocalSlotsTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   /// Phone and tablet, of one player; with a save that both have.
   private func bothPlaying(_ level: Int? = 2) async throws -> (here: GameData, there: GameData) {
@@ -32,10 +26,6 @@ import Testing
     try await here.cloud.sendNow()
     try await eventually { try there.saves.load(.main)?.level == level }
     return (here, there)
-  }
-
-  private func settle(_ games: GameData...) async throws {
-    for game in games + games { try await game.cloud.sendNow() }
   }
 
   /// What the cloud was ever told of a slot, as long as it keeps it.

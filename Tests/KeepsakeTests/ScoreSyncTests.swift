@@ -5,16 +5,10 @@ import KeepsakeTesting
 import Testing
 
 /// High scores of one player's devices.
-@Suite struct ScoreSyncTests {
-  let clock = TestClock()
-  let cloud = MemoryCloud()
-  let phone: Device
-  let tablet: Device
+@Suite struct ScoreSyncTests: AtHome {
+  let home: Household
 
-  init() throws {
-    phone = try Device(clock: clock)
-    tablet = try Device(clock: clock)
-  }
+  init() throws { home = try Household() }
 
   private func both(_ body: (_ here: GameData, _ there: GameData) async throws -> Void) async throws {
     let here = try phone.open()

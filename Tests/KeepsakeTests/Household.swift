@@ -1,0 +1,73 @@
+import Foundation
+import KeepsakeTesting
+
+@testable import Keepsake
+
+/// A player's phone and tablet, and the cloud between them.
+struct Household {
+  let clock = TestClock()
+  let cloud = MemoryCloud()
+  let phone: Device
+  let tablet: Device
+
+  init() throws {
+    phone = try Device(clock: clock)
+    tablet = try Device(clock: clock)
+  }
+}
+
+/// Tests that play in one.
+protocol AtHome {
+  var home: Household { get }
+}
+
+extension AtHome {
+  var clock: TestClock { home.clock }
+  var cloud: MemoryCloud { home.cloud }
+  var phone: Device { home.phone }
+  var tablet: Device { home.tablet }
+
+  func connected(_ device: Device) async throws -> GameData {
+    let game = try device.open()
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    return game
+  }
+
+  /// All have told, and all have heard.
+  func settle(_ games: GameData...) async throws {
+    for game in games + games { try await game.cloud.sendNow() }
+  }
+}
+
+/// Where the games of several accounts are, on several devices.
+struct AccountsFolder {
+  let folder: TemporaryFolder
+  let clock = TestClock()
+
+  init() throws { folder = try TemporaryFolder() }
+}
+
+/// Tests that play as several accounts.
+protocol WithAccounts {
+  var place: AccountsFolder { get }
+}
+
+extension WithAccounts {
+  static var ada: Account { .named("ada") }
+  var folder: TemporaryFolder { place.folder }
+  var clock: TestClock { place.clock }
+
+  func open(_ account: Account, in place: String = "device") throws -> GameData {
+    try GameData.open(
+      "com.example.space", account: account, in: folder.url.appendingPathComponent(place), environment: clock.environment)
+  }
+
+  /// Opens, and closes whatever happens.
+  @discardableResult
+  func with<Value>(_ account: Account, in place: String = "device", _ body: (GameData) throws -> Value) throws -> Value {
+    let game = try open(account, in: place)
+    defer { end(game) }
+    return try body(game)
+  }
+}
