@@ -174,10 +174,10 @@ import Testing
       counts.value += [count]
       arrived.signal()
     }
-    #expect(arrived.wait(timeout: .now() + 60) == .success)
+    #expect(arrived.wait(timeout: .now() + 600) == .success)
     try Self.add("owl", to: game)
     // It may tell the first value twice.
-    while counts.value.last == 0 { try #require(arrived.wait(timeout: .now() + 60) == .success) }
+    while counts.value.last == 0 { try #require(arrived.wait(timeout: .now() + 600) == .success) }
     #expect(counts.value.first == 0 && counts.value.last == 1)
     watching.cancel()
   }
@@ -387,10 +387,10 @@ import Testing
       told.value += [count]
       arrived.signal()
     }
-    try #require(arrived.wait(timeout: .now() + 60) == .success)
+    try #require(arrived.wait(timeout: .now() + 600) == .success)
     try game.records.restore(from: file, migrator: Self.migrator(upTo: 1))
     #expect(try Self.names(game) == ["owl"])
-    while told.value.last != 1 { try #require(arrived.wait(timeout: .now() + 60) == .success, "observers are told") }
+    while told.value.last != 1 { try #require(arrived.wait(timeout: .now() + 600) == .success, "observers are told") }
     watching.cancel()
     try game.records.restore(from: file, migrator: Self.migrator(upTo: 2))
     #expect(try game.records.read { try String.fetchAll($0, sql: "SELECT place FROM creature") } == ["forest"])
