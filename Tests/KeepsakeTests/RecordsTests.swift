@@ -312,7 +312,7 @@ import Testing
           try reader.read { _ in
             entered.signal()
             // So that a close that waits for it fails instead of hanging for ever.
-            _ = gate.wait(timeout: .now() + 30)
+            _ = gate.wait(timeout: .now() + 600)
           }
         } catch { Issue.record("\(error)") }
         done.signal()
