@@ -23,6 +23,9 @@ public struct Adoption: Sendable, Hashable {
     public var damagedSaves: [String] = []
     /// Slots that one of the two keeps on this device (`SaveSlots.keepLocal`), sorted.
     public var localSaves: [String] = []
+    /// Slots, and tracked files by name, whose save is in the cloud of the one that it came from, and not on this device, sorted: open that, download, and
+    /// adopt again.
+    public var notDownloaded: [String] = []
     /// Tracked files whose versions are damaged there, by name, sorted.
     public var damagedFiles: [String] = []
     /// Values that both filled to more than a cloud takes, sorted; the account's own stay as they were.

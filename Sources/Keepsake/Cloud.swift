@@ -93,6 +93,11 @@ public final class Cloud: Sendable {
     let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
     core.onRefresh { [weak connection] in try await connection?.hear() }
+    core.onDownload { [weak connection] slot in
+      guard let connection else { throw GameDataError.notConnected }
+      try await connection.download(slot)
+    }
+    core.onDownloadLimit { [weak connection] in connection?.desk.downloads.largest }
     core.onSeen { [weak connection] versions in
       guard let connection else { throw GameDataError.notConnected }
       return try await connection.devices(having: versions)

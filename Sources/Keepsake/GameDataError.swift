@@ -16,6 +16,8 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case notCaughtUp
     /// The version or slot named isn't kept here.
     case missing
+    /// The save is in the cloud, and only its record is on this device: `SaveSlots.download` brings it.
+    case notDownloaded
     /// Something else stands at that place already; it is as it was.
     case occupied
     /// There is no cloud to ask: connect first.

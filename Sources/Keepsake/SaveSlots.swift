@@ -79,7 +79,8 @@ public final class SaveSlots: Sendable {
   /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
   /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program (`tooNew`) or another type, and `StoreError` if
   /// they can't be read: the next save then stands beside them and replaces nothing. Neither does it replace a side of a
-  /// conflict that this program couldn't read: merging and combining go on without it, choosing may pass it over.
+  /// conflict that this program couldn't read: merging and combining go on without it, choosing may pass it over. Throws
+  /// `GameDataError.Code.notDownloaded` where `Cloud.downloads` left the save in the cloud.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try refuseLocal(slot.name)
     do {
@@ -95,13 +96,18 @@ public final class SaveSlots: Sendable {
   /// The same, after this device has heard from its cloud, or has waited so long for it: to start from the newest.
   ///
   /// Without a cloud, or if it can't be reached in time, what is here is loaded; `Cloud.status` says when it was last heard. What
-  /// `Cloud.delivery` kept back is shown first, all of it: whoever asks for the newest wants it now.
+  /// `Cloud.delivery` kept back is shown first, all of it: whoever asks for the newest wants it now. What `Cloud.downloads` left in the cloud is brought,
+  /// which may take as long again; where that fails this throws what `download` throws.
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     // Why the cloud isn't heard shows in its status; what came before can be shown.
     try? await core.hear(within: limit)
     try core.deliver()
+    if try core.store.read({ try $0.isAway(slot.name) }) {
+      let (core, name) = (core, slot.name)
+      try await core.ask(within: limit) { try await core.download(name) }
+    }
     return try load(slot, context: context)
   }
 
@@ -115,6 +121,10 @@ public final class SaveSlots: Sendable {
   ) async throws -> Value? {
     try await core.hear(within: limit)
     try core.deliver()
+    if try core.store.read({ try $0.isAway(slot.name) }) {
+      let (core, name) = (core, slot.name)
+      try await core.ask(within: limit) { try await core.download(name) }
+    }
     return try load(slot, context: context)
   }
 
@@ -159,6 +169,7 @@ public final class SaveSlots: Sendable {
           kind: .damagedVersion, slot: slot.name, version: damage.version, usedInstead: damage.usedInstead,
           message: damage.message, date: core.now))
     }
+    if reading.sides.isEmpty, let away = reading.away.first { throw GameDataError.notDownloaded(away) }
     if reading.sides.isEmpty, let damage = reading.damage.first {
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
@@ -213,7 +224,8 @@ public final class SaveSlots: Sendable {
         guard let winner = view.winner, let head = known[winner.id], !FileSlot.contains(name) else { continue }
         slots.append(
           SlotSummary(
-            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal))
+            name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
+            isHere: view.heads.contains { known[$0.id]?.isDeferred == false }))
       }
       return (slots, shown)
     }
@@ -285,7 +297,7 @@ public final class SaveSlots: Sendable {
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
     guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
-      try !transaction.wasThinned(version.record)
+      try !transaction.wasThinned(version.record) || transaction.isDeferred(version.record)
     else {
       throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")
     }

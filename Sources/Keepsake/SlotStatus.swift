@@ -45,6 +45,8 @@ public struct SlotStatus: Sendable, Hashable {
   public let state: State
   /// What comes; nil if nothing does.
   public let arrival: Arrival?
+  /// What stands here can be loaded without asking the cloud; false where `Cloud.downloads` left it there.
+  public let isHere: Bool
   /// Of a slot that stays here: what other devices have saved under its name since, as this device knows it. Nil if that is nothing.
   public let elsewhere: Version?
   /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
@@ -136,7 +138,7 @@ extension SaveSlots {
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(
         slot: FileSlot.shown(slot), state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
-        elsewhere: try Self.elsewhere(than: slot, in: transaction),
+        isHere: try !transaction.isAway(slot), elsewhere: try Self.elsewhere(than: slot, in: transaction),
         lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
         seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
     }
@@ -172,9 +174,9 @@ extension SaveSlots {
       // The cloud also tells what it made of this device's own save.
       return try transaction.version(record.id) == nil
     }
-    guard isComing else { return nil }
-    if try transaction.facts().hasArrivals { return .arrived }
     let download = cloud.transfers.first { !$0.isUpload && $0.slot == slot }
+    guard isComing else { return try transaction.isAway(slot) ? download.map { .downloading(fraction: $0.fraction) } : nil }
+    if try transaction.facts().hasArrivals { return .arrived }
     return download.map { .downloading(fraction: $0.fraction) } ?? .announced
   }
 }

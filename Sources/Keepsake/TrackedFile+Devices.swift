@@ -36,7 +36,7 @@ extension TrackedFile {
   /// What is in the file now is kept before, if it wasn't: an edit that no device knows is never written over, but stands beside what came. A file that is
   /// gone is written anew. To be called when the game isn't writing the file, and will load it again.
   ///
-  /// - Throws: As `capture`, and `StoreError` if what came can't be read or the file can't be written, with the file as it was.
+  /// - Throws: As `capture`, `GameDataError` with `notDownloaded` if what came was left in the cloud, and `StoreError` if what came can't be read or the file can't be written, with the file as it was.
   @discardableResult
   public func update() throws -> Update {
     for _ in 0..<Self.maximumAttempts {
@@ -81,7 +81,7 @@ extension TrackedFile {
       if record.id == winner.id || (!record.tombstone && record.contents == winner.contents) { return .nothing }
     }
     guard let version = try transaction.version(winner.id) else { return .nothing }
-    return .new(Version(version, isPinned: try transaction.isPinned(winner.id)), try transaction.plainBytes(of: winner))
+    return .new(Version(version, isPinned: try transaction.isPinned(winner.id)), try SlotReading.bytes(of: winner, in: transaction))
   }
 
   /// The game is shown it, so a choice replaces it.

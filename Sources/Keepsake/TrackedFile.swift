@@ -72,7 +72,7 @@ public struct TrackedFile: Sendable {
     try settle()
     return try core.store.read { transaction in
       let record = try readable(version, in: transaction)
-      return try transaction.plainBytes(of: record)
+      return try SlotReading.bytes(of: record, in: transaction)
     }
   }
 
@@ -113,7 +113,7 @@ public struct TrackedFile: Sendable {
 
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
     guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
-      try !transaction.wasThinned(version.record)
+      try !transaction.wasThinned(version.record) || transaction.isDeferred(version.record)
     else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
     return version.record
   }

@@ -91,6 +91,9 @@ public final class TrackedFiles: Sendable {
     return try place(name, at: folder.appendingPathComponent(name))
   }
 
+  /// Brings what another device wrote here, where `Cloud.downloads` left it in the cloud, so that it can be placed: as `SaveSlots.download` does.
+  public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(FileSlot.slot(name.canonical)) }
+
   /// Lets go of the name until the file, or another one, is tracked again. Its versions stay.
   public func untrack(_ file: TrackedFile) {
     tracked.withLock { tracked in
@@ -140,7 +143,7 @@ public final class TrackedFiles: Sendable {
         files.append(
           FileSummary(
             name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
-            url: urls[name]))
+            isHere: view.heads.contains { known[$0.id]?.isDeferred == false }, url: urls[name]))
       }
       return files
     }

@@ -54,6 +54,8 @@ public struct SlotSummary: Sendable, Hashable, Identifiable {
   public let isConflicted: Bool
   /// It stays on this device (`SaveSlots.keepLocal`).
   public let isLocal: Bool
+  /// It can be loaded without asking the cloud: false where `Cloud.downloads` left the save there.
+  public let isHere: Bool
 
   public var id: String { name }
 }

@@ -30,6 +30,10 @@ package protocol DeviceStorage {
   func unacknowledgedVersions() throws -> [VersionID]
   /// Those of them that nobody else can have yet, sorted by id.
   func unofferedVersions() throws -> [VersionID]
+  /// The heads of which only the record is here because the game wants their contents when it asks, sorted by id.
+  func deferredVersions() throws -> [VersionID]
+  /// Makes a head one of them, or one whose contents are here and held.
+  mutating func setDeferred(_ isDeferred: Bool, _ id: VersionID) throws
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool

@@ -22,6 +22,8 @@ package struct SimulatedDevice: SlotSource, Sendable {
   private var arrivals: [String: [VersionID]] = [:]
   /// Versions of which only the record is kept.
   private var thinned: Set<VersionID> = []
+  /// Those of them that were heads when that began, and whose contents the cloud has.
+  private var deferred: Set<VersionID> = []
   /// Slots that changed since they were thinned.
   private var touched: Set<String> = []
   private var unacknowledged: Set<VersionID> = []
@@ -86,6 +88,16 @@ package struct SimulatedDevice: SlotSource, Sendable {
   package func unofferedVersions() -> [VersionID] {
     unacknowledgedVersions().filter { versions[$0]?.offered == false }
   }
+  package func deferredVersions() -> [VersionID] { deferred.filter { !covered.contains($0) }.sorted() }
+  package mutating func setDeferred(_ isDeferred: Bool, _ id: VersionID) {
+    if isDeferred {
+      deferred.insert(id)
+      thinned.insert(id)
+    } else {
+      deferred.remove(id)
+      thinned.remove(id)
+    }
+  }
   /// Every version that is known, sorted by id.
   package func allVersions() -> [VersionID] { versions.keys.sorted() }
 
@@ -124,6 +136,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     }
   }
   package func isPinned(_ id: VersionID) -> Bool { false }
+  package func isDeferred(_ record: VersionRecord) -> Bool { deferred.contains(record.id) }
   package func history(of slot: String) -> [StoredVersion] {
     (arrivals[slot] ?? []).reversed().filter { !thinned.contains($0) }.compactMap { versions[$0] }
   }
@@ -168,7 +181,18 @@ package struct SimulatedDevice: SlotSource, Sendable {
   }
 
   private mutating func keepWhole(_ ids: Set<VersionID>) {
-    for id in ids where thinned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { thinned.remove(id) }
+    for id in ids where thinned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { setDeferred(false, id) }
+  }
+
+  /// Lets go of a head's contents, which the cloud has, but for what others need.
+  package mutating func evict(_ id: VersionID) {
+    guard let record = versions[id]?.record else { return }
+    setDeferred(true, id)
+    let used = Set(versions.values.filter { !thinned.contains($0.record.id) }.flatMap(\.record.contents))
+    for hash in record.contents where !used.contains(hash) {
+      contents[hash] = nil
+      depths[hash] = nil
+    }
   }
 
   /// Whether something changed since it was last thinned.

@@ -56,7 +56,7 @@ struct History {
   }
 
   /// By hash and version, which is how the table is sorted.
-  private func release(_ record: VersionRecord) throws {
+  func release(_ record: VersionRecord) throws {
     for hash in record.contents {
       try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, record.id.bytes])
     }
@@ -124,7 +124,8 @@ struct History {
   private func dropRecords(of slot: String) throws {
     try transaction.run(
       """
-      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND position < (
+      DELETE FROM version WHERE slot = ?1 AND thinned AND (acknowledged OR NOT offered) AND id NOT IN (SELECT id FROM head WHERE slot = ?1)
+        AND position < (
         SELECT position FROM version WHERE slot = ?1 AND thinned ORDER BY position DESC LIMIT 1 OFFSET \(Self.recordsKept - 1))
       """, [slot])
   }

@@ -106,13 +106,15 @@ enum Schema {
 
         -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
         -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
+        -- deferred: thinned though it may be a head, because the cloud has its contents and the game asks for them when it wants them.
         CREATE TABLE version (
           position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, saved_at INTEGER NOT NULL,
           acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
-          tombstone INTEGER NOT NULL, body BLOB NOT NULL);
+          tombstone INTEGER NOT NULL, deferred INTEGER NOT NULL, body BLOB NOT NULL);
         -- All that the rules for history look at.
         CREATE INDEX version_slot ON version (slot, thinned, position, saved_at, pinned, tombstone);
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
+        CREATE INDEX version_deferred ON version (id) WHERE deferred = 1;
 
         -- Ids that are never a head again; kept for ever.
         CREATE TABLE covered (id BLOB PRIMARY KEY, checksum BLOB NOT NULL) WITHOUT ROWID;

@@ -6,6 +6,8 @@ package import KeepsakeReplication
 package struct SlotHead: Sendable {
   package var version: StoredVersion
   package var isPinned: Bool
+  /// Only the record is here; the cloud has the rest.
+  package var isDeferred: Bool
 }
 
 /// What a list of many slots asks: once for all of them, never once for each.
@@ -37,7 +39,7 @@ extension StoreTransaction {
       let version = StoredVersion(
         record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
         offered: found.marks.offered)
-      heads[found.slot, default: []].append(SlotHead(version: version, isPinned: found.marks.pinned))
+      heads[found.slot, default: []].append(SlotHead(version: version, isPinned: found.marks.pinned, isDeferred: found.marks.deferred))
     }
     return heads
   }

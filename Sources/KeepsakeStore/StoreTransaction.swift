@@ -78,32 +78,35 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func putVersion(_ version: StoredVersion) throws {
     let known = try Row.fetchOne(
-      statement("SELECT thinned, pinned, slot FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+      statement("SELECT thinned, pinned, slot, deferred FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
     if let known, try known.checked(at: 2, "slot") != version.record.slot {
       throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
     }
     try putVersion(
-      version, thinned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false)
+      version, thinned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false,
+      deferred: try known?.checked(at: 3, "deferred") ?? false)
   }
 
   /// The same, and says whether the contents are kept too, and must be.
-  mutating func putVersion(_ version: StoredVersion, thinned: Bool, pinned: Bool) throws {
+  mutating func putVersion(_ version: StoredVersion, thinned: Bool, pinned: Bool, deferred: Bool = false) throws {
     let record = version.record
     touched.insert(Data(record.slot.utf8))
     let marks = VersionMarks(
       acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned,
-      tombstone: record.tombstone)
+      tombstone: record.tombstone, deferred: deferred)
     let place = RowPlace.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     let body = try codec.encode(record, place: place)
     try run(
       """
-      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         slot = excluded.slot, saved_at = excluded.saved_at, acknowledged = excluded.acknowledged, offered = excluded.offered,
-        thinned = excluded.thinned, pinned = excluded.pinned, tombstone = excluded.tombstone, body = excluded.body
+        thinned = excluded.thinned, pinned = excluded.pinned, tombstone = excluded.tombstone,
+        deferred = excluded.deferred, body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, marks.tombstone, body,
+        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, marks.tombstone,
+        deferred, body,
       ])
     context.records.insert(record, body: body, place: place)
     if !thinned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
@@ -317,7 +320,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func clearStaged() throws {
     try run("DELETE FROM staged", [])
-    try run("DELETE FROM awaited", [])
+    try noteAwaited()
   }
 
   // MARK: -

@@ -12,17 +12,19 @@ struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
   var pinned = false
   /// As its record says: a delete.
   var tombstone = false
+  /// Thinned, and not because it was replaced: the cloud has its contents, and the game asks for them when it wants them.
+  var deferred = false
 
   /// One digit each.
   var description: String {
-    [acknowledged, offered, thinned, pinned, tombstone].map { $0 ? "1" : "0" }.joined()
+    [acknowledged, offered, thinned, pinned, tombstone, deferred].map { $0 ? "1" : "0" }.joined()
   }
 }
 
 /// A row of the table `version`. Its body's checksum and seal cover the columns beside it (`RowPlace.version`).
 struct VersionRow {
   /// In the order in which `init(_:at:)` reads them.
-  static let columns = "id, slot, saved_at, acknowledged, offered, thinned, pinned, tombstone, body"
+  static let columns = "id, slot, saved_at, acknowledged, offered, thinned, pinned, tombstone, deferred, body"
 
   var id: VersionID
   var slot: String
@@ -39,8 +41,8 @@ struct VersionRow {
     marks = VersionMarks(
       acknowledged: try row.checked(at: first + 3, "acknowledged"), offered: try row.checked(at: first + 4, "offered"),
       thinned: try row.checked(at: first + 5, "thinned"), pinned: try row.checked(at: first + 6, "pinned"),
-      tombstone: try row.checked(at: first + 7, "tombstone"))
-    body = try row.checked(at: first + 8, "body")
+      tombstone: try row.checked(at: first + 7, "tombstone"), deferred: try row.checked(at: first + 8, "deferred"))
+    body = try row.checked(at: first + 9, "body")
   }
 
   /// From a row that was found somewhere; nil if it lacks a column, or has one of another kind.
@@ -48,11 +50,12 @@ struct VersionRow {
     guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
       let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
       let thinned = row.integer("thinned"), let pinned = row.integer("pinned"), let tombstone = row.integer("tombstone"),
-      let body = row.data("body")
+      let deferred = row.integer("deferred"), let body = row.data("body")
     else { return nil }
     (self.id, self.slot, self.savedAt, self.body) = (id, slot, savedAt, body)
     marks = VersionMarks(
-      acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0, pinned: pinned != 0, tombstone: tombstone != 0)
+      acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0, pinned: pinned != 0, tombstone: tombstone != 0,
+      deferred: deferred != 0)
   }
 
   var place: String { RowPlace.version(id, slot: slot, savedAt: savedAt, marks: marks) }

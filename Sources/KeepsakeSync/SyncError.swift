@@ -10,6 +10,8 @@ package enum SyncError: Error, Sendable, CustomStringConvertible {
   case refused([Refusal])
   /// The cloud can't be reached, or doesn't take what was sent.
   case transport(TransportFailure)
+  /// The cloud hasn't got the contents of a save that were left to it.
+  case gone(slot: String)
   /// The store failed; what was asked for goes on when it works again.
   case store(any Error)
 
@@ -19,6 +21,7 @@ package enum SyncError: Error, Sendable, CustomStringConvertible {
     case .otherContainer: "This store belongs to another player's container."
     case .refused(let refusals): "The cloud refused: " + refusals.map(\.message).joined(separator: " ")
     case .transport(let failure): failure.message
+    case .gone: "The cloud doesn't have all of this save any more, or what it has is damaged."
     case .store(let error): "The store failed: \(error)"
     }
   }

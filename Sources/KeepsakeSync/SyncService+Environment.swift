@@ -11,15 +11,19 @@ extension SyncService {
     package var sleep: @Sendable (Duration) async throws -> Void
     /// Whether what comes is kept back until `DeviceEngine.deliver(in:)`; asked in each step.
     package var holdsArrivals: @Sendable () -> Bool
+    /// Plain bytes beyond which a save comes when it is asked for; nil for never. Asked in each step.
+    package var largestDownload: @Sendable () -> Int?
 
     package init(
       now: @escaping @Sendable () -> Int64, random: any RandomNumberGenerator & Sendable,
-      sleep: @escaping @Sendable (Duration) async throws -> Void, holdsArrivals: @escaping @Sendable () -> Bool = { false }
+      sleep: @escaping @Sendable (Duration) async throws -> Void, holdsArrivals: @escaping @Sendable () -> Bool = { false },
+      largestDownload: @escaping @Sendable () -> Int? = { nil }
     ) {
       self.now = now
       self.random = random
       self.sleep = sleep
       self.holdsArrivals = holdsArrivals
+      self.largestDownload = largestDownload
     }
 
     /// The device's clock and the system's random numbers.

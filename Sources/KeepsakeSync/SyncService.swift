@@ -11,13 +11,8 @@ package actor SyncService<Store: DeviceStore> {
 
     mutating func next() -> UInt64 { base.next() }
   }
-  private enum Mode {
+  enum Mode {
     case stopped, running, paused
-  }
-  private struct Waiter {
-    /// Waits for what the cloud has, not for what is here to be there.
-    var onlyHears: Bool
-    var continuation: CheckedContinuation<Void, any Error>
   }
   /// A pause that the engine asks for is never longer than this: a day is as good as never.
   private static var longestWakeMilliseconds: Int64 { 86_400_000 }
@@ -25,27 +20,28 @@ package actor SyncService<Store: DeviceStore> {
   private nonisolated let executor = SyncExecutor()
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-  private let store: Store
+  let store: Store
   private let transport: any Transport
   private let container: ContainerID
   private let now: @Sendable () -> Int64
   private let sleep: @Sendable (Duration) async throws -> Void
   private let holdsArrivals: @Sendable () -> Bool
+  let largestDownload: @Sendable () -> Int?
   private var random: Chance
   private nonisolated let board = SyncBoard()
   private nonisolated let hasCommit = Atomic(false)
 
-  private var mode = Mode.stopped
-  private var engine = DeviceEngine()
+  private(set) var mode = Mode.stopped
+  var engine = DeviceEngine()
   /// Counts engines: what a task started for an earlier one has nothing to say to a later one.
   private var generation: UInt64 = 0
-  private var requestTasks: [UInt64: Task<Void, Never>] = [:]
+  var requestTasks: [UInt64: Task<Void, Never>] = [:]
   private var wakeTask: Task<Void, Never>?
   private var eventTask: Task<Void, Never>?
   /// Where the device stands, as of the last step.
   private var cursor: Cursor?
-  private var nextWaiter: UInt64 = 0
-  private var waiters: [UInt64: Waiter] = [:]
+  var nextWaiter: UInt64 = 0
+  var waiters: [UInt64: SyncWaiter] = [:]
 
   /// A service for `store` and the container that `credentials` name.
   package init(store: Store, transport: any Transport, container: ContainerID, environment: Environment = .system) {
@@ -55,6 +51,7 @@ package actor SyncService<Store: DeviceStore> {
     now = environment.now
     sleep = environment.sleep
     holdsArrivals = environment.holdsArrivals
+    largestDownload = environment.largestDownload
     random = Chance(base: environment.random)
   }
 
@@ -93,30 +90,19 @@ package actor SyncService<Store: DeviceStore> {
   /// Sends everything and hears everything: returns when the outbox is empty and the cloud's answer is here.
   ///
   /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
-  package func sendNow() async throws { try await wait(onlyHearing: false) }
+  package func sendNow() async throws { try await wait(for: .everything) }
 
   /// Hears everything: returns when all that the cloud has is here, whatever there is to be sent.
   ///
   /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
-  package func hear() async throws { try await wait(onlyHearing: true) }
+  package func hear() async throws { try await wait(for: .hearing) }
 
-  private func wait(onlyHearing: Bool) async throws {
-    guard mode == .running else { throw SyncError.notRunning }
-    step(.sendNow)
-    nextWaiter += 1
-    let id = nextWaiter
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        waiters[id] = Waiter(onlyHears: onlyHearing, continuation: continuation)
-        if Task.isCancelled {
-          cancelWaiter(id)
-        } else {
-          settleWaiters()
-        }
-      }
-    } onCancel: {
-      Task { await self.cancelWaiter(id) }
-    }
+  /// Brings the contents of a slot that were left in the cloud: returns when they are here. Cancelling ends it; what came of a content stays,
+  /// and the next try goes on from there.
+  ///
+  /// Throws a `SyncError` when the next try fails, and `gone` if the cloud hasn't got them.
+  package func bring(_ slot: String) async throws {
+    try await wait(for: .contents(of: slot))
   }
 
   /// Nothing goes over the network until `start`.
@@ -191,7 +177,7 @@ package actor SyncService<Store: DeviceStore> {
     }
   }
 
-  private func step(_ event: EngineEvent, of generation: UInt64? = nil) {
+  func step(_ event: EngineEvent, of generation: UInt64? = nil) {
     guard mode == .running, generation == nil || generation == self.generation else { return }
     var next = engine
     let effects: [EngineEffect]
@@ -200,6 +186,7 @@ package actor SyncService<Store: DeviceStore> {
     do {
       (effects, waitingCommits, facts) = try store.write { transaction in
         next.holdsArrivals = holdsArrivals()
+        next.downloads = downloads
         let effects = try next.step(event, now: now(), in: &transaction, using: &random)
         return (effects, try transaction.outboxCount(), try transaction.facts())
       }
@@ -225,7 +212,7 @@ package actor SyncService<Store: DeviceStore> {
     settleWaiters()
   }
 
-  private func storeFailed(_ error: any Error) {
+  func storeFailed(_ error: any Error) {
     end()
     engine = DeviceEngine()
     board.update { $0.phase = .storeFailed(String(describing: error)) }
@@ -349,46 +336,6 @@ package actor SyncService<Store: DeviceStore> {
   }
 
   private func jitter(_ milliseconds: Int64) -> Int64 { Int64.random(in: milliseconds / 2...milliseconds, using: &random) }
-
-  // MARK: Waiters
-
-  private func settleWaiters() {
-    guard !waiters.isEmpty else { return }
-    let status = engine.status
-    settle(status.hearing, onlyHearing: true) { [] }
-    settle(status.phase, onlyHearing: false) { try self.store.write { try $0.outbox(limit: .max).flatMap(\.refusals) } }
-  }
-
-  private func settle(_ phase: EngineStatus.Phase, onlyHearing: Bool, refusals: () throws -> [Refusal]) {
-    guard waiters.values.contains(where: { $0.onlyHears == onlyHearing }) else { return }
-    switch phase {
-    case .busy, .stopped:
-      return
-    case .waiting(let failure), .halted(let failure):
-      resumeWaiters(onlyHearing) { $0.resume(throwing: SyncError.transport(failure)) }
-    case .idle:
-      do {
-        let refusals = try refusals()
-        resumeWaiters(onlyHearing) { $0.resume(with: refusals.isEmpty ? .success(()) : .failure(SyncError.refused(refusals))) }
-      } catch {
-        resumeWaiters(onlyHearing) { $0.resume(throwing: SyncError.store(error)) }
-      }
-    }
-  }
-
-  private func failWaiters(_ error: SyncError) {
-    for onlyHearing in [true, false] { resumeWaiters(onlyHearing) { $0.resume(throwing: error) } }
-  }
-
-  private func resumeWaiters(_ onlyHearing: Bool, _ resume: (CheckedContinuation<Void, any Error>) -> Void) {
-    let settled = waiters.filter { $0.value.onlyHears == onlyHearing }.sorted { $0.key < $1.key }
-    for (id, _) in settled { waiters[id] = nil }
-    for (_, waiter) in settled { resume(waiter.continuation) }
-  }
-
-  private func cancelWaiter(_ id: UInt64) {
-    waiters.removeValue(forKey: id)?.continuation.resume(throwing: CancellationError())
-  }
 }
 
 extension SyncStatus.Phase {

@@ -15,7 +15,7 @@ import Testing
   func goesThrough() async throws {
     let game = try Device().open()
     defer { end(game) }
-    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, elsewhere: nil, lastHeard: nil, seenBy: nil)
+    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, isHere: true, elsewhere: nil, lastHeard: nil, seenBy: nil)
     #expect(try game.saves.status(of: .main) == empty)
     try game.saves.capture(World(), to: .main)
     #expect(try game.saves.status(of: .main).state == .local(.neverConnected))

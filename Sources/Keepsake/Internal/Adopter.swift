@@ -77,6 +77,7 @@ struct Adopter {
           if let file = FileSlot.name(of: name) { left.files.insert(file) } else { left.saves.insert(name) }
         }
         (adoption.left.localSaves, adoption.left.files) = (left.saves.sorted(), left.files.sorted())
+        adoption.left.notDownloaded.sort()
         try groups.enter(&mine)
         adoption.scores = try takeScores(theirs, into: mine)
         try takeMoney(theirs, into: &mine, &adoption)
@@ -92,9 +93,14 @@ struct Adopter {
     _ adoption: inout Adoption
   ) throws {
     var living: [VersionID] = []
+    let file = FileSlot.name(of: slot)
     for id in heads {
       guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isNews(id, in: mine) else { continue }
-      living.append(id)
+      if try theirs.isDeferred(record) {
+        adoption.left.notDownloaded.append(file ?? slot)
+      } else {
+        living.append(id)
+      }
     }
     guard !living.isEmpty else { return }
     let pinned = try theirs.pinnedVersions(of: slot)
@@ -110,7 +116,6 @@ struct Adopter {
       if pinned.contains(id) { try mine.setPinned(true, id) }
       if isHead { taken.insert(id) }
     }
-    let file = FileSlot.name(of: slot)
     if !taken.isEmpty { if let file { adoption.files.append(file) } else { adoption.saves.append(slot) } }
     if taken.count < living.count {
       if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(slot) }

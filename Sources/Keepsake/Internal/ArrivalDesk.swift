@@ -4,12 +4,18 @@ import Synchronization
 final class ArrivalDesk: Sendable {
   private struct State {
     var delivery = CloudDelivery.immediately
+    var downloads = DownloadPolicy.ahead
     var changes: [GameChange] = []
   }
   private let state = Mutex(State())
   private let mayHave = Atomic(true)
 
   var delivery: CloudDelivery { state.withLock { $0.delivery } }
+
+  /// What comes by itself.
+  var downloads: DownloadPolicy { state.withLock { $0.downloads } }
+
+  func set(_ downloads: DownloadPolicy) { state.withLock { $0.downloads = downloads } }
 
   var isHolding: Bool { delivery != .immediately }
 

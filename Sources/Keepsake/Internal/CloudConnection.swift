@@ -106,6 +106,7 @@ actor CloudConnection {
       case .transport(let transport, let container, _): try await begin(transport, container)
       case .folder(let folder):
         guard let container = try folder.knownContainer(of: core.store) else { return keepRegistering() }
+        if folder.isJoining, try core.store.read({ try $0.facts().container }) != container { try refuseToLeaveContents() }
         try await begin(folder.transport(container, for: core), container, rebinding: folder.isJoining)
       case .server(let server):
         guard let known = try await registration.known(at: server) else { return keepRegistering() }
@@ -120,7 +121,8 @@ actor CloudConnection {
 
   private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
     let environment = SyncService<Store>.Environment(
-      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [desk] in desk.isHolding })
+      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [desk] in desk.isHolding },
+      largestDownload: { [desk] in desk.downloads.largest })
     let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service
     // Listened to before it starts, so that no news is missed.
@@ -239,6 +241,9 @@ actor CloudConnection {
   /// Waits for what the cloud has, and not for what is to be sent: with a large save on its way that could take minutes.
   func hear() async throws { try await ask { try await $0.hear() } }
 
+  /// Brings what was left in the cloud of a slot.
+  func download(_ slot: String) async throws { try await ask { try await $0.bring(slot) } }
+
   /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
     _ = try await connected()
@@ -279,6 +284,7 @@ actor CloudConnection {
     await reconcile()
     try requireEnabled()
     let server = try server()
+    try refuseToLeaveContents()
     registering?.cancel()
     registering = nil
     do {
@@ -290,6 +296,17 @@ actor CloudConnection {
       throw GameDataError.translated(error)
     }
     await reconcile()
+  }
+
+  /// What is left in one player's cloud can't be had any more by a device that belongs to another.
+  private func refuseToLeaveContents() throws {
+    let away = try core.store.read { transaction in
+      try transaction.deferredVersions().compactMap { try transaction.version($0)?.record }
+    }
+    guard let first = away.first else { return }
+    throw GameDataError(
+      .notDownloaded,
+      "\(away.count) saves are in the cloud that this device would leave, as \"\(FileSlot.shown(first.slot))\": download or delete them first")
   }
 
   func requireEnabled() throws {

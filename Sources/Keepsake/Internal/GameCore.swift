@@ -51,6 +51,8 @@ final class GameCore: Sendable {
   /// Called after each commit that the cloud may have to hear of.
   private let committed = Mutex<@Sendable () -> Void>({})
   private let refresh = Mutex<@Sendable () async throws -> Void>({})
+  private let download = Mutex<@Sendable (String) async throws -> Void>({ _ in throw GameDataError.notConnected })
+  private let downloadLimit = Mutex<@Sendable () -> Int?>({ nil })
   private let delivery = Mutex<@Sendable () throws -> Void>({})
   private let seeing = Mutex<@Sendable ([VersionID]) async throws -> [AccountDevice]?>({ _ in throw GameDataError.notConnected })
   private let cloud = Mutex<@Sendable () -> CloudStatus>({ CloudStatus(phase: .off) })
@@ -102,6 +104,19 @@ final class GameCore: Sendable {
   /// How to exchange everything with the cloud once.
   func onRefresh(_ body: @escaping @Sendable () async throws -> Void) { refresh.withLock { $0 = body } }
 
+  /// How to bring a slot's contents from the cloud.
+  func onDownload(_ body: @escaping @Sendable (String) async throws -> Void) { download.withLock { $0 = body } }
+
+  var downloading: @Sendable (String) async throws -> Void { download.withLock { $0 } }
+
+  /// How to learn beyond how many bytes a save is brought only when it is asked for.
+  func onDownloadLimit(_ body: @escaping @Sendable () -> Int?) { downloadLimit.withLock { $0 = body } }
+
+  var largestDownload: Int? {
+    let body = downloadLimit.withLock { $0 }
+    return body()
+  }
+
   /// How to show what was kept back.
   func onDelivery(_ body: @escaping @Sendable () throws -> Void) { delivery.withLock { $0 = body } }
 
@@ -135,13 +150,18 @@ final class GameCore: Sendable {
   /// Hears everything from the cloud. Throws why not, and `timedOut` when the time is over; what was begun goes on.
   func hear(within limit: Duration) async throws {
     let refresh = refresh.withLock { $0 }
+    try await ask(within: limit, refresh)
+  }
+
+  /// Has the cloud do something. Throws why it can't, and `timedOut` when the time is over.
+  func ask(within limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
     let (outcomes, outcome) = AsyncStream<Result<Void, any Error>>.makeStream()
     // Not a task group, which waits for its children: the first registration at a server that never answers doesn't hear that it is
     // cancelled.
     let tasks = [
       Task {
         do {
-          try await refresh()
+          try await body()
           outcome.yield(.success(()))
         } catch {
           outcome.yield(.failure(error))

@@ -9,6 +9,8 @@ package protocol SlotSource: DeviceStorage {
   /// The bytes of a version, each content checked against its hash.
   func plainBytes(of record: VersionRecord) throws -> Data
   func isPinned(_ id: VersionID) throws -> Bool
+  /// Whether only the record is here, and the rest is to be had from the cloud.
+  func isDeferred(_ record: VersionRecord) throws -> Bool
   /// The versions of a slot that are kept whole, newest first.
   func history(of slot: String) throws -> [StoredVersion]
 }
@@ -39,6 +41,8 @@ package struct SlotReading: Sendable {
   /// Every head that a save replaces which saw them all.
   package var basis: [VersionID] = []
   package var damage: [Damage] = []
+  /// Live heads of which only the record is here.
+  package var away: [VersionRecord] = []
 
   /// Reads the slot. Throws `StoreError.Code.damaged` if nothing of it can be read, though there is something.
   package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
@@ -49,16 +53,20 @@ package struct SlotReading: Sendable {
     for head in view.heads {
       do {
         reading.sides.append(try side(head, in: transaction))
+      } catch let error as GameDataError where error.code == .notDownloaded {
+        reading.away.append(head)
       } catch let error as StoreError where error.code == .damaged || error.code == .missing {
         reading.damage.append(Damage(version: head.id, message: error.message))
       }
     }
+    let away = Set(reading.away.map(\.id))
+    reading.basis.removeAll(where: away.contains)
     // What another device can still bring back whole is not replaced by a save that never saw it.
     if !reading.damage.isEmpty, try transaction.facts().container != nil {
       let damaged = Set(reading.damage.map(\.version))
       reading.basis.removeAll(where: damaged.contains)
     }
-    if reading.sides.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
+    if reading.sides.isEmpty, reading.away.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
     if transaction.planted.contains(.chooseInsteadOfMerge) { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
     if reading.sides.count > 1, !transaction.planted.contains(.mergeWithoutAncestor) {
       let depth = transaction.planted.contains(.mergeAncestorsAsStrangers) ? 1 : MergeAncestors.maximumDepth
@@ -73,6 +81,8 @@ package struct SlotReading: Sendable {
       guard let record = try transaction.version(id)?.record else { continue }
       do {
         older[id] = try Self.side(record, in: transaction)
+      } catch let error as GameDataError where error.code == .notDownloaded {
+        continue
       } catch let error as StoreError where error.code == .missing {
         // Of a version from long ago only the record is kept: the sides are merged without it.
         continue
@@ -82,12 +92,22 @@ package struct SlotReading: Sendable {
     }
   }
 
-  /// The bytes of one version, each content checked against its hash.
+  /// The bytes of one version, each content checked against its hash. Throws `notDownloaded` as well.
   static func side(_ record: VersionRecord, in transaction: some SlotSource) throws -> Side {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't here")
     }
-    return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try transaction.plainBytes(of: record))
+    return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try bytes(of: record, in: transaction))
+  }
+
+  /// The same, alone.
+  static func bytes(of record: VersionRecord, in transaction: some SlotSource) throws -> Data {
+    do {
+      return try transaction.plainBytes(of: record)
+    } catch let error as StoreError where error.code == .missing {
+      guard try transaction.isDeferred(record) else { throw error }
+      throw GameDataError.notDownloaded(record)
+    }
   }
 
   /// The newest version before the heads that can be read.

@@ -103,7 +103,7 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case .transport(let failure): self.init(transport: failure)
     case .store(let cause as StoreError): self.init(store: cause)
     case .otherContainer: self.init(.data, error.description, next: "name another --state for another player")
-    case .refused: self.init(.data, error.description)
+    case .refused, .gone: self.init(.data, error.description)
     case .notRunning, .store: self.init(.software, error.description)
     }
   }

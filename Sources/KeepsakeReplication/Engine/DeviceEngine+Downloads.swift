@@ -1,6 +1,6 @@
 // The contents that staged versions need.
 extension DeviceEngine {
-  /// The contents that the staged heads, and the ancestors of conflicts, need and that aren't here.
+  /// The contents that the staged heads, and the ancestors of conflicts, need and that aren't here; and those that were asked for.
   mutating func missingContents(in storage: some DeviceStorage) throws -> [Need] {
     if let needs {
       let left = try needs.filter { try !givenUp.contains($0.hash) && !storage.hasContent($0.hash) }
@@ -19,31 +19,43 @@ extension DeviceEngine {
     }
     var needed: [Need] = []
     var listed: Set<ContentHash> = []
-    func need(_ record: VersionRecord, optionally: Bool) throws {
+    func need(_ record: VersionRecord, optionally: Bool = false, isAsked: Bool = false) throws {
+      if unanswered.contains(record.slot) {
+        for hash in record.contents where givenUp.remove(hash) != nil { troubles[hash] = nil }
+      }
       let parts = try storage.parts(of: record)
       for part in parts where !givenUp.contains(part.hash) {
         guard try !storage.hasContent(part.hash), listed.insert(part.hash).inserted else { continue }
-        needed.append(Need(hash: part.hash, slot: record.slot, version: record.id, length: part.length))
+        needed.append(Need(hash: part.hash, slot: record.slot, version: record.id, length: part.length, isAsked: isAsked))
         if optionally { optional.insert(part.hash) }
       }
     }
     optional = []
     stagedSlots = Set(bySlot.keys)
+    let deferred = try deferredRecords(in: storage).filter { !covered.contains($0.id) }
+    hasDeferred = !deferred.isEmpty
     for slot in bySlot.keys.sorted() {
       var heads: [VersionID] = []
       for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {
         if try !storage.isCovered(id) { heads.append(id) }
       }
       for id in heads {
-        if let record = records[id] { try need(record, optionally: false) }
+        guard let record = records[id] else { continue }
+        // Of a conflict all is needed, or nobody could say what it is about.
+        if try heads.count > 1 || !comesWhenAsked(record, in: storage) { try need(record) }
       }
       guard heads.count > 1 else { continue }
+      for record in deferred where heads.contains(record.id) { try need(record) }
       let shared = storage.sharedRecords()
       let lookup = { (id: VersionID) in try records[id] ?? shared(id) }
       for id in try Resolution.mergeAncestors(of: heads, record: lookup).all {
         if let record = try lookup(id) { try need(record, optionally: true) }
       }
     }
+    for record in deferred {
+      if try storage.heads(of: record.slot).count > 1 || !comesWhenAsked(record, in: storage) { try need(record, isAsked: true) }
+    }
+    unanswered = []
     needs = needed
     held.removeAll { !listed.contains($0.root) }
     return needed

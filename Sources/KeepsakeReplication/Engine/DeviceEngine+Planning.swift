@@ -136,6 +136,8 @@ extension DeviceEngine {
             guard try storage.cloudDepth(of: hash) == nil else { continue }
             guard try storage.hasContent(hash) else {
               // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
+              // Neither does a save of which only the record is here: its contents are there, or were.
+              if try storage.deferredVersions().contains(record.id) { continue }
               guard try storage.isCovered(record.id) else { return .lost(record.id, hash) }
               if waiting.covers.contains(record.id) { waits = true }
               continue

@@ -117,8 +117,9 @@ extension DeviceEngine {
   mutating func showIfComplete(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    guard try missingContents(in: storage).isEmpty || storage.planted.contains(.showWithoutContents) else { return }
-    held = []
+    let missing = try missingContents(in: storage)
+    guard missing.allSatisfy(\.isAsked) || storage.planted.contains(.showWithoutContents) else { return }
+    held.removeAll { content in !missing.contains { $0.hash == content.root } }
     guard holdsArrivals else { return try showStaged(&effects, in: &storage) }
     var facts = try storage.facts()
     if facts.hasArrivals { return }
@@ -217,6 +218,7 @@ extension DeviceEngine {
         for id in record.covers { try storage.markCovered(id) }
       }
     }
+    try deferWhatLacks(staged, in: &storage)
     for (slot, versions) in stragglers.sorted(by: { $0.key < $1.key }) {
       // What was never sent from here others may have replaced, and still not know what it has become here.
       let untold = versions.subtracting(covered).union(versions.intersection(unsent))

@@ -126,6 +126,22 @@ extension DeviceEngine {
       }
       if kept != group { try storage.updateOutbox(kept) }
     }
+    try refuseDeferred(waiting, lacking: missing, &effects, in: &storage)
+  }
+
+  /// The cloud lost contents that were left to it: another device has them, or nobody. The save is told of again when it is whole there.
+  private mutating func refuseDeferred(
+    _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  ) throws {
+    let lost = try deferredRecords(in: storage).filter { record in
+      try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
+    }
+    for record in lost {
+      let refusal = Refusal(
+        item: ExchangeRules.item(record.id), reason: .invalid,
+        message: "its bytes were left in the cloud, which doesn't have them any more: another device of the player may still bring them")
+      for group in groups where group.versions.contains(record.id) { try refuse(group.id, [refusal], &effects, in: &storage) }
+    }
   }
 
   /// What a version replaced is said by those that replace it, refused ones too, since it won't be sent: the cloud hears it from nobody else.

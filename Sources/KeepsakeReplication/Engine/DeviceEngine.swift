@@ -63,6 +63,15 @@ package struct DeviceEngine: Sendable {
   let options: Options
   /// What comes is kept back until `deliver(in:)` shows it. May change from step to step.
   package var holdsArrivals = false
+  /// Which contents come by themselves. May change from step to step.
+  package var downloads = DownloadRules() {
+    didSet {
+      guard downloads != oldValue else { return }
+      needs = nil
+      for slot in downloads.asked.subtracting(oldValue.asked) { unanswered.insert(slot) }
+      unanswered.formIntersection(downloads.asked)
+    }
+  }
 
   enum Standing: Sendable {
     case stopped, running
@@ -117,6 +126,10 @@ package struct DeviceEngine: Sendable {
   var needs: [Need]?
   /// Of these, what only serves to merge better.
   var optional: Set<ContentHash> = []
+  /// There are heads of which only the record is here, as of when `needs` was worked out.
+  var hasDeferred = false
+  /// Slots that were asked for since `needs` was worked out: what was given up of them gets another chance.
+  var unanswered: Set<String> = []
   /// Slots of which versions are staged, when `needs` was worked out.
   var stagedSlots: Set<String> = []
   /// Contents that came before their bases.
@@ -167,7 +180,8 @@ package struct DeviceEngine: Sendable {
       exchangeDue = true
     case .committed:
       // What the game saved while others' saves are kept back has other ancestors in common with them, which history must not lose.
-      if holdsArrivals, !stagedSlots.isEmpty { needs = nil }
+      // And what stands beside a save of which only the record is here is a conflict, which needs both.
+      if try holdsArrivals && !stagedSlots.isEmpty || !storage.deferredVersions().isEmpty { needs = nil }
     case .announced(let cloud):
       if let cursor = cloud.unknown, try heardUnknown(cursor, now: now, &effects, in: &storage) { break }
       announced = max(announced, cloud.seq)
@@ -255,6 +269,7 @@ package struct DeviceEngine: Sendable {
     if complete {
       try takeHeld(&effects, in: &storage)
       try showIfComplete(&effects, in: &storage)
+      try holdWhatCame(&effects, in: &storage)
     }
     // What is to be heard, and what goes without an upload, never waits for a content that is on its way.
     var uploads: [PlannedUpload] = []
@@ -277,7 +292,7 @@ package struct DeviceEngine: Sendable {
     }
     if transfersPaused == nil, isReached {
       try startTransfers(uploads, &effects, in: &storage, using: &random)
-      if complete, needs?.isEmpty == true { try showIfComplete(&effects, in: &storage) }
+      if complete, needs?.allSatisfy(\.isAsked) == true { try showIfComplete(&effects, in: &storage) }
     }
     guard transfersPaused == nil else {
       // The wake-up that is coming is the end of the pause, and goes on with everything.

@@ -69,6 +69,8 @@ struct Need: Sendable {
   var version: VersionID
   /// Plain bytes, guessed from the length of the version.
   var length: Int
+  /// Of a save that shows already, without its contents: nothing waits for it but whoever asked.
+  var isAsked = false
 }
 
 /// A content that came before its base.

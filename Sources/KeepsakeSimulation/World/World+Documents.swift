@@ -22,6 +22,7 @@ extension World {
   // MARK: Playing
 
   func loadGarden(_ index: Int) {
+    if isFrugal, isAway(Self.garden.name, on: index) { return }
     do {
       let (garden, basis) = try shownGarden(index)
       devices[index].garden = garden

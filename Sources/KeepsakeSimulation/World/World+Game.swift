@@ -63,6 +63,7 @@ extension World {
     }
     let slot = Self.slots.randomElement(using: &random) ?? Self.slots[0]
     let policy = [SavePolicy.mostProgress, .longestPlayed, .newest].randomElement(using: &random) ?? .newest
+    if isFrugal, isAway(slot, on: index) { return }
     do {
       let view = try Resolution.view(of: slot, in: devices[index].storage, policy: policy)
       if view.isConflict { report.statistics.conflicts += 1 }
@@ -71,7 +72,7 @@ extension World {
       let asks = view.isConflict && random.once(in: 3)
       devices[index].loaded[slot] = asks ? view.winner.map { [$0.id] } ?? [] : view.basis
       for head in view.heads {
-        for hash in head.contents where !devices[index].storage.hasContent(hash) {
+        for hash in head.contents where !devices[index].storage.hasContent(hash) && !devices[index].storage.isDeferred(head) {
           violation("device \(index) shows \(short(head.id)) without its contents")
         }
       }
@@ -79,6 +80,33 @@ extension World {
     } catch {
       violation("device \(index) can't load: \(error)")
     }
+  }
+
+  /// Whether a save can't be loaded because it was left in the cloud: the player may ask for it. One that is here may be let go of.
+  func isAway(_ slot: String, on index: Int) -> Bool {
+    let storage = devices[index].storage
+    let heads = storage.heads(of: slot).compactMap(storage.version).filter { !$0.record.tombstone }
+    let away = heads.filter { storage.isDeferred($0.record) && !$0.record.contents.allSatisfy(storage.hasContent) }
+    guard away.isEmpty else {
+      report.statistics.leftInTheCloud += 1
+      let isAsked = deliveries.once(in: 2)
+      trace(24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and asks for it" : "")")
+      if isAsked {
+        devices[index].asked.insert(slot)
+        step(index, .committed)
+      }
+      return true
+    }
+    let isDownloaded = devices[index].asked.remove(slot) != nil
+    if isDownloaded { report.statistics.askedFor += 1 }
+    guard index % 2 == 1, heads.count == 1, heads[0].acknowledged, heads[0].offered, heads[0].record.length > 20, deliveries.once(in: 3),
+      !storage.outbox(limit: .max).contains(where: { $0.versions.contains(heads[0].record.id) })
+    else { return false }
+    report.statistics.evicted += 1
+    trace(25, UInt64(index), words: "device \(index) lets go of \(slot)")
+    devices[index].storage.evict(heads[0].record.id)
+    step(index, .committed)
+    return true
   }
 
   private func save(_ index: Int) {

@@ -30,6 +30,8 @@ package final class World {
     var wake = 0
     /// What the game has loaded or saved last, by slot.
     var loaded: [String: [VersionID]] = [:]
+    /// Slots whose saves the game asked for.
+    var asked: Set<String> = []
     /// The document that the game holds.
     var garden: Garden?
     /// Writes made here, as indices into `Model.writes`.
@@ -99,6 +101,8 @@ package final class World {
   var isFull = false
   /// Games keep back what comes, and take it between two levels. Drawn apart from the rest, so that other worlds are as they were.
   let holdsArrivals: Bool
+  /// Every other device leaves large saves in the cloud, and games ask for them. Drawn apart, too. Not where the cloud is restored: what only it had would be lost.
+  let isFrugal: Bool
   var deliveries: SeededGenerator
 
   package init(seed: UInt64, options: Options = Options()) {
@@ -108,6 +112,7 @@ package final class World {
     holdsArrivals = seed % 4 == 3
     deliveries = SeededGenerator(seed: ~seed)
     swarm = Swarm(operations: options.operations, using: &random)
+    isFrugal = seed % 5 == 4 && swarm.cloudRestoreOdds == 0
     var engine = DeviceEngine.Options()
     engine.page = swarm.page
     engine.inlineBytes = swarm.inlineBytes
@@ -204,6 +209,7 @@ package final class World {
     }
     devices[index].loaded = [:]
     devices[index].garden = nil
+    devices[index].asked = []
     devices[index].engine = DeviceEngine(options: engineOptions)
     do {
       try DeviceCommit.opened(in: &devices[index].storage, using: &random)
@@ -222,6 +228,7 @@ package final class World {
     let before = crash == .beforeCommit ? devices[index].storage : nil
     let cursor = devices[index].storage.facts().cursor
     engine.holdsArrivals = holdsArrivals && !calm
+    engine.downloads = downloads(of: index)
     let effects: [EngineEffect]
     do {
       effects = try engine.step(event, now: clock(of: index), in: &devices[index].storage, using: &random)
@@ -248,6 +255,12 @@ package final class World {
       return open(index)
     }
     perform(effects, of: index)
+  }
+
+  /// What comes to a device by itself; at rest everything.
+  private func downloads(of index: Int) -> DownloadRules {
+    guard isFrugal, index % 2 == 1, !calm else { return DownloadRules() }
+    return DownloadRules(largest: 20, asked: devices[index].asked)
   }
 
   enum Crash { case beforeCommit, afterCommit }

@@ -67,6 +67,10 @@ package struct WorldStatistics: Hashable, Sendable {
   package var thinned = 0
   package var additionsKept = 0
   package var skewedClocks = 0
+  /// Loads of what was left in the cloud, what was asked for and came, and what was let go of.
+  package var leftInTheCloud = 0
+  package var askedFor = 0
+  package var evicted = 0
   /// Times that a device that was said to have a save was looked at.
   package var seen = 0
   /// The most exchanges that one device needed after the last save of anybody, polls apart; over several worlds, the sum of that.
@@ -98,7 +102,8 @@ package struct WorldStatistics: Hashable, Sendable {
       \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
-      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks, \.seen,
+      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,
+      \.askedFor, \.evicted, \.seen,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,
     ]
   }

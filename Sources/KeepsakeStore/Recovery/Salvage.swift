@@ -15,6 +15,7 @@ struct Salvage {
     var stored: StoredVersion
     var thinned: Bool
     var pinned: Bool
+    var deferred: Bool
     var position: Int64
     /// Where it came from; positions are comparable within one source and between those of one store.
     var order: Int
@@ -112,7 +113,7 @@ struct Salvage {
     let marks = found.marks
     versions[found.id] = FoundVersion(
       stored: StoredVersion(record: record, acknowledged: marks.acknowledged, offered: marks.offered),
-      thinned: marks.thinned, pinned: marks.pinned, position: position, order: versions.count)
+      thinned: marks.thinned, pinned: marks.pinned, deferred: marks.deferred, position: position, order: versions.count)
     covered.formUnion(record.covers)
   }
 
@@ -299,14 +300,14 @@ struct Salvage {
         // Of what was replaced only the record is of use now; a head has to be seen to be damaged.
         if covered.contains(id) { found.thinned = true }
       }
-      // Whatever was thinned had been replaced.
-      if found.thinned { covered.insert(id) }
+      // Whatever else was thinned had been replaced.
+      if found.thinned, !found.deferred { covered.insert(id) }
       versions[id] = found
     }
     try stepBack()
     for id in inOrder() {
       guard let found = versions[id] else { continue }
-      try transaction.putVersion(found.stored, thinned: found.thinned, pinned: found.pinned)
+      try transaction.putVersion(found.stored, thinned: found.thinned, pinned: found.pinned, deferred: found.deferred)
     }
     for id in covered.sorted() { try transaction.markCovered(id) }
   }

@@ -32,6 +32,8 @@ final class CuttingProxy: Sendable {
   var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
   /// Connections cut so far.
   var count: Int { cuts.withLock { $0 } }
+  /// Bytes that came down so far, where only one cut is wanted.
+  var down: Int { once?.down.taken ?? 0 }
 
   convenience init(to target: Int, seed: UInt64) throws { try self.init(to: target, seed: seed, once: nil) }
 
@@ -172,7 +174,10 @@ final class CuttingProxy: Sendable {
 
   private final class Budget: Sendable {
     private let left: Mutex<Int>
+    private let passed = Mutex(0)
     init(_ bytes: Int) { left = Mutex(bytes) }
+
+    var taken: Int { passed.withLock { $0 } }
 
     func refill() { left.withLock { $0 = .max } }
 
@@ -180,6 +185,7 @@ final class CuttingProxy: Sendable {
       left.withLock { left in
         let allowed = min(count, left)
         left -= allowed
+        passed.withLock { $0 += allowed }
         return allowed
       }
     }

@@ -1,0 +1,72 @@
+/// Which contents of other devices' saves come by themselves, and which when the game asks.
+package struct DownloadRules: Hashable, Sendable {
+  /// Of a save with more plain bytes only the record comes, if nothing of its slot is here; nil for all of it.
+  package var largest: Int?
+  /// Slots of which everything comes because the game asked.
+  package var asked: Set<String>
+
+  package init(largest: Int? = nil, asked: Set<String> = []) {
+    (self.largest, self.asked) = (largest, asked)
+  }
+}
+
+/// Saves that show without their contents, which are in the cloud alone until somebody asks for them.
+extension DeviceEngine {
+  /// Whether the contents of a save are left in the cloud for now.
+  ///
+  /// What replaces a save that is here comes: the game plays on with it, and it is a small delta, most likely.
+  func comesWhenAsked(_ record: VersionRecord, in storage: some DeviceStorage) throws -> Bool {
+    guard let largest = downloads.largest, record.length > largest, !record.tombstone, !downloads.asked.contains(record.slot) else {
+      return false
+    }
+    return try !storage.heads(of: record.slot).contains { id in
+      guard let head = try storage.version(id)?.record, !head.tombstone else { return false }
+      return try head.contents.allSatisfy(storage.hasContent)
+    }
+  }
+
+  func deferredRecords(in storage: some DeviceStorage) throws -> [VersionRecord] {
+    try storage.deferredVersions().compactMap { try storage.version($0)?.record }
+  }
+
+  /// Notes of what was just shown without its contents that it is so on purpose.
+  func deferWhatLacks(_ shown: [CloudChange], in storage: inout some DeviceStorage) throws {
+    guard !storage.planted.contains(.showWithoutContents) else { return }
+    for change in shown {
+      guard case .version(let record) = change.item, try !storage.isCovered(record.id) else { continue }
+      // What was given up is damaged, which is another matter.
+      guard try record.contents.contains(where: { try !givenUp.contains($0) && !storage.hasContent($0) }) else { continue }
+      try storage.setDeferred(true, record.id)
+    }
+  }
+
+  /// Saves of which everything is here by now, whichever way it came, are as all others.
+  mutating func holdWhatCame(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
+    guard hasDeferred else { return }
+    var slots: Set<String> = []
+    for record in try deferredRecords(in: storage) where try record.contents.allSatisfy(storage.hasContent) {
+      try storage.setDeferred(false, record.id)
+      slots.insert(record.slot)
+    }
+    guard !slots.isEmpty else { return }
+    hasDeferred = try !storage.deferredVersions().isEmpty
+    effects.append(.news(.slots(slots.sorted())))
+  }
+
+  /// Whether something of the slot that was asked for is still on its way, or will be.
+  package func isBringing(_ slot: String) -> Bool {
+    if exchangeDue || exchange != nil || paging || !complete || needs == nil || unanswered.contains(slot) { return true }
+    return needs?.contains { $0.slot == slot } == true || transfers.contains { !$0.isUpload && $0.status.slot == slot }
+  }
+
+  /// Ends the downloads that nobody waits for any more.
+  ///
+  /// - Returns: The requests that are to be ended.
+  package mutating func dropUnasked(in storage: some DeviceStorage) throws -> [UInt64] {
+    let missing = try missingContents(in: storage)
+    let wanted = Set(missing.map(\.hash)).union(held.filter { content in missing.contains { $0.hash == content.root } }.compactMap(\.content.base))
+    let dropped = transfers.filter { !$0.isUpload && !wanted.contains($0.hash) }.map(\.request)
+    transfers.removeAll { dropped.contains($0.request) }
+    return dropped
+  }
+}

@@ -1,0 +1,87 @@
+#if Cloud
+import Foundation
+import Keepsake
+import KeepsakeReplication
+import Testing
+
+@testable import KeepsakeServer
+
+@Archivable private struct Atlas: Equatable { var tiles: [UInt64] = [] }
+
+/// A save that is asked for: through the calls that games use, and a real server.
+@Suite("Downloads on demand, over real HTTP", .timeLimit(.minutes(5))) struct OnDemandTests {
+  private let atlas: Slot<Atlas> = "atlas"
+
+  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
+    let start = ContinuousClock.now
+    while try !condition() {
+      guard ContinuousClock.now - start < .seconds(120) else { throw NeverSeen(what: what) }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  private func isAway(_ game: GameData) throws -> Bool {
+    do {
+      return try game.saves.load(atlas) == nil
+    } catch let error as GameDataError where error.code == .notDownloaded {
+      return true
+    }
+  }
+
+  /// Not compared in the expectation, which would print it.
+  private func holds(_ world: Atlas, _ game: GameData) throws -> Bool { try game.saves.load(atlas) == world }
+
+  @Test("a large save comes when it is asked for, over a connection that breaks in the middle, and no byte twice; evicted, it comes again")
+  func asked() async throws {
+    try await TemporaryFolder.with { folder in
+      let server = try await LiveServer.start(data: folder.appendingPathComponent("server"))
+      let proxy = try CuttingProxy(to: server.running.port, down: 1_500_000)
+      // Random, so that nothing makes it smaller: 3 MB.
+      var random = SystemRandomNumberGenerator()
+      let world = Atlas(tiles: (0..<375_000).map { _ in random.next() })
+      let phone = try GameData.open("com.example.atlas", at: folder.appendingPathComponent("phone"))
+      let tablet = try GameData.open("com.example.atlas", at: folder.appendingPathComponent("tablet"))
+      phone.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: "phone")
+      try await phone.saves.save(world, to: atlas)
+      try await phone.cloud.sendNow()
+      tablet.cloud.downloads = .onDemand(above: 1_000_000)
+      tablet.cloud.connect(.server(proxy.url, appKey: server.appKey), deviceName: "tablet")
+      try await tablet.cloud.join(try await phone.cloud.pairingCode())
+      try await until("the save is listed") { try tablet.saves.list().map(\.isHere) == [false] }
+      #expect(try isAway(tablet))
+      #expect(proxy.count == 0 && proxy.down < 200_000, "nothing of it came")
+
+      var fractions: [Double] = []
+      let following = Task { [tablet] in
+        var fractions: [Double] = []
+        for try await status in tablet.saves.statusUpdates(of: atlas) {
+          if case .downloading(let fraction) = status.arrival { fractions.append(fraction) }
+          if status.isHere { break }
+        }
+        return fractions
+      }
+      do {
+        try await tablet.saves.download(atlas)
+      } catch let error as GameDataError where error.code == .unreachable {
+        // The connection broke; it is asked once more.
+        try await tablet.saves.download(atlas)
+      }
+      #expect(proxy.count == 1)
+      fractions = try await following.value
+      #expect(try holds(world, tablet))
+      #expect(proxy.down < 3_000_000 + 400_000, "\(proxy.down) bytes came")
+      #expect(fractions == fractions.sorted() && fractions.contains { $0 > 0.3 && $0 < 1 }, "\(fractions)")
+
+      try tablet.saves.evict(atlas, keepingHistory: false)
+      #expect(try isAway(tablet))
+      try await tablet.saves.download(atlas)
+      #expect(try holds(world, tablet))
+      for game in [phone, tablet] { try game.close() }
+      proxy.stop()
+      try await server.stop()
+    }
+  }
+}
+
+private struct NeverSeen: Error { var what: String }
+#endif

@@ -1,0 +1,265 @@
+import Foundation
+import GRDB
+import KeepsakeReplication
+import KeepsakeSimulation
+import KeepsakeStore
+import KeepsakeTesting
+import Testing
+
+@testable import Keepsake
+
+/// Saves that stay in the cloud until they are asked for.
+@Suite(.timeLimit(.minutes(5))) struct DownloadTests: AtHome {
+  let home: Household
+
+  init() throws { home = try Household() }
+
+  private let diary = Slot<Journal>("diary")
+  private static let limit = 100_000
+
+  /// Too much, and too little like anything else, to come inside an answer.
+  private func pages(_ seed: UInt64, _ count: Int = 600_000) -> Journal {
+    var random = SeededGenerator(seed: seed)
+    return Journal(text: (0..<count / 8).map { _ in String(random.next(), radix: 36) }.joined())
+  }
+
+  private func frugal(_ device: Device, _ policy: DownloadPolicy = .onDemand(above: limit)) async throws -> GameData {
+    let game = try device.open()
+    game.cloud.downloads = policy
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    return game
+  }
+
+  /// The phone has saved the diary, and the tablet knows of it.
+  private func played(_ text: Journal) async throws -> (here: GameData, there: GameData) {
+    let here = try await connected(phone)
+    try await here.saves.save(text, to: diary, SaveMetadata(title: "June"))
+    try await here.saves.save(World(level: 3), to: .main)
+    try await here.cloud.sendNow()
+    return (here, try await frugal(tablet))
+  }
+
+  private func isAway(_ game: GameData) throws -> Bool { gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded }
+
+  @Test("a large save is listed and not here until it is asked for; a small one is")
+  func onDemand() async throws {
+    let text = pages(1)
+    let (here, there) = try await played(text)
+    defer {
+      end(here)
+      end(there)
+    }
+    let listed = try there.saves.list()
+    #expect(listed.map(\.name) == ["diary", "main"] && listed.map(\.isHere) == [false, true])
+    #expect(listed[0].current.metadata.title == "June")
+    #expect(try there.saves.load(.main)?.level == 3)
+    #expect(try isAway(there))
+    let status = try there.saves.status(of: diary)
+    #expect(!status.isHere && status.arrival == nil && status.state == .stored)
+    #expect(there.incidents.isEmpty, "it is no damage")
+    #expect(try there.saves.history(of: diary).isEmpty)
+
+    try await there.saves.download(diary)
+    #expect(try there.saves.load(diary)?.text.hashValue == text.text.hashValue)
+    #expect(try there.saves.list().allSatisfy(\.isHere) && there.saves.status(of: diary).isHere)
+    #expect(try there.saves.history(of: diary).count == 1)
+    // At once, and without a network.
+    cloud.isCut = true
+    try await there.saves.download(diary)
+  }
+
+  @Test("what isn't here stays so over a restart, and comes when the policy says so")
+  func restarted() async throws {
+    let text = pages(2)
+    let (here, there) = try await played(text)
+    defer { end(here) }
+    end(there)
+    let again = try await frugal(tablet)
+    #expect(try isAway(again))
+    end(again)
+    let offline = try tablet.open()
+    #expect(try isAway(offline))
+    await #expect { try await offline.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .notConnected }
+    end(offline)
+    let greedy = try await frugal(tablet, .ahead)
+    defer { end(greedy) }
+    try await eventually { try greedy.saves.status(of: diary).isHere }
+    #expect(try greedy.saves.load(diary)?.text.hashValue == text.text.hashValue)
+  }
+
+  @Test("what replaces a save that is here comes by itself; what replaces one that isn't stays away, and is what is downloaded")
+  func replaced() async throws {
+    let (here, there) = try await played(pages(3))
+    defer {
+      end(here)
+      end(there)
+    }
+    _ = try here.saves.load(diary)
+    try await here.saves.save(pages(4), to: diary)
+    try await settle(here, there)
+    #expect(try isAway(there))
+    try await there.saves.download(diary)
+    #expect(try there.saves.load(diary)?.text.hashValue == pages(4).text.hashValue)
+    try await here.saves.save(pages(5), to: diary)
+    try await settle(here, there)
+    try await eventually { try there.saves.load(diary)?.text.hashValue == pages(5).text.hashValue }
+  }
+
+  @Test("a save beside one that isn't here replaces nothing, and brings it: a conflict has both sides")
+  func conflict() async throws {
+    let (here, there) = try await played(pages(6))
+    defer {
+      end(here)
+      end(there)
+    }
+    #expect(try isAway(there))
+    // As a game does that takes an error for an empty slot.
+    try await there.saves.save(Journal(text: "begun anew"), to: diary)
+    #expect(try there.saves.load(diary)?.text == "begun anew")
+    try await eventually { try there.saves.conflict(diary) != nil }
+    #expect(try there.saves.conflict(diary)?.sides.count == 2)
+    try await settle(here, there)
+    #expect(try here.saves.conflict(diary)?.sides.count == 2)
+    let both = try here.saves.conflict(diary)?.sides.map(\.value.text.hashValue)
+    #expect(both?.contains(pages(6).text.hashValue) == true)
+  }
+
+  @Test("whoever wants the newest gets what isn't here")
+  func fetched() async throws {
+    let (here, there) = try await played(pages(7))
+    defer {
+      end(here)
+      end(there)
+    }
+    #expect(try await there.saves.fetch(diary, waitingUpTo: .seconds(60))?.text.hashValue == pages(7).text.hashValue)
+  }
+
+  @Test("a save is let go of only when the cloud certainly has it, and comes back whole")
+  func evicted() async throws {
+    let game = try phone.open()
+    defer { end(game) }
+    game.cloud.downloads = .onDemand(above: Self.limit)
+    try await game.saves.save(pages(9), to: diary)
+    try await game.saves.save(pages(8), to: diary)
+    func refuses() -> Bool { gameErrorCode { try game.saves.evict(diary, keepingHistory: true) } == .misuse }
+    #expect(refuses(), "no cloud")
+    game.cloud.connect(cloud.address)
+    try await game.cloud.sendNow()
+    let version = try #require(try game.saves.history(of: diary).first)
+    try game.saves.pin(version.id)
+    #expect(refuses(), "pinned")
+    try game.saves.unpin(version.id)
+    game.cloud.downloads = .ahead
+    #expect(refuses(), "it would come right back")
+    game.cloud.downloads = .onDemand(above: Self.limit)
+    cloud.isCut = true
+    let text = pages(14)
+    try await game.saves.save(text, to: diary)
+    #expect(refuses(), "the newest isn't there yet")
+    cloud.isCut = false
+    try await game.cloud.sendNow()
+
+    try game.saves.evict(diary, keepingHistory: true)
+    #expect(try isAway(game))
+    #expect(try game.saves.history(of: diary).count == 2, "the older ones stay")
+    let old = try #require(try game.saves.history(of: diary).last)
+    #expect(try game.saves.value(of: old.id, in: diary).text.hashValue == pages(9).text.hashValue)
+    try await game.saves.download(diary)
+    #expect(try game.saves.load(diary)?.text.hashValue == text.text.hashValue)
+    try game.saves.evict(diary, keepingHistory: false)
+    #expect(try isAway(game) && game.saves.history(of: diary).isEmpty)
+    let bytes = try game.core.store.read { transaction in
+      try transaction.heads(of: "diary").flatMap { try transaction.version($0)?.record.contents ?? [] }.count(where: transaction.hasContent)
+    }
+    #expect(bytes == 0, "its bytes are gone from here")
+    try await game.cloud.sendNow()
+    #expect(try isAway(game), "and stay so")
+    try await game.saves.download(diary)
+    #expect(try game.saves.load(diary)?.text.hashValue == text.text.hashValue)
+  }
+
+  @Test("a cloud that lost a save gets it from the device that has it; the one that hasn't says so, and gets it then")
+  func restoredCloud() async throws {
+    let backup = cloud.container
+    let (here, there) = try await played(pages(10))
+    defer { end(there) }
+    end(here)
+    cloud.container = backup
+    do { try await there.cloud.sendNow() } catch let error as GameDataError { #expect(error.code == .refused) }
+    try await eventually { there.cloud.status.refusals.map(\.slot) == ["diary"] }
+    #expect(try isAway(there), "still known, and still not here")
+    #expect(cloud.container.heads(of: "main").count == 1, "everything else is there again")
+    await #expect { try await there.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .missing }
+    let again = try await connected(phone)
+    defer { end(again) }
+    try await again.cloud.sendNow()
+    try await there.cloud.sendNow()
+    #expect(there.cloud.status.refusals.isEmpty)
+    try await there.saves.download(diary)
+    #expect(try there.saves.load(diary)?.text.hashValue == pages(10).text.hashValue)
+  }
+
+  @Test("a repaired store still knows what it left in the cloud")
+  func repaired() async throws {
+    let (here, there) = try await played(pages(11))
+    defer { end(here) }
+    let url = there.core.store.url
+    try await there.progress.record(3, for: .level).value
+    end(there)
+    let database = try DatabaseQueue(path: url.appendingPathComponent("store.sqlite").path)
+    try await database.write { try $0.execute(sql: "UPDATE cell SET body = x'00'") }
+    try database.close()
+    // Everything goes into a new database.
+    do {
+      let doctor = try StoreDoctor(at: url)
+      let diagnosis = try doctor.examine()
+      #expect(diagnosis.plan == .recover)
+      _ = try doctor.repair(diagnosis)
+    }
+    let again = try await frugal(tablet)
+    defer { end(again) }
+    #expect(try isAway(again))
+    try await again.saves.download(diary)
+    #expect(try again.saves.load(diary)?.text.hashValue == pages(11).text.hashValue)
+  }
+
+  @Test("what isn't here can't be copied, exported or kept local by mistake")
+  func refusesDetours() async throws {
+    let (here, there) = try await played(pages(12))
+    defer {
+      end(here)
+      end(there)
+    }
+    #expect(gameErrorCode { try there.saves.copy(diary, to: Slot<Journal>("other")) } == .notDownloaded)
+    #expect(gameErrorCode { _ = try there.saves.export(diary) } == .notDownloaded)
+    #expect(gameErrorCode { try there.saves.keepLocal(diary, cloudCopy: .removed) } == .notDownloaded)
+    #expect(try there.saves.list().count == 2)
+    // A delete needs no bytes.
+    try there.saves.delete(diary)
+    try await settle(there, here)
+    #expect(try here.saves.load(diary) == nil)
+  }
+
+  @Test("a tracked file that isn't here is listed, refused, downloaded and placed")
+  func files() async throws {
+    let folder = try TemporaryFolder()
+    let (here, there) = (try await connected(phone), try await frugal(tablet))
+    defer {
+      end(here)
+      end(there)
+    }
+    let bytes = Data(pages(13).text.utf8)
+    try bytes.write(to: folder.url.appendingPathComponent("world.dat"))
+    try here.files.track(folder.url.appendingPathComponent("world.dat"), syncs: true)
+    try await settle(here, there)
+    #expect(try there.files.list().map(\.isHere) == [false])
+    let copy = folder.url.appendingPathComponent("copy.dat")
+    #expect(gameErrorCode { try there.files.place("world.dat", at: copy) } == .notDownloaded)
+    #expect(!FileManager.default.fileExists(atPath: copy.path))
+    try await there.files.download("world.dat")
+    try there.files.place("world.dat", at: copy)
+    #expect(try ContentHash(of: Data(contentsOf: copy)) == ContentHash(of: bytes))
+    #expect(try there.files.list().map(\.isHere) == [true])
+  }
+}
