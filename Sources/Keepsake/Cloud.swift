@@ -92,18 +92,20 @@ public final class Cloud: Sendable {
       core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     let connection = CloudConnection(core: core, news: news, board: board)
     self.connection = connection
-    core.onRefresh { [weak connection] in try await connection?.hear() }
-    core.onDownload { [weak connection] slot in
-      guard let connection else { throw GameDataError.notConnected }
-      try await connection.download(slot)
+    core.onCloud { [board] hooks in
+      hooks.refresh = { [weak connection] in try await connection?.hear() }
+      hooks.download = { [weak connection] slot in
+        guard let connection else { throw GameDataError.notConnected }
+        try await connection.download(slot)
+      }
+      hooks.largestDownload = { [weak connection] in connection?.desk.downloads.largest }
+      hooks.devices = { [weak connection] versions in
+        guard let connection else { throw GameDataError.notConnected }
+        return try await connection.devices(having: versions)
+      }
+      hooks.status = { board.status }
+      hooks.deliver = { [weak connection] in _ = try connection?.deliver() }
     }
-    core.onDownloadLimit { [weak connection] in connection?.desk.downloads.largest }
-    core.onSeen { [weak connection] versions in
-      guard let connection else { throw GameDataError.notConnected }
-      return try await connection.devices(having: versions)
-    }
-    core.onCloudStatus { [board] in board.status }
-    core.onDelivery { [weak connection] in _ = try connection?.deliver() }
   }
 
   /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.

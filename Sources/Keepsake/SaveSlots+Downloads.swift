@@ -64,12 +64,11 @@ extension TrackedFile {
 extension GameCore {
   func download(_ slot: String) async throws {
     guard try store.read({ try $0.isAway(slot) }) else { return }
-    let body = downloading
-    try await body(slot)
+    try await cloud.download(slot)
   }
 
   func evict(_ slot: String, keepingHistory: Bool) throws {
-    let largest = largestDownload
+    let largest = cloud.largestDownload()
     let isDone = try translating {
       try store.write { transaction in
         func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(FileSlot.shown(slot))\" stays here: \(why)") }

@@ -24,7 +24,7 @@ extension SaveSlots {
     try waitForCaptures(in: slot)
     let question = try core.store.read { try SeenQuestion([slot], in: $0) }
     guard !question.isEmpty else { return [] }
-    let answers = try await question.answers { [core] in try await core.devices(having: $0) }
+    let answers = try await question.answers { [core] in try await core.cloud.devices($0) }
     core.seen.note(answers)
     core.statusTicks.send(())
     return answers[slot]?.devices

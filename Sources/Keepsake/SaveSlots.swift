@@ -103,7 +103,7 @@ public final class SaveSlots: Sendable {
   ) async throws -> Value? {
     // Why the cloud isn't heard shows in its status; what came before can be shown.
     try? await core.hear(within: limit)
-    try core.deliver()
+    try core.cloud.deliver()
     if try core.store.read({ try $0.isAway(slot.name) }) {
       let (core, name) = (core, slot.name)
       try await core.ask(within: limit) { try await core.download(name) }
@@ -120,7 +120,7 @@ public final class SaveSlots: Sendable {
     _ slot: Slot<Value>, requiringAnswerWithin limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     try await core.hear(within: limit)
-    try core.deliver()
+    try core.cloud.deliver()
     if try core.store.read({ try $0.isAway(slot.name) }) {
       let (core, name) = (core, slot.name)
       try await core.ask(within: limit) { try await core.download(name) }

@@ -25,13 +25,19 @@ final class StoreDatabase: BackupSource {
     var duty: (@Sendable (Database) throws -> Void)?
   }
 
+  /// No tuple: a function in one that a generic type has would be wrapped once more each time that it is lent.
+  private struct Log {
+    var incidents: [StoreIncident] = []
+    var observer: @Sendable (StoreIncident) -> Void = { _ in }
+  }
+
   private let files: StoreFiles
   let context: StoreContext
   var memory: ContentMemory { context.memory }
   private let checkpointer: WALCheckpointer
   private let state: Mutex<State>
   private let writing = NSLock()
-  private let log = Mutex<(incidents: [StoreIncident], observer: @Sendable (StoreIncident) -> Void)>(([], { _ in }))
+  private let log = Mutex(Log())
   private let users: ConnectionUsers
   let backup: RollingBackup
   private let suspicion: Suspicion

@@ -93,7 +93,7 @@ import Testing
     defer { end(game) }
     let (gate, answer) = AsyncStream<Void>.makeStream()
     let asking = Task { for await _ in gate {} }
-    game.core.onRefresh { await asking.value }
+    game.core.onCloud { $0.refresh = { await asking.value } }
     await #expect { try await game.cloud.hearNow(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
     answer.finish()
     await asking.value

@@ -179,7 +179,7 @@ import Testing
     let (gate, answer) = AsyncStream<Void>.makeStream()
     // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is cancelled.
     let asking = Task { for await _ in gate {} }
-    here.core.onRefresh { await asking.value }
+    here.core.onCloud { $0.refresh = { await asking.value } }
     #expect(try await here.saves.fetch(.main, waitingUpTo: .milliseconds(20))?.level == 5)
     answer.finish()
     await asking.value

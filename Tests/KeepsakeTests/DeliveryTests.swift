@@ -256,7 +256,7 @@ import Testing
     try await eventually { there.cloud.status.hasArrivals }
     // Instead of the service, which would ask the cloud at once.
     let commits = Mutex(0)
-    there.core.onCommit { commits.withLock { $0 += 1 } }
+    there.core.onCloud { $0.committed = { commits.withLock { $0 += 1 } } }
     try await there.progress.record(7, for: .level).value
     try await eventually { commits.withLock { $0 } == 1 }
     #expect(try !there.cloud.deliver())

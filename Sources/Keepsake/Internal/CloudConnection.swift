@@ -135,7 +135,7 @@ actor CloudConnection {
       Task { for await _ in statuses { self.showStatus(of: generation) } },
       Task { for await item in news { self.heard(item, of: generation) } },
     ]
-    core.onCommit { service.committed() }
+    core.onCloud { $0.committed = { service.committed() } }
     do {
       try await service.start(rebinding: rebinding)
       if rebinding { try self.news.joined() }
@@ -154,7 +154,7 @@ actor CloudConnection {
   private func end() async {
     registering?.cancel()
     registering = nil
-    core.onCommit {}
+    core.onCloud { $0.committed = {} }
     await seenWatch?.stop()
     (seenWatch, transport) = (nil, nil)
     core.seen.forget()

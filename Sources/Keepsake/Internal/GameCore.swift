@@ -48,14 +48,7 @@ final class GameCore: Sendable {
   /// For `takeChanges`.
   private let untaken = Mutex<[GameChange]>([])
   private let incidentLog = Mutex<[Incident]>([])
-  /// Called after each commit that the cloud may have to hear of.
-  private let committed = Mutex<@Sendable () -> Void>({})
-  private let refresh = Mutex<@Sendable () async throws -> Void>({})
-  private let download = Mutex<@Sendable (String) async throws -> Void>({ _ in throw GameDataError.notConnected })
-  private let downloadLimit = Mutex<@Sendable () -> Int?>({ nil })
-  private let delivery = Mutex<@Sendable () throws -> Void>({})
-  private let seeing = Mutex<@Sendable ([VersionID]) async throws -> [AccountDevice]?>({ _ in throw GameDataError.notConnected })
-  private let cloud = Mutex<@Sendable () -> CloudStatus>({ CloudStatus(phase: .off) })
+  private let hooks = Mutex(CloudHooks())
   /// What stands in the slots may have changed, and how far it has come; each listener has to look only once for any number of these.
   let slotTicks = Broadcast<Void>(keepingNewest: 1)
   let statusTicks = Broadcast<Void>(keepingNewest: 1)
@@ -94,88 +87,15 @@ final class GameCore: Sendable {
       })
   }
 
-  func onCommit(_ body: @escaping @Sendable () -> Void) { committed.withLock { $0 = body } }
+  /// What the cloud can do from now on.
+  func onCloud(_ change: (inout CloudHooks) -> Void) { hooks.withLock { change(&$0) } }
 
-  func noteCommit() {
-    let body = committed.withLock { $0 }
-    body()
-  }
-
-  /// How to exchange everything with the cloud once.
-  func onRefresh(_ body: @escaping @Sendable () async throws -> Void) { refresh.withLock { $0 = body } }
-
-  /// How to bring a slot's contents from the cloud.
-  func onDownload(_ body: @escaping @Sendable (String) async throws -> Void) { download.withLock { $0 = body } }
-
-  var downloading: @Sendable (String) async throws -> Void { download.withLock { $0 } }
-
-  /// How to learn beyond how many bytes a save is brought only when it is asked for.
-  func onDownloadLimit(_ body: @escaping @Sendable () -> Int?) { downloadLimit.withLock { $0 = body } }
-
-  var largestDownload: Int? {
-    let body = downloadLimit.withLock { $0 }
-    return body()
-  }
-
-  /// How to show what was kept back.
-  func onDelivery(_ body: @escaping @Sendable () throws -> Void) { delivery.withLock { $0 = body } }
-
-  /// How to learn what the cloud's connection is doing.
-  func onCloudStatus(_ body: @escaping @Sendable () -> CloudStatus) { cloud.withLock { $0 = body } }
-
-  /// How to ask the cloud who has which versions.
-  func onSeen(_ body: @escaping @Sendable ([VersionID]) async throws -> [AccountDevice]?) { seeing.withLock { $0 = body } }
-
-  /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
-  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
-    let body = seeing.withLock { $0 }
-    return try await body(versions)
-  }
-
-  var cloudStatus: CloudStatus {
-    let body = cloud.withLock { $0 }
-    return body()
-  }
-
-  func deliver() throws {
-    let body = delivery.withLock { $0 }
-    try body()
-  }
+  /// As it is now: whoever calls one of them holds no lock.
+  var cloud: CloudHooks { hooks.withLock { $0 } }
 
   func noteSlots() {
     slotTicks.send(())
     statusTicks.send(())
-  }
-
-  /// Hears everything from the cloud. Throws why not, and `timedOut` when the time is over; what was begun goes on.
-  func hear(within limit: Duration) async throws {
-    let refresh = refresh.withLock { $0 }
-    try await ask(within: limit, refresh)
-  }
-
-  /// Has the cloud do something. Throws why it can't, and `timedOut` when the time is over.
-  func ask(within limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
-    let (outcomes, outcome) = AsyncStream<Result<Void, any Error>>.makeStream()
-    // Not a task group, which waits for its children: the first registration at a server that never answers doesn't hear that it is
-    // cancelled.
-    let tasks = [
-      Task {
-        do {
-          try await body()
-          outcome.yield(.success(()))
-        } catch {
-          outcome.yield(.failure(error))
-        }
-      },
-      Task { [environment] in
-        // A cancelled sleep is the end of waiting, too.
-        try? await environment.sleep(limit)
-        outcome.yield(.failure(GameDataError(.timedOut, "the cloud has not answered within \(limit)")))
-      },
-    ]
-    defer { for task in tasks { task.cancel() } }
-    for await result in outcomes { return try result.get() }
-    throw CancellationError()
   }
 
   // MARK: Commits

@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+@testable import Keepsake
+
+/// What a running game asks again and again.
+@Suite struct CloudHooksTests {
+  @Test("asking two hundred thousand times takes no more stack than once")
+  func asksForHours() async throws {
+    let game = try Device().open()
+    defer { end(game) }
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      let thread = Thread {
+        continuation.resume(
+          with: Result {
+            for _ in 0..<200_000 {
+              _ = game.core.cloudStatus
+              game.core.noteCommit()
+            }
+            for _ in 0..<1_000 { try game.core.cloud.deliver() }
+          })
+      }
+      thread.stackSize = 1 << 20
+      thread.start()
+    }
+    #expect(game.core.cloudStatus.phase == .off)
+  }
+}
