@@ -67,6 +67,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case reachedWhileStaged
   /// The rules for history take from what a conflict's sides come from.
   case thinAncestors
+  /// A device lets go of a save that the cloud doesn't have yet.
+  case evictUnsent
 }
 
 extension CellState {

@@ -99,8 +99,11 @@ extension World {
     }
     let isDownloaded = devices[index].asked.remove(slot) != nil
     if isDownloaded { report.statistics.askedFor += 1 }
-    guard index % 2 == 1, heads.count == 1, heads[0].acknowledged, heads[0].offered, heads[0].record.length > 20, deliveries.once(in: 3),
-      !storage.outbox(limit: .max).contains(where: { $0.versions.contains(heads[0].record.id) })
+    guard index % 2 == 1, heads.count == 1, heads[0].record.length > 20, deliveries.once(in: 3) else { return false }
+    let isThere = heads[0].acknowledged && heads[0].offered
+    guard
+      isThere && !storage.outbox(limit: .max).contains(where: { $0.versions.contains(heads[0].record.id) })
+        || options.planted.contains(.evictUnsent)
     else { return false }
     report.statistics.evicted += 1
     trace(25, UInt64(index), words: "device \(index) lets go of \(slot)")
