@@ -13,7 +13,8 @@ extension SaveSlots {
   ///     }
   ///
   /// Cancelling the task ends it, and so does a failure. What came stays while the game runs, and the next try goes on from there; over a restart only whole parts
-  /// of a save stay. If another device saves meanwhile, its save comes.
+  /// of a save stay. If another device saves meanwhile, its save comes; where
+  /// `Cloud.delivery` keeps that back, all that it keeps back is shown.
   ///
   /// - Throws: `GameDataError`: `notConnected`, `unreachable`, `refused`, or `missing` if the cloud hasn't got it any more; `CancellationError`; `StoreError` if
   ///   the disk takes nothing.
@@ -34,7 +35,8 @@ extension SaveSlots {
   ///
   /// - Parameter keepingHistory: Whether the older versions stay, which may be nowhere else. If not, all go but those that are pinned.
   /// - Throws: `GameDataError` with `misuse` if that would lose something, or change nothing: the slot isn't certain to be in the cloud, stays on this device,
-  ///   is in conflict, or pinned, or `Cloud.downloads` would bring it back at once; `StoreError` if the disk takes nothing. Nothing has changed then.
+  ///   is in conflict, or pinned, `Cloud.downloads` would bring it back at once, or other slots and versions have the same bytes; `StoreError` if the disk takes
+  ///   nothing. Nothing has changed then.
   public func evict<Value: Archivable>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
@@ -53,18 +55,18 @@ extension TrackedFile {
     try settle()
     try await core.download(slot)
   }
-
-  /// Lets go of the version that stands under the name, as `SaveSlots.evict` does.
-  public func evict(keepingHistory: Bool) throws {
-    try settle()
-    try core.evict(slot, keepingHistory: keepingHistory)
-  }
 }
 
 extension GameCore {
   func download(_ slot: String) async throws {
     guard try store.read({ try $0.isAway(slot) }) else { return }
-    try await cloud.download(slot)
+    do {
+      try await cloud.download(slot)
+    } catch let error as GameDataError where error.code == .missing {
+      // What replaced it may be here, and kept back.
+      try cloud.deliver()
+      guard try !store.read({ try $0.isAway(slot) }) else { throw error }
+    }
   }
 
   func evict(_ slot: String, keepingHistory: Bool) throws {
@@ -82,11 +84,17 @@ extension GameCore {
         guard isThere, try !transaction.outbox(limit: .max).contains(where: { $0.versions.contains(record.id) }) else {
           throw refuse("it isn't certain that the cloud has it: wait until its status is `stored`")
         }
+        // What the cloud asked for, because it lost it, it isn't known to have.
+        guard try record.contents.allSatisfy({ try transaction.cloudDepth(of: $0) != nil }) else {
+          throw refuse("it isn't certain that the cloud has all of it")
+        }
         guard try !transaction.isPinned(record.id) else { throw refuse("it is pinned") }
         guard let largest, record.length > largest else {
           throw refuse("it would come back at once, for `Cloud.downloads` says that saves of its size do")
         }
-        try transaction.evict(record.id, keepingHistory: keepingHistory)
+        guard try transaction.evict(record.id, keepingHistory: keepingHistory) else {
+          throw refuse("other slots or versions have the same bytes, so that there is nothing to let go of")
+        }
         return true
       }
     }

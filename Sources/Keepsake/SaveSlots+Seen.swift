@@ -8,7 +8,7 @@ extension SaveSlots {
   ///       label = "Seen by " + devices.map(\.name).joined(separator: ", ")
   ///     }
   ///
-  /// Who is listed has this save, or a later one that replaces it, with all its bytes, and shows it; of a conflict, all its sides. A device says so with
+  /// Who is listed has this save, or a later one that replaces it, with all its bytes (or left them in the cloud by its own `Cloud.downloads`), and shows it; of a conflict, all its sides. A device says so with
   /// its next exchange: a running one within about a minute of having it, one that was switched off or stopped in between when it runs again. So one that isn't
   /// listed may have it, too. A delete counts as well. A save that isn't certain in the cloud yet has been seen by nobody. Who has a save whose bytes are damaged
   /// in the cloud is known again when they are mended.

@@ -46,7 +46,7 @@ public final class SaveSlots: Sendable {
     try await capture(value, to: slot, metadata).value
   }
 
-  /// Empties the slot, on every device, durably. What stood there stays in the history.
+  /// Empties the slot, on every device, durably. What stood there stays in the history, if its bytes are on this device (`Cloud.downloads`).
   ///
   /// A save made elsewhere without knowing of the delete brings the slot back.
   @discardableResult
@@ -104,10 +104,7 @@ public final class SaveSlots: Sendable {
     // Why the cloud isn't heard shows in its status; what came before can be shown.
     try? await core.hear(within: limit)
     try core.cloud.deliver()
-    if try core.store.read({ try $0.isAway(slot.name) }) {
-      let (core, name) = (core, slot.name)
-      try await core.ask(within: limit) { try await core.download(name) }
-    }
+    try await bring(slot.name, within: limit)
     return try load(slot, context: context)
   }
 
@@ -121,11 +118,19 @@ public final class SaveSlots: Sendable {
   ) async throws -> Value? {
     try await core.hear(within: limit)
     try core.cloud.deliver()
-    if try core.store.read({ try $0.isAway(slot.name) }) {
-      let (core, name) = (core, slot.name)
-      try await core.ask(within: limit) { try await core.download(name) }
-    }
+    try await bring(slot.name, within: limit)
     return try load(slot, context: context)
+  }
+
+  /// A game that doesn't get it may begin anew: that must replace nothing, as after a `load` that failed.
+  private nonisolated(nonsending) func bring(_ slot: String, within limit: Duration) async throws {
+    guard try core.store.read({ try $0.isAway(slot) }) else { return }
+    do {
+      try await core.ask(within: limit) { [core] in try await core.download(slot) }
+    } catch {
+      core.lineages.loaded(slot, .versions([]))
+      throw error
+    }
   }
 
   /// The saves that stand beside each other in the slot; nil if there is no conflict.

@@ -121,6 +121,8 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   package var moves: UInt64?
   /// What is staged is whole, with the contents that it needs, and kept back until the game takes it.
   package var hasArrivals: Bool
+  /// Of what is kept back so: what shows without its contents.
+  package var arrivalsDeferred: [VersionID] = []
   /// The cloud refused this device the last time it was asked: what was certain there may be gone.
   package var isRefused = false
 
@@ -146,6 +148,7 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     moves = try values.decodeIfPresent(UInt64.self, forKey: .moves)
     // A store from before there was such a thing.
     hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
+    arrivalsDeferred = try values.decodeIfPresent([VersionID].self, forKey: .arrivalsDeferred) ?? []
     isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
   }
 }

@@ -25,7 +25,11 @@ struct History {
   static func thin(_ transaction: StoreTransaction) throws {
     var history = History(transaction: transaction)
     try history.thinLacking()
-    for slot in transaction.touchedSlots { try history.thin(slot) }
+    for slot in transaction.touchedSlots {
+      try history.thin(slot)
+      // Nothing of these is thinned that would count them.
+      if transaction.hasReplacedDeferred { try history.dropRecords(of: slot) }
+    }
   }
 
   /// Lets go of contents that no version needs, left behind by a download that was overtaken.

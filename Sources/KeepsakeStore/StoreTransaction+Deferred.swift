@@ -11,7 +11,14 @@ extension StoreTransaction {
     guard let version = try version(id), try self.isDeferred(version.record) != isDeferred else { return }
     try putVersion(version, thinned: isDeferred, pinned: false, deferred: isDeferred)
     if isDeferred { try History(transaction: self).release(version.record) }
-    try noteAwaited()
+  }
+
+  /// It was replaced: of it, as of all that was, only the record is of use.
+  mutating func thinReplaced(_ id: VersionID) throws {
+    guard var version = try version(id) else { return }
+    version.record.metadata.thumbnail = nil
+    try putVersion(version, thinned: true, pinned: false)
+    hasReplacedDeferred = true
   }
 
   /// Makes the table of awaited contents anew: what staged versions need, and of deferred ones what came, until the rest comes.
@@ -21,7 +28,8 @@ extension StoreTransaction {
     try run("DELETE FROM awaited", [])
     let staged = try staged().compactMap { if case .version(let record) = $0.item { record } else { nil } }
     let deferred = try deferredVersions().filter { $0 != evicted }.compactMap { try version($0)?.record }
-    for hash in (staged + deferred).flatMap(\.contents) { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
+    let come = try deferred.flatMap(\.contents).filter(hasContent)
+    for hash in staged.flatMap(\.contents) + come { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
   }
 
   /// Whether only the record is here, and the rest is to be had from the cloud.
@@ -30,21 +38,25 @@ extension StoreTransaction {
   }
 
   /// Lets go of a head's contents, which the cloud has, and of those of the slot's past if that isn't wanted either; what is pinned stays.
-  package mutating func evict(_ id: VersionID, keepingHistory: Bool) throws {
-    guard let head = try version(id) else { return }
+  ///
+  /// - Returns: Whether any of the head's contents went. Others may need all of them.
+  package mutating func evict(_ id: VersionID, keepingHistory: Bool) throws -> Bool {
+    guard let head = try version(id) else { return false }
     var contents = head.record.contents
     try setDeferred(true, id)
     if !keepingHistory {
       let pinned = try pinnedVersions(of: head.record.slot)
-      for version in try history(of: head.record.slot) where try !pinned.contains(version.record.id) && isCovered(version.record.id) {
-        try putVersion(version, thinned: true, pinned: false)
-        try History(transaction: self).release(version.record)
+      for var version in try history(of: head.record.slot) where try !pinned.contains(version.record.id) && isCovered(version.record.id) {
         contents += version.record.contents
+        try History(transaction: self).release(version.record)
+        version.record.metadata.thumbnail = nil
+        try putVersion(version, thinned: true, pinned: false)
       }
     }
     // What is awaited isn't collected.
     try noteAwaited(but: id)
     try History.collect(contents, in: self)
     try noteAwaited()
+    return try !head.record.contents.allSatisfy(hasContent)
   }
 }

@@ -16,6 +16,8 @@ package struct StoreTransaction: DeviceStorage {
   private var touched: Set<Data> = []
   /// Versions of which only the record is here.
   private(set) var lacking: Set<VersionID> = []
+  /// Something was replaced of which only the record was here.
+  var hasReplacedDeferred = false
 
   init(_ database: Database, in context: StoreContext) {
     self.database = database
@@ -184,10 +186,11 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func markCovered(_ id: VersionID) throws {
     try run("INSERT OR IGNORE INTO covered (id, checksum) VALUES (?, ?)", [id.bytes, CoveredRow.checksum(of: id)])
-    let slot = try String.fetchOne(statement("SELECT slot FROM version WHERE id = ?"), arguments: [id.bytes])
-    guard let slot else { return }
+    guard let row = try Row.fetchOne(statement("SELECT slot, deferred FROM version WHERE id = ?"), arguments: [id.bytes]) else { return }
+    let slot: String = try row.checked(at: 0, "slot")
     touched.insert(Data(slot.utf8))
     try run("DELETE FROM head WHERE slot = ? AND id = ?", [slot, id.bytes])
+    if try row.checked(at: 1, "deferred") { try thinReplaced(id) }
   }
 
   package func unacknowledgedVersions() throws -> [VersionID] {

@@ -63,7 +63,7 @@ extension SyncService {
     }
     switch wish {
     case .contents(let slot):
-      return engine.isBringing(slot) ? nil : .failure(SyncError.gone(slot: slot))
+      return try store.write { try engine.isBringing(slot, in: $0) } ? nil : .failure(SyncError.gone(slot: slot))
     case .hearing:
       return status.hearing == .idle ? .success(()) : nil
     case .everything:

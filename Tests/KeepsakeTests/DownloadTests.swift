@@ -135,6 +135,78 @@ import Testing
     #expect(try await there.saves.fetch(diary, waitingUpTo: .seconds(60))?.text.hashValue == pages(7).text.hashValue)
   }
 
+  @Test("who couldn't fetch it and begins anew replaces nothing, also after a restart", arguments: [true, false])
+  func failedFetch(restarted: Bool) async throws {
+    var (here, there) = try await played(pages(15))
+    defer {
+      end(here)
+      end(there)
+    }
+    cloud.isCut = true
+    if restarted {
+      end(there)
+      there = try tablet.open()
+      there.cloud.downloads = .onDemand(above: Self.limit)
+      there.cloud.connect(cloud.address)
+    }
+    if !restarted {
+      await #expect(throws: GameDataError.self) { try await there.saves.fetch(diary, waitingUpTo: .seconds(1)) }
+    }
+    try await there.saves.save(Journal(text: "begun anew"), to: diary)
+    cloud.isCut = false
+    try await settle(here, there)
+    #expect(try here.saves.conflict(diary)?.sides.count == 2)
+    try await eventually { try there.saves.conflict(diary) != nil }
+  }
+
+  @Test("two slots with the same bytes come together, and neither is let go of while the other needs them")
+  func sameBytes() async throws {
+    let other = Slot<Journal>("before the battle")
+    let (here, there) = try await played(pages(16))
+    defer {
+      end(here)
+      end(there)
+    }
+    try here.saves.copy(diary, to: other)
+    try await settle(here, there)
+    #expect(try there.saves.list().map(\.isHere) == [false, false, true])
+    async let first: Void = there.saves.download(diary)
+    async let second: Void = there.saves.download(other)
+    _ = try await (first, second)
+    #expect(try there.saves.list().allSatisfy(\.isHere))
+    #expect(gameErrorCode { try there.saves.evict(diary, keepingHistory: false) } == .misuse)
+    #expect(try there.saves.load(diary)?.text.hashValue == pages(16).text.hashValue)
+  }
+
+  @Test("what was given up as damaged is no download, also where the game takes it later")
+  func damagedOrLeft() async throws {
+    let here = try await connected(phone)
+    try await here.saves.save(World(level: 1), to: .main)
+    try await here.saves.save(pages(17), to: diary)
+    try await here.cloud.sendNow()
+    let there = try tablet.open()
+    defer { end(there) }
+    there.cloud.delivery = .manually
+    there.cloud.connect(cloud.address)
+    try await there.cloud.sendNow()
+    try there.cloud.deliver()
+    try await here.saves.save(pages(18), to: diary)
+    try await here.cloud.sendNow()
+    // Nobody is left who could give it back.
+    end(here)
+    // Only the small save's bytes are left there, and the first diary's.
+    var damaged = cloud.container
+    let kept = try there.core.store.read { transaction in
+      try ["diary", "main"].flatMap { try transaction.heads(of: $0) }.flatMap { try transaction.version($0)?.record.contents ?? [] }
+    }
+    damaged.removeContents(butNot: Set(kept))
+    cloud.container = damaged
+    try await there.cloud.sendNow()
+    try there.cloud.deliver()
+    #expect(try there.core.store.read { try $0.deferredVersions().isEmpty })
+    #expect(try there.saves.load(diary)?.text.hashValue == pages(17).text.hashValue, "the newest good version")
+  }
+
   @Test("a save is let go of only when the cloud certainly has it, and comes back whole")
   func evicted() async throws {
     let game = try phone.open()
@@ -198,6 +270,21 @@ import Testing
     #expect(there.cloud.status.refusals.isEmpty)
     try await there.saves.download(diary)
     #expect(try there.saves.load(diary)?.text.hashValue == pages(10).text.hashValue)
+  }
+
+  @Test("of several saves that a restored cloud lost each is told of, in a few exchanges")
+  func restoredCloudLostMany() async throws {
+    let backup = cloud.container
+    let (here, there) = try await played(pages(20))
+    defer { end(there) }
+    for number in 0..<12 { try await here.saves.save(pages(UInt64(30 + number), 300_000), to: Slot<Journal>("page \(number)")) }
+    try await settle(here, there)
+    end(here)
+    cloud.container = backup
+    let before = cloud.exchanges
+    do { try await there.cloud.sendNow() } catch let error as GameDataError { #expect(error.code == .refused) }
+    #expect(there.cloud.status.refusals.count == 13)
+    #expect(cloud.exchanges - before <= 8, "\(cloud.exchanges - before) exchanges")
   }
 
   @Test("a repaired store still knows what it left in the cloud")

@@ -284,10 +284,12 @@ actor CloudConnection {
     await reconcile()
     try requireEnabled()
     let server = try server()
-    try refuseToLeaveContents()
     registering?.cancel()
     registering = nil
     do {
+      // Nothing more arrives of which only the record might be here.
+      await service?.pause()
+      try refuseToLeaveContents()
       try await registration.join(code, at: server, name: board.wish.deviceName)
       await end()
     } catch {
@@ -301,7 +303,12 @@ actor CloudConnection {
   /// What is left in one player's cloud can't be had any more by a device that belongs to another.
   private func refuseToLeaveContents() throws {
     let away = try core.store.read { transaction in
-      try transaction.deferredVersions().compactMap { try transaction.version($0)?.record }
+      let kept = try transaction.deferredVersions().compactMap { try transaction.version($0)?.record }
+      // What is kept back shows when the device joins.
+      let arrived = try transaction.facts().arrivalsDeferred
+      return try kept + transaction.staged().compactMap { change in
+        if case .version(let record) = change.item, arrived.contains(record.id) { record } else { nil }
+      }
     }
     guard let first = away.first else { return }
     throw GameDataError(

@@ -79,9 +79,10 @@ final class GameCore: Sendable {
       try store.read { transaction in
         let local = try transaction.localSlots()
         var shown: [String: [VersionID]] = [:]
+        let away = Set(try transaction.deferredVersions())
         for (place, heads) in try transaction.headsOfAllSlots() {
           let slot = LocalSlot.slot(at: place)
-          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads }
+          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads.filter { !away.contains($0) } }
         }
         return shown
       })

@@ -22,7 +22,7 @@ extension DeviceEngine {
     }
     if let paused { return .waiting(paused) }
     if exchangeDue || exchange != nil || announced > 0 || paging || !complete { return .busy }
-    guard needs?.isEmpty == false else { return .idle }
+    guard needs?.contains(where: { !$0.isAsked }) == true else { return .idle }
     if let transfersPaused, !transfers.contains(where: { !$0.isUpload }) { return .waiting(transfersPaused) }
     return .busy
   }

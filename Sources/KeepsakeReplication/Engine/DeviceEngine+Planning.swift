@@ -114,6 +114,7 @@ extension DeviceEngine {
     var uploads: [PlannedUpload] = []
     var encoded: [ContentHash: EncodedContent] = [:]
     var alignments: Alignments = [:]
+    var deferred: Set<VersionID>?
     // Each round but the last finds one more group that waits.
     while true {
       let fitting = isOffer ? (waiting.ids.isEmpty ? whole : []) : fitting(waiting.left(of: groups, known), known)
@@ -137,7 +138,9 @@ extension DeviceEngine {
             guard try storage.hasContent(hash) else {
               // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
               // Neither does a save of which only the record is here: its contents are there, or were.
-              if try storage.deferredVersions().contains(record.id) { continue }
+              let left = try deferred ?? Set(storage.deferredVersions())
+              deferred = left
+              if left.contains(record.id) { continue }
               guard try storage.isCovered(record.id) else { return .lost(record.id, hash) }
               if waiting.covers.contains(record.id) { waits = true }
               continue
@@ -301,6 +304,11 @@ extension DeviceEngine {
     _ upload: PlannedUpload, in storage: some DeviceStorage
   ) throws -> (upload: PlannedUpload, content: EncodedContent)? {
     if let content = upload.content { return (upload, content) }
+    // The game let go of what the cloud asked for.
+    guard try storage.hasContent(upload.hash) else {
+      wanted.removeAll { $0.hash == upload.hash }
+      return nil
+    }
     guard canEncode(upload.length) else { return nil }
     hasEncodedLarge = hasEncodedLarge || upload.length > Self.largeContentBytes
     var alignments: Alignments = [:]

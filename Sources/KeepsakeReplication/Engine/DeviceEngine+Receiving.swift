@@ -126,6 +126,7 @@ extension DeviceEngine {
     // Whoever kept back nothing has seen everything.
     guard try changesWhatShows(storage.staged(), in: storage) else { return try showStaged(&effects, in: &storage) }
     facts.hasArrivals = true
+    facts.arrivalsDeferred = try deferring(storage.staged(), in: storage)
     try storage.setFacts(facts)
   }
 
@@ -179,6 +180,7 @@ extension DeviceEngine {
     if !facts.caughtUp { effects.append(.news(.caughtUp)) }
     facts.caughtUp = true
     facts.hasArrivals = false
+    facts.arrivalsDeferred = []
     try storage.setFacts(facts)
   }
 
@@ -218,7 +220,10 @@ extension DeviceEngine {
         for id in record.covers { try storage.markCovered(id) }
       }
     }
-    try deferWhatLacks(staged, in: &storage)
+    let facts = try storage.facts()
+    for id in facts.hasArrivals ? facts.arrivalsDeferred : try deferring(staged, in: storage) {
+      if try !storage.isCovered(id) { try storage.setDeferred(true, id) }
+    }
     for (slot, versions) in stragglers.sorted(by: { $0.key < $1.key }) {
       // What was never sent from here others may have replaced, and still not know what it has become here.
       let untold = versions.subtracting(covered).union(versions.intersection(unsent))

@@ -136,11 +136,17 @@ extension DeviceEngine {
     let lost = try deferredRecords(in: storage).filter { record in
       try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
     }
-    for record in lost {
-      let refusal = Refusal(
-        item: ExchangeRules.item(record.id), reason: .invalid,
-        message: "its bytes were left in the cloud, which doesn't have them any more: another device of the player may still bring them")
-      for group in groups where group.versions.contains(record.id) { try refuse(group.id, [refusal], &effects, in: &storage) }
+    guard !lost.isEmpty else { return }
+    for group in groups {
+      let refusals = lost.filter { group.versions.contains($0.id) }.map { record in
+        Refusal(
+          item: ExchangeRules.item(record.id), reason: .invalid,
+          message: "its bytes were left in the cloud, which doesn't have them any more: another device of the player may still bring them")
+      }
+      guard !refusals.isEmpty else { continue }
+      try refuse(group.id, refusals, &effects, in: &storage)
+      // It goes on without them.
+      missingRounds = 0
     }
   }
 

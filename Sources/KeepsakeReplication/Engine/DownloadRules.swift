@@ -29,15 +29,16 @@ extension DeviceEngine {
     try storage.deferredVersions().compactMap { try storage.version($0)?.record }
   }
 
-  /// Notes of what was just shown without its contents that it is so on purpose.
-  func deferWhatLacks(_ shown: [CloudChange], in storage: inout some DeviceStorage) throws {
-    guard !storage.planted.contains(.showWithoutContents) else { return }
-    for change in shown {
-      guard case .version(let record) = change.item, try !storage.isCovered(record.id) else { continue }
+  /// What of the staged versions shows without its contents, on purpose.
+  func deferring(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> [VersionID] {
+    guard !storage.planted.contains(.showWithoutContents) else { return [] }
+    let records = staged.compactMap { if case .version(let record) = $0.item { record } else { nil } }
+    let covered = Set(records.flatMap(\.covers))
+    return try records.filter { record in
+      guard try !covered.contains(record.id) && !storage.isCovered(record.id) else { return false }
       // What was given up is damaged, which is another matter.
-      guard try record.contents.contains(where: { try !givenUp.contains($0) && !storage.hasContent($0) }) else { continue }
-      try storage.setDeferred(true, record.id)
-    }
+      return try record.contents.contains { try !givenUp.contains($0) && !storage.hasContent($0) }
+    }.map(\.id)
   }
 
   /// Saves of which everything is here by now, whichever way it came, are as all others.
@@ -54,9 +55,12 @@ extension DeviceEngine {
   }
 
   /// Whether something of the slot that was asked for is still on its way, or will be.
-  package func isBringing(_ slot: String) -> Bool {
+  package func isBringing(_ slot: String, in storage: some DeviceStorage) throws -> Bool {
     if exchangeDue || exchange != nil || paging || !complete || needs == nil || unanswered.contains(slot) { return true }
-    return needs?.contains { $0.slot == slot } == true || transfers.contains { !$0.isUpload && $0.status.slot == slot }
+    // By content: another slot may have asked for the same.
+    let lacking = try deferredRecords(in: storage).filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
+    let coming = Set(needs?.map(\.hash) ?? []).union(transfers.filter { !$0.isUpload }.map(\.hash))
+    return lacking.contains(where: coming.contains)
   }
 
   /// Ends the downloads that nobody waits for any more.
