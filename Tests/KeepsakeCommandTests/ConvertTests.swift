@@ -133,6 +133,10 @@ private struct Settings: Codable, Equatable {
         ofClasses: [NSDictionary.self, NSArray.self, NSString.self, NSNumber.self], from: bytes("settings.archive"))
       let dictionary = try #require(settings as? [String: Any])
       #expect(dictionary["names"] as? [String] == ["Ada", "Ünal"] && (dictionary["lives"] as? NSNumber)?.intValue == 3)
+      try Data("[null, 1]".utf8).write(to: folder.appendingPathComponent("null.json"))
+      try convert("null.json", "null.archive")
+      let list = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSArray.self, NSNull.self, NSNumber.self], from: bytes("null.archive"))
+      #expect((list as? [Any])?.first is NSNull)
       _ = try writeParty()
       try convert("party.keepsake", "party.archive")
       // The circle and the shared friend are as they were.
