@@ -60,7 +60,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
-    // What other programs wrote: property lists and keyed archives. No part of the product yet.
+    // What other programs wrote: property lists and keyed archives. For the command; no part of the product yet.
     .target(name: "KeepsakeInterchange", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
     .target(
       name: "KeepsakeReplication",
@@ -115,8 +115,8 @@ let package = Package(
     .executableTarget(
       name: "KeepsakeCommand",
       dependencies: [
-        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
-        "KeepsakeSimulation",
+        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+        "KeepsakeServer", "KeepsakeSimulation",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
@@ -191,7 +191,8 @@ let package = Package(
     .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
-        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
+        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore",
+        "KeepsakeReplication",
         "Keepsake",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],

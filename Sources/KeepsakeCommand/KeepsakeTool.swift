@@ -23,7 +23,8 @@ struct KeepsakeTool: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, VerifyCommand.self,
+      DemoCommand.self, ServeCommand.self, SyncCommand.self, InspectCommand.self, DiffCommand.self, ConvertCommand.self,
+      VerifyCommand.self,
       HistoryCommand.self, RestoreCommand.self, ExportCommand.self, ImportCommand.self, ScoresCommand.self, DoctorCommand.self,
       EstimateCommand.self, AssetsCommand.self, SimulateCommand.self, DemoDeviceCommand.self,
     ])

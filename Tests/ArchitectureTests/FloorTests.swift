@@ -19,7 +19,8 @@ struct FloorTests {
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],
     "KeepsakeCommand": [
-      "Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
+      "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
+      "KeepsakeSimulation",
     ],
     "CZstd": [],
   ]

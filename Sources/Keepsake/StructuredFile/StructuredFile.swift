@@ -14,15 +14,19 @@ import KeepsakeStore
 public enum StructuredFile {
   /// How a value is written.
   public enum Format: Sendable, Hashable, CaseIterable {
-    /// Indented, with sorted keys.
+    /// Indented, with sorted keys. Read as RFC 8259 has it: what only some readers take is refused.
     case json
+    /// JSON that people write by hand: read with comments, trailing commas, names without quotation marks and the other things of JSON5, but
+    /// for numbers that aren't finite. Written as `json`, which is JSON5 as well.
+    case json5
     /// As XML. Binary property lists, which nobody edits, are refused.
     case propertyList
 
-    /// What a name says: `json` or `plist`, whatever its case; nil for any other.
+    /// What a name says: `json`, `json5` or `plist`, whatever its case; nil for any other.
     public init?(_ url: URL) {
       switch url.pathExtension.lowercased() {
       case "json": self = .json
+      case "json5": self = .json5
       case "plist": self = .propertyList
       default: return nil
       }
@@ -63,7 +67,7 @@ public enum StructuredFile {
 
   private static func named(_ url: URL) throws -> Format {
     guard let format = Format(url) else {
-      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json nor .plist: say the format")
+      throw StructuredFileError(.unknownFormat, "\(url.lastPathComponent) is neither .json, .json5 nor .plist: say the format")
     }
     return format
   }
@@ -74,7 +78,7 @@ public enum StructuredFile {
   public static func encode<Value: Encodable>(_ value: Value, as format: Format) throws -> Data {
     do {
       switch format {
-      case .json:
+      case .json, .json5:
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601
@@ -97,18 +101,26 @@ public enum StructuredFile {
       throw StructuredFileError(.tooLarge, "\(bytes.count) bytes are more than \(maximumBytes)")
     }
     guard !bytes.isEmpty else { throw StructuredFileError(.malformed, "the file is empty: what it held is lost") }
+    // Foundation's decoder gets JSON that is sure to be some, in UTF-8.
+    let text: Data =
+      switch format {
+      case .json: try JSONReader.utf8(bytes)
+      case .json5: try JSON5Text.json(JSONReader.utf8(bytes))
+      case .propertyList: bytes
+      }
     do {
       switch format {
-      case .json:
+      case .json, .json5:
+        try JSONReader.check(text)
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
-        return try decoder.decode(type, from: bytes)
+        return try decoder.decode(type, from: text)
       case .propertyList:
         try PropertyListDepth.check(bytes)
         return try PropertyListDecoder().decode(type, from: bytes)
       }
     } catch let error as DecodingError {
-      let tree = StructuredTree(bytes, format)
+      let tree = StructuredTree(text, format)
       let explained = StructuredFileError(error, in: tree)
       throw explained.path.isEmpty ? tree?.misfit(of: type) ?? explained : explained
     }

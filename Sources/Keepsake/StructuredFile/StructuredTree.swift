@@ -9,7 +9,7 @@ struct StructuredTree {
   init?(_ bytes: Data, _ format: StructuredFile.Format) {
     do {
       switch format {
-      case .json: root = try JSONSerialization.jsonObject(with: bytes, options: [.fragmentsAllowed])
+      case .json, .json5: root = try JSONSerialization.jsonObject(with: bytes, options: [.fragmentsAllowed])
       case .propertyList: root = try PropertyListSerialization.propertyList(from: bytes, format: nil)
       }
     } catch {

@@ -213,6 +213,17 @@ enum CodedLeaf {
   }
 }
 
+extension CodedLeaf {
+  /// The same with a mark where the value alone doesn't tell which leaf it is.
+  var exactValue: ArchiveValue {
+    switch self {
+    case .float: ArchiveScript.marked(.float, value)
+    case .decimal: ArchiveScript.marked(.decimal, value)
+    default: value
+    }
+  }
+}
+
 extension ByteCursor {
   mutating func take(_ count: Int) throws -> UnsafeRawBufferPointer {
     guard count <= end - offset else { throw damaged("The archive ends in the middle of a value") }

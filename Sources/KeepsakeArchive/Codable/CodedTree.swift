@@ -154,11 +154,13 @@ final class CodedTree: Sendable {
 
   /// The whole tree for inspection, objects as dictionaries. From the end to the beginning, so that what is inside a value is ready when
   /// its turn comes, without recursion.
-  func archiveValue() throws -> ArchiveValue {
+  ///
+  /// - Parameter isExact: Whether numbers that look alike are marked: see `ArchiveScript`.
+  func archiveValue(isExact: Bool = false) throws -> ArchiveValue {
     var ready: [ArchiveValue] = []
     for entry in entries.indices.reversed() {
       if let leaf = try leaf(entry) {
-        ready.append(leaf.value)
+        ready.append(isExact ? leaf.exactValue : leaf.value)
         continue
       }
       let (tag, count) = try head(entry)

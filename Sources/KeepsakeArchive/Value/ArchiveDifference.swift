@@ -91,14 +91,17 @@ public struct ArchiveDifference: Sendable {
   public init(
     from old: ArchiveInspection, to new: ArchiveInspection, changesPerPattern: Int = 100, maximumChanges: Int = 10_000
   ) {
-    types = TypeComparison(old: old, new: new).changes
+    // Other programs' files declare nothing.
+    types = old.foreign == nil && new.foreign == nil ? TypeComparison(old: old, new: new).changes : []
     var finder = DifferenceFinder(old: old, new: new)
     finder.recorder.perPattern = max(changesPerPattern, 0)
     finder.recorder.maximum = max(maximumChanges, 0)
     finder.run()
     changes = finder.recorder.sortedChanges
     omitted = finder.recorder.omitted
-    removedObjects = finder.lone(.old)
-    addedObjects = finder.lone(.new)
+    // Beside a file of a format without objects, all of the other's are compared where they stand.
+    let isBeside = (old.foreign != nil && old.objects.isEmpty) || (new.foreign != nil && new.objects.isEmpty)
+    removedObjects = isBeside ? [] : finder.lone(.old)
+    addedObjects = isBeside ? [] : finder.lone(.new)
   }
 }

@@ -11,18 +11,25 @@ extension ArchiveInspection {
     json.beginObject()
     json.key("header")
     json.beginObject()
-    json.key("formatVersion")
-    json.value(header.formatVersion)
+    if let foreign {
+      json.key("format")
+      json.value(foreign)
+    } else {
+      json.key("formatVersion")
+      json.value(header.formatVersion)
+    }
     json.key("byteCount")
     json.value(header.byteCount)
     json.key("objectCount")
     json.value(header.objectCount)
-    json.key("rootType")
-    json.value(header.rootType)
+    if foreign == nil {
+      json.key("rootType")
+      json.value(header.rootType)
+    }
     json.end()
     json.key("types")
     json.beginArray()
-    for type in types { json.value(type) }
+    for type in types where foreign == nil || type.count > 0 { json.value(type) }
     json.end()
     json.key("root")
     json.value(root)

@@ -4,11 +4,18 @@ extension ArchiveInspection {
   ///
   /// - Parameter longest: Elements shown of a list, characters shown of a string, objects shown of a class.
   public func text(longest: Int = 50) -> String {
-    var lines = [
-      "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
-        + "root \(PrintableText.name(header.rootType))", "", "types",
-    ]
-    for type in types { lines += Self.lines(of: type) }
+    var lines: [String]
+    if let foreign {
+      lines = ["\(foreign), \(header.byteCount) bytes" + (objects.isEmpty ? "" : ", \(objects.count) objects")]
+      let classes = types.filter { $0.count > 0 }
+      if !classes.isEmpty { lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" } }
+    } else {
+      lines = [
+        "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
+          + "root \(PrintableText.name(header.rootType))", "", "types",
+      ]
+      for type in types { lines += Self.lines(of: type) }
+    }
     lines += ["", "root"]
     append(root, label: "", indent: 1, longest, &lines)
     var shown = Array(repeating: 0, count: types.count)
@@ -113,7 +120,8 @@ extension ArchiveInspection {
 
   private func heading(of value: ArchiveValue) -> String {
     switch value {
-    case .structure(let type, _): PrintableText.name(types[type].name)
+    case .structure(let type, let fields):
+      types[type].name.isEmpty ? (fields.count == 1 ? "1 key" : "\(fields.count) keys") : PrintableText.name(types[type].name)
     case .enumeration(_, let name, _): ".\(PrintableText.name(name))"
     case .dictionary(let pairs): pairs.count == 1 ? "1 pair" : "\(pairs.count) pairs"
     default: value.childCount.map { $0 == 1 ? "1 element" : "\($0) elements" } ?? ""

@@ -48,6 +48,8 @@ public struct ArchiveInspection: Sendable {
   public let root: ArchiveValue
   /// By number; nil for one that was only referred to weakly.
   public let objects: [Object?]
+  /// What it was read from in a few words, "XML property list"; nil for an archive.
+  package let foreign: String?
 
   public init(of data: Data, limits: ArchiveLimits = .standard) throws {
     self = try data.withUnsafeBytes { bytes in
@@ -70,26 +72,51 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
+  /// Another program's file as values of an archive, so that it is shown and compared as archives are. Its dictionaries are structs of a type
+  /// without a name; types of classes have their names and counts only.
+  ///
+  /// - Parameters:
+  ///   - classes: Names and how many objects there are of each; without a name for dictionaries.
+  ///   - objects: By number, with an index into the classes.
+  package init(
+    foreign: String, byteCount: Int, classes: [(name: String, count: Int)], root: ArchiveValue,
+    objects: [(type: Int, fields: [ArchiveValue.Field])?]
+  ) {
+    self.foreign = foreign
+    self.root = root
+    types = classes.map {
+      TypeDescription(name: $0.name, version: 0, kind: .keyedObject, fields: [], cases: [], count: $0.count, byteCount: 0)
+    }
+    self.objects = objects.map { $0.map { Object(type: $0.type, fields: $0.fields) } }
+    header = Header(formatVersion: 0, byteCount: byteCount, objectCount: objects.count, rootType: foreign)
+  }
+
   private init(_ file: ArchiveFile, byteCount: Int, _ parser: inout ValueParser) throws {
     objects = try parser.objects()
     root = try parser.root()
+    foreign = nil
     header = Header(file, byteCount: byteCount)
     let schema = file.schema
     func fields(_ entries: [FieldEntry]) -> [Field] { entries.map { Field(key: $0.key, type: schema.text($0.node)) } }
     types = schema.types.enumerated().map { index, entry in
-      let kind: Kind =
-        switch entry.kind {
-        case .structure: .structure
-        case .enumeration: .enumeration
-        case .object: .object
-        case .keyedValue: .keyedValue
-        case .keyedObject: .keyedObject
-        }
-      return TypeDescription(
-        name: entry.name, version: entry.version, kind: kind, fields: fields(entry.fields),
+      TypeDescription(
+        name: entry.name, version: entry.version, kind: Kind(entry.kind), fields: fields(entry.fields),
         cases: entry.cases.map { Case(name: $0.key, fields: fields($0.fields)) }, count: parser.counts[index],
         byteCount: parser.bytes[index])
     }
+  }
+}
+
+extension ArchiveInspection.Kind {
+  init(_ kind: TypeKind) {
+    self =
+      switch kind {
+      case .structure: .structure
+      case .enumeration: .enumeration
+      case .object: .object
+      case .keyedValue: .keyedValue
+      case .keyedObject: .keyedObject
+      }
   }
 }
 

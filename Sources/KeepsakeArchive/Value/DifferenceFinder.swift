@@ -19,6 +19,8 @@ struct DifferenceFinder {
   /// list tells better which objects belong together.
   private var later: [Pair] = []
   private var alignmentBudget = 16_000_000
+  private var openedOld: Set<Int> = []
+  private var openedNew: Set<Int> = []
 
   init(old: ArchiveInspection, new: ArchiveInspection) {
     self.old = old
@@ -75,6 +77,21 @@ struct DifferenceFinder {
     case (.array(let a), .array(let b)), (.vector(let a), .vector(let b)): compareLists(a, b, path: pair.path)
     case (.set(let a), .set(let b)): compareSets(a, b, path: pair.path)
     case (.dictionary(let a), .dictionary(let b)): compareDictionaries(a, b, path: pair.path)
+    // An object or a dictionary beside what another format has of it.
+    case (.reference(let a), .structure(_, let b)):
+      guard let object = old.objects[a], mayOpen(a, .old) else { return record(.changed, pair.old, pair.new, pair.path) }
+      compareFields(object.fields, b, path: pair.path)
+    case (.structure(_, let a), .reference(let b)):
+      guard let object = new.objects[b], mayOpen(b, .new) else { return record(.changed, pair.old, pair.new, pair.path) }
+      compareFields(a, object.fields, path: pair.path)
+    case (.dictionary(let a), .structure(_, let b)):
+      guard let a = Self.fields(a) else { return record(.changed, pair.old, pair.new, pair.path) }
+      compareFields(a, b, path: pair.path)
+    case (.structure(_, let a), .dictionary(let b)):
+      guard let b = Self.fields(b) else { return record(.changed, pair.old, pair.new, pair.path) }
+      compareFields(a, b, path: pair.path)
+    case (.set(let a), .array(let b)), (.array(let a), .set(let b)): compareSets(a, b, path: pair.path)
+    case (.array(let a), .vector(let b)), (.vector(let a), .array(let b)): compareLists(a, b, path: pair.path)
     default: if !Self.isSame(pair.old, pair.new) { record(.changed, pair.old, pair.new, pair.path) }
     }
   }
@@ -86,6 +103,23 @@ struct DifferenceFinder {
     case (.unsigned(let x), .number(let y)), (.number(let y), .unsigned(let x)): UInt64(exactly: y) == x
     default: a.childCount == nil && a.agrees(with: b)
     }
+  }
+
+  /// Whether an object may be compared with a value that is none: always beside a file that has no objects, which ends; else once, because
+  /// objects of both sides could lead to each other for ever.
+  private mutating func mayOpen(_ number: Int, _ side: Side) -> Bool {
+    if (side == .old ? new : old).objects.isEmpty { return true }
+    return side == .old ? openedOld.insert(number).inserted : openedNew.insert(number).inserted
+  }
+
+  /// A dictionary's values by their keys, if all of them are texts.
+  private static func fields(_ pairs: [ArchiveValue.Pair]) -> [ArchiveValue.Field]? {
+    var fields: [ArchiveValue.Field] = []
+    for pair in pairs {
+      guard case .string(let key) = pair.key else { return nil }
+      fields.append(.init(key: key, value: pair.value))
+    }
+    return fields
   }
 
   // MARK: Objects

@@ -9,6 +9,8 @@ struct ValueParser {
   private let limits: ArchiveLimits
   /// Whether values are handed out; else they are only checked, and take no memory.
   private let keepsValues: Bool
+  /// Whether what other values look like is told apart, so that the same bytes can be written again: see `ArchiveScript`.
+  private let isExact: Bool
   private var input: ByteCursor
   /// What is being read, from the outside in.
   private var open: [OpenValue] = []
@@ -20,10 +22,11 @@ struct ValueParser {
   private(set) var counts: [Int]
   private(set) var bytes: [Int]
 
-  init(_ file: ArchiveFile, limits: ArchiveLimits, keepsValues: Bool = true) throws {
+  init(_ file: ArchiveFile, limits: ArchiveLimits, keepsValues: Bool = true, isExact: Bool = false) throws {
     self.file = file
     self.limits = limits
     self.keepsValues = keepsValues
+    self.isExact = isExact
     schema = file.schema
     memory = MemoryBudget(limits)
     input = ByteCursor(bytes: file.bytes, offset: 0, end: 0)
@@ -54,7 +57,13 @@ struct ValueParser {
           bytes[run.type] += input.offset - start
           if !isDeferred { counts[run.type] += 1 }
           guard keepsValues, case .structure(_, let fields) = fields else { continue }
-          if isDeferred { objects[Int(id)]?.fields += fields } else { objects[Int(id)] = .init(type: run.type, fields: fields) }
+          if isExact, isDeferred, entry.kind.isKeyed {
+            if !fields.isEmpty { objects[Int(id)]?.fields.append(ArchiveScript.later(fields)) }
+          } else if isDeferred {
+            objects[Int(id)]?.fields += fields
+          } else {
+            objects[Int(id)] = .init(type: run.type, fields: fields)
+          }
         }
       }
       try checkEnd()
@@ -181,6 +190,7 @@ struct ValueParser {
     let length = Int(clamping: UInt32(littleEndian: try fixed(UInt32.self)))
     guard length <= input.end - input.offset else { throw input.damaged("A value under a key passes the archive's end") }
     open[index].name = file.names[Int(name) - 1]
+    open[index].first = Int32(truncatingIfNeeded: wire)
     open[index].end = input.offset + length
     return file.wires[Int(wire)]
   }
@@ -197,7 +207,9 @@ struct ValueParser {
       open[index].next += 1
     case .keyed:
       guard input.offset == open[index].end else { throw input.damaged("A value under a key has the wrong length") }
-      if keepsValues { open[index].fields.append(.init(key: open[index].name ?? "", value: value)) }
+      guard keepsValues else { return }
+      let exact = isExact ? ArchiveScript.typed(value, Int(open[index].first)) : value
+      open[index].fields.append(.init(key: open[index].name ?? "", value: exact))
     case .dictionary:
       if open[index].isAtValue {
         if keepsValues { open[index].pairs.append(.init(key: open[index].key, value: value)) }
@@ -224,7 +236,9 @@ struct ValueParser {
     case .array: return .array(value.elements)
     case .set: return .set(value.elements)
     case .dictionary: return .dictionary(value.pairs)
-    case .optional: return value.key
+    case .optional:
+      // Nothing, and something in which there is nothing, look alike.
+      return isExact && schema.nodes[Int(value.first)].code == .optional ? ArchiveScript.marked(.some, value.key) : value.key
     case .keyed: return .structure(type: value.type ?? 0, value.fields)
     case .fields:
       if let name = value.name { return .enumeration(type: value.type ?? 0, case: name, value.fields) }
@@ -265,7 +279,7 @@ struct ValueParser {
       guard keepsValues else { return ArchiveValue.none }
       try memory.claim(length, of: 1, at: start)
       try memory.claim(tree.count, of: MemoryLayout<ArchiveValue.Field>.stride, at: start)
-      return try tree.archiveValue()
+      return try tree.archiveValue(isExact: isExact)
     case .later: return .data(try data(limit: .max))
     case .vector: return .vector(try scalars(wire.first, count: Int(wire.second), width: nil))
     default: return nil

@@ -18,7 +18,7 @@ struct ExportCommand: AsyncParsableCommand {
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>.")
+  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>.")
   var slot: String
 
   @Argument(help: "The file to write.", completion: .file())
@@ -79,6 +79,7 @@ struct ExportCommand: AsyncParsableCommand {
   }
 
   private static func record(of slot: String, _ version: String?, in transaction: StoreTransaction) throws -> VersionRecord {
+    let slot = SlotName.slot(slot)
     let history = try transaction.wholeHistory(of: slot)
     guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
     let chosen: VersionRecord?

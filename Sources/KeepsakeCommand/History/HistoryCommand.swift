@@ -16,7 +16,7 @@ struct HistoryCommand: AsyncParsableCommand {
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>. All slots without it.")
+  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>. All slots without it.")
   var slot: String?
 
   @OptionGroup var seal: SealOptions
@@ -31,8 +31,9 @@ struct HistoryCommand: AsyncParsableCommand {
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
-          guard try !transaction.history(of: slot).isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
-          return [try SlotReport(slot, in: transaction)]
+          let places = try SlotName.places(of: slot).filter { try !transaction.history(of: $0).isEmpty }
+          guard !places.isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
+          return try places.map { try SlotReport($0, in: transaction) }
         }
         return try slots.enumerated().map { index, slot in
           progress.update("slot \(index + 1) of \(slots.count)")
@@ -73,9 +74,9 @@ enum StoreInput {
   }
 
   static func noSlot(_ slot: String, among slots: [String]) -> CommandFailure {
-    let names = slots.prefix(namesShown).joined(separator: ", ")
+    let names = slots.prefix(namesShown).map(SlotName.shown).joined(separator: ", ")
     return CommandFailure(
-      .noInput, "there is no slot \"\(slot)\"",
+      .noInput, "there is no slot \"\(SlotName.shown(slot))\"",
       next: slots.isEmpty ? "the store is empty" : "it has \(slots.count), among them \(Printable.text(names))")
   }
 }

@@ -17,7 +17,7 @@ struct RestoreCommand: AsyncParsableCommand {
   @Argument(help: "The store's folder, or a folder that keepsake sync keeps.", completion: .directory)
   var store: String
 
-  @Argument(help: "The slot; a synced file's is file:<path>.")
+  @Argument(help: "The slot; a synced file's is file:<path>, a tracked one's tracked:<name>.")
   var slot: String
 
   @Argument(help: "The version's id, as keepsake history shows it; enough of its beginning will do.")
@@ -59,8 +59,10 @@ struct RestoreCommand: AsyncParsableCommand {
   ) throws -> Answer {
     var random = SystemRandomNumberGenerator()
     return try store.write { transaction in
+      let typed = slot
+      let slot = SlotName.slot(typed)
       let history = try transaction.wholeHistory(of: slot)
-      guard !history.isEmpty else { throw StoreInput.noSlot(slot, among: try transaction.slots()) }
+      guard !history.isEmpty else { throw StoreInput.noSlot(typed, among: try transaction.slots()) }
       let chosen = try VersionChoice.choose(version, among: history.map(\.record))
       for (index, hash) in chosen.contents.enumerated() {
         progress("checking part \(index + 1) of \(chosen.contents.count)")
@@ -77,7 +79,7 @@ struct RestoreCommand: AsyncParsableCommand {
         CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)
       let shown = view.heads.map(\.id)
       return Answer(
-        slot: slot, from: chosen.id.description, version: id.description,
+        slot: typed, from: chosen.id.description, version: id.description,
         stood: (shown + view.basis.filter { !shown.contains($0) }).map(\.description))
     }
   }

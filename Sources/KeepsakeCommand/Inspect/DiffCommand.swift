@@ -1,16 +1,18 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import Keepsake
 import KeepsakeArchive
+import KeepsakeInterchange
 import KeepsakeStore
 
 /// `keepsake diff`: what differs between two saves.
 struct DiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Show what differs between two archives, field by field.",
+    abstract: "Show what differs between two archives, property lists, keyed archives or JSON files, field by field.",
     discussion: """
-      Takes archives, exported saves, or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
+      Takes archives, exported saves, property lists (binary and XML), keyed archives and JSON, also two of different kinds, or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
       version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
       numbers that archives give to objects don't matter. Exit status: 0 if both hold the same, 1 if they differ, 2 if it \
       can't be told.
@@ -57,7 +59,7 @@ struct DiffCommand: AsyncParsableCommand {
   ) throws -> ArchiveInspection {
     do {
       return try inspection(at: path, slot: slot, version: version, seal: seal)
-    } catch let error as ArchiveError {
+    } catch  where error is ArchiveError || error is PropertyListError || error is StructuredFileError {
       var failure = CommandFailure(error)
       failure.message = "\(path): \(failure.message)"
       throw failure

@@ -51,8 +51,9 @@ struct ExportedSave {
     SaveFileEnvelope.isSaveFile(data) ? try ExportedSave(data, seal: seal).file.bytes : data
   }
 
-  /// What is in the save; nil if the game doesn't keep archives.
+  /// What is in the save; nil if the game keeps neither archives nor other files that are known.
   func inspection() throws -> ArchiveInspection? {
+    if SavedFile.isForeign(file.bytes) { return try SavedFile(file.bytes, named: report.slot).inspection() }
     guard ArchiveFrame.isArchive(file.bytes) || ArchiveFrame.isFrame(file.bytes) else { return nil }
     return try ArchiveInspection(of: ArchiveFrame.opened(file.bytes))
   }

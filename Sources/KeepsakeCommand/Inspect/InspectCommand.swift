@@ -14,18 +14,19 @@ import Musl
 import Darwin
 #endif
 
-/// `keepsake inspect`: what is in a file of Keepsake's.
+/// `keepsake inspect`: what is in a file.
 struct InspectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Show what is in an archive, an exported save or a store.",
+    abstract: "Show what is in an archive, an exported save, a store, a property list, a keyed archive or JSON.",
     discussion: """
-      Takes an archive, an exported save, a store's folder, its database, or a synced folder. What it is shows in its first bytes, not in its \
+      Takes an archive, an exported save, a store's folder, its database, a synced folder, and of other programs property lists (binary and XML), files of \
+      NSKeyedArchiver and JSON. What it is shows in its first bytes, not in its \
       name. A store is only looked at: a game or a sync may have it open. With --slot, the saved game that stands in that \
       slot of a store is shown as an archive is: its types and values.
       """)
 
-  @Argument(help: "The archive, exported save, store or synced folder.", completion: .file())
+  @Argument(help: "The archive, exported save, store, synced folder, property list, keyed archive or JSON file.", completion: .file())
   var file: String
 
   @Option(help: "Look into the saved game in this slot of the store.")
@@ -87,6 +88,7 @@ struct InspectCommand: AsyncParsableCommand {
 
   /// The plain bytes of a version of a slot, or of the one that stands there; nil if there is none.
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
+    let slot = SlotName.slot(slot)
     let id: VersionID?
     if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.place(of: slot), in: store).winner?.id }
     guard let id, let record = try store.version(id)?.record, record.slot == slot || LocalSlot.slot(at: record.slot) == slot,
@@ -95,9 +97,10 @@ struct InspectCommand: AsyncParsableCommand {
     return try store.plainBytes(of: record)
   }
 
-  /// An archive, with or without a zstd frame around it.
+  /// An archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
-    try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+    if SavedFile.isForeign(data) { return try SavedFile(data, named: file).inspection() }
+    return try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
   /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
@@ -106,8 +109,9 @@ struct InspectCommand: AsyncParsableCommand {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
       let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
+      let others = SavedFile.isForeign(data) ? "" : ", and no property list or JSON"
       throw CommandFailure(
-        .data, "\(file) is neither an archive nor a store of Keepsake's",
+        .data, "\(file) is neither an archive nor a store of Keepsake's\(others)",
         next: data.isEmpty ? "the file is empty" : "it begins with the bytes \(start)")
     }
   }

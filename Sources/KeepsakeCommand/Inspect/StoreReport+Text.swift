@@ -23,7 +23,7 @@ extension VersionReport {
 
 extension SlotReport {
   var lines: [String] {
-    ["\(Printable.text(slot))\(conflict ? "  CONFLICT: \(heads.count) versions stand" : "")"]
+    ["\(Printable.text(slot))\(local ? "  stays on this device" : "")\(conflict ? "  CONFLICT: \(heads.count) versions stand" : "")"]
       + versions.map { "  " + $0.line }
   }
 }

@@ -52,22 +52,30 @@ struct VersionReport: Codable, Hashable {
 
 /// One slot with all that is kept of its past, newest first.
 struct SlotReport: Codable, Hashable {
+  /// As people call it and commands take it: of a file that the game tracks `tracked:` and the file's name.
   var slot: String
+  /// It stays on this device.
+  var local: Bool
+  /// What the store calls it, where that is another name.
+  var place: String?
   var heads: [String]
   /// Several devices changed it, and nothing has covered both sides yet.
   var conflict: Bool
   var versions: [VersionReport]
 
-  init(_ slot: String, in transaction: StoreTransaction) throws {
-    self.slot = slot
-    let view = try Resolution.view(of: slot, in: transaction, policy: .newest)
+  /// - Parameter place: The slot by the store's name for it.
+  init(_ place: String, in transaction: StoreTransaction) throws {
+    slot = SlotName.shown(place)
+    local = LocalSlot.contains(place)
+    self.place = slot == place ? nil : place
+    let view = try Resolution.view(of: place, in: transaction, policy: .newest)
     // The winner first; those with the same bytes as another, and deletes, last.
     let shown = view.heads.map(\.id)
     heads = (shown + view.basis.filter { !shown.contains($0) }).map(\.description)
     conflict = view.isConflict
-    let known = try Set(transaction.heads(of: slot))
-    let pinned = try transaction.pinnedVersions(of: slot)
-    versions = try transaction.history(of: slot).map {
+    let known = try Set(transaction.heads(of: place))
+    let pinned = try transaction.pinnedVersions(of: place)
+    versions = try transaction.history(of: place).map {
       try VersionReport($0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
     }
   }

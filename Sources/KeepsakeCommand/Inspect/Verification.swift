@@ -216,7 +216,7 @@ struct Verification: Codable {
     var archives = 0
     var unknown = 0
     for (index, slot) in report.slots.enumerated() {
-      for version in try store.read({ try $0.history(of: slot.slot) }) where !version.record.tombstone {
+      for version in try store.read({ try $0.history(of: slot.place ?? slot.slot) }) where !version.record.tombstone {
         progress("\(Printable.text(path)): slot \(index + 1) of \(report.slots.count), \(Printable.size(bytes))")
         do {
           guard let plain = try store.read({ try content(of: version.record, checked: &checked, in: $0) }) else { continue }

@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInterchange
 import KeepsakeReplication
 import KeepsakeServer
 import KeepsakeStore
@@ -61,6 +62,8 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     case let error as ServerError: self.init(server: error)
     case let error as ArchiveError: self.init(archive: error)
     case let error as AssetError: self.init(asset: error)
+    case let error as PropertyListError: self.init(.data, "\(error)")
+    case let error as StructuredFileError: self.init(.data, "\(error)")
     default: self.init(.software, "\(error)")
     }
   }

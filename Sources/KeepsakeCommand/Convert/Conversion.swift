@@ -1,0 +1,90 @@
+#if Cloud
+import Foundation
+import KeepsakeArchive
+import KeepsakeInterchange
+
+/// One file in another format. What was written is read again before it is handed out: a conversion either holds or fails.
+struct Conversion {
+  /// What is done with what the format doesn't have.
+  enum Form: String, Codable {
+    /// It is an error.
+    case exact
+    /// It is spelled in a way that can be converted back.
+    case tagged
+    /// It is spelled as people would, or left out, and counted.
+    case lossy
+  }
+
+  var bytes: Data
+  var form: Form
+  var losses: [PlainForm.Loss] = []
+
+  /// - Parameter form: What was asked for; nil for what keeps most: tagged for what has types or objects, else exact.
+  init(of file: SavedFile, to target: FileFormat, form wanted: Form?, progress: (String) -> Void = { _ in }) throws {
+    if wanted == .tagged, !target.isPlain {
+      throw CommandFailure(.data, "\(target.words) needs no tags", next: "--tagged is for JSON and property lists")
+    }
+    progress("converting \(Printable.size(Int64(file.byteCount)))")
+    switch (file.content, target) {
+    case (.archive(let archive), .archive): self.init(archive, .exact)
+    case (.keyed(let list, _), .keyed): self.init(try list.encoded(as: .binary), .exact)
+    case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact: self.init(try list.encoded(as: .xml), .exact)
+    case (.keyed(let list, _), .binary) where wanted ?? .exact == .exact: self.init(try list.encoded(as: .binary), .exact)
+    case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
+      try self.init(tagged: archive, target, progress)
+    case (.keyed(_, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
+      self.init(try Self.encode(TaggedDocument.keyed(graph, for: target), as: target), .tagged)
+      try check(target, progress) { if case .keyed(_, let again) = $0.content { again == graph } else { false } }
+    case (.values(let graph), _) where target.isPlain && wanted == .tagged:
+      self.init(try Self.encode(TaggedDocument.values(graph, for: target), as: target), .tagged)
+      try check(target, progress) { if case .values(let again) = $0.content { again == graph } else { false } }
+    case (_, .keyed): self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
+    default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, progress)
+    }
+  }
+
+  private init(_ bytes: Data, _ form: Form) { (self.bytes, self.form) = (bytes, form) }
+
+  private init(tagged archive: Data, _ target: FileFormat, _ progress: (String) -> Void) throws {
+    self.init(try Self.encode(ArchiveDocument.list(ArchiveScript(of: archive), for: target), as: target), .tagged)
+    try check(target, progress) { if case .archive(let again) = $0.content { again == archive } else { false } }
+  }
+
+  private init(plain graph: ObjectGraph, _ target: FileFormat, isLossy: Bool, _ progress: (String) -> Void) throws {
+    var plain = PlainForm(graph, for: target, isLossy: isLossy)
+    let value = try plain.tree()
+    if target == .archive {
+      var script = ArchiveScript()
+      script.rootType = .scalar("coded")
+      script.root = value
+      self.init(try script.encoded(), isLossy ? .lossy : .exact)
+    } else {
+      let list = try PlainForm.list(value, graph, for: target)
+      self.init(try Self.encode(list, as: target), isLossy ? .lossy : .exact)
+      // Compared as they stand: what looks like a tagged or keyed file to a reader is not one here.
+      progress("checking \(Printable.size(Int64(bytes.count)))")
+      let again = target == .json ? try JSONFile.read(bytes) : try PropertyList(bytes)
+      guard again == list else { throw Self.notSame(target) }
+    }
+    losses = plain.losses
+  }
+
+  private static func encode(_ list: PropertyList, as target: FileFormat) throws -> Data {
+    switch target {
+    case .json: try JSONFile.write(list)
+    case .xml: try list.encoded(as: .xml)
+    case .binary, .keyed, .archive: try list.encoded(as: .binary)
+    }
+  }
+
+  private func check(_ target: FileFormat, _ progress: (String) -> Void, _ isSame: (SavedFile) throws -> Bool) throws {
+    progress("checking \(Printable.size(Int64(bytes.count)))")
+    guard try isSame(SavedFile(bytes, named: target.words)) else { throw Self.notSame(target) }
+  }
+
+  private static func notSame(_ target: FileFormat) -> CommandFailure {
+    CommandFailure(
+      .data, "there is something in it that would not come back from \(target.words) as it was", next: "--lossy writes what can be written")
+  }
+}
+#endif

@@ -1,0 +1,151 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import KeepsakeInterchange
+import KeepsakeStore
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// `keepsake convert`: a file in another format.
+struct ConvertCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "convert",
+    abstract: "Write an archive, property list, keyed archive or JSON in another of these formats.",
+    discussion: """
+      What IN is shows in its first bytes; what OUT becomes in its name (.keepsake, .json, .plist or .xml, .bplist, .archive for \
+      a keyed archive of NSKeyedArchiver's) or in --to. A - stands for standard input or output. Archives and keyed archives become JSON in \
+      a form that keeps everything and can be edited and converted back; --lossy makes JSON as other programs write it, and counts \
+      what was given up. Nothing is given up without it: what a format doesn't have is an error that says where it stands.
+      """)
+
+  @Argument(help: "The file to convert, or - for standard input.", completion: .file())
+  var input: String
+
+  @Argument(help: "The file to write, or - for standard output.", completion: .file())
+  var output: String
+
+  @Option(help: "The format to write, whatever the name says; xml and binary are property lists.")
+  var to: FileFormat?
+
+  @Flag(help: "Spell what JSON or property lists don't have so that it can be converted back.")
+  var tagged = false
+
+  @Flag(help: "Spell what the format doesn't have as text, or leave it out, and tell what that was.")
+  var lossy = false
+
+  @OptionGroup var seal: SealOptions
+
+  @Flag(name: .long, help: "Replace the file if there is one.")
+  var force = false
+
+  @Flag(name: .long, help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy exclude each other.") }
+    guard format != nil else { throw ValidationError("The name of \(output) says no format: --to does.") }
+    guard !(json && output == SavedFile.standard) else { throw ValidationError("With --json, name a file to write.") }
+  }
+
+  private var format: FileFormat? { to ?? (output == SavedFile.standard ? nil : FileFormat(path: output)) }
+
+  func run() async throws {
+    try await CommandRun.reporting(json: json, looksInside: true) {
+      let progress = ProgressLine(quiet: json)
+      let answer = try convert { progress.update($0) }
+      progress.clear()
+      if json {
+        try Output.document(answer)
+      } else {
+        // Beside the file itself, if that goes to standard output, only what was given up.
+        if output != SavedFile.standard { Output.text(answer.line) }
+        for line in answer.lossLines { if output == SavedFile.standard { Output.complaint(line) } else { Output.text("  " + line) } }
+      }
+    }
+  }
+
+  func convert(_ progress: (String) -> Void = { _ in }) throws -> Answer {
+    guard let format else { throw CommandFailure(.data, "no format was named", next: "--to names one") }
+    try refuseExisting()
+    progress("reading \(Printable.text(input))")
+    let file = try telling { try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input) }
+    let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
+    let conversion = try telling { try Conversion(of: file, to: format, form: form, progress: progress) }
+    progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
+    try write(conversion.bytes, format)
+    return Answer(
+      input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form, inputBytes: file.byteCount,
+      outputBytes: conversion.bytes.count, losses: conversion.losses)
+  }
+
+  /// Runs `body`; a failure says which file it is about.
+  private func telling<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as CommandFailure where error.kind != .data {
+      throw error
+    } catch {
+      var failure = CommandFailure(error)
+      if input != SavedFile.standard, !failure.message.hasPrefix(input) { failure.message = "\(input): \(failure.message)" }
+      throw failure
+    }
+  }
+
+  // MARK: Writing
+
+  private func refuseExisting() throws {
+    var status = stat()
+    // A link that leads nowhere is something, too.
+    guard output != SavedFile.standard, !force, lstat(output, &status) == 0 else { return }
+    throw existing
+  }
+
+  private var existing: CommandFailure {
+    CommandFailure(.permission, "there is something at \(output) already", next: "name another file, or --force to replace it")
+  }
+
+  private func write(_ bytes: Data, _ format: FileFormat) throws {
+    guard output != SavedFile.standard else { return try writeToStandardOutput(bytes, format) }
+    let url = URL(fileURLWithPath: output)
+    if force { return try AtomicFile.write(bytes, to: url) }
+    guard try AtomicFile.create(bytes, at: url) else { throw existing }
+  }
+
+  private func writeToStandardOutput(_ bytes: Data, _ format: FileFormat) throws {
+    guard format == .json || format == .xml || isatty(STDOUT_FILENO) == 0 else {
+      throw CommandFailure(.data, "\(format.words) is no text for a terminal", next: "name a file, or send it through a pipe")
+    }
+    do {
+      try FileHandle.standardOutput.write(contentsOf: bytes)
+    } catch {
+      throw CommandFailure(.io, "standard output took no more: \(error)")
+    }
+  }
+
+  struct Answer: Encodable {
+    var input: String
+    var output: String
+    /// In a few words.
+    var from: String
+    var to: String
+    var form: Conversion.Form
+    var inputBytes: Int
+    var outputBytes: Int
+    /// What was given up.
+    var losses: [PlainForm.Loss]
+
+    var line: String {
+      let end = form == .tagged ? ", in a form that can be converted back" : ""
+      let (before, after) = (Printable.size(Int64(inputBytes)), Printable.size(Int64(outputBytes)))
+      return "\(Printable.text(input)) (\(from), \(before)) to \(to), \(after)\(end)"
+    }
+
+    var lossLines: [String] { losses.map { "given up: \($0.count) \($0.what); first at \(Printable.text($0.path))" } }
+  }
+}
+#endif

@@ -1,0 +1,42 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+
+/// A format that `keepsake convert` writes.
+enum FileFormat: String, CaseIterable, ExpressibleByArgument, Codable, Sendable {
+  /// Keepsake's own.
+  case archive
+  case json
+  /// A property list for people.
+  case xml
+  /// A property list.
+  case binary
+  /// A binary property list of objects, as NSKeyedArchiver writes.
+  case keyed
+
+  /// What a file's name says; nil if it says nothing.
+  init?(path: String) {
+    switch URL(fileURLWithPath: path).pathExtension.lowercased() {
+    case "keepsake": self = .archive
+    case "json": self = .json
+    case "plist", "xml": self = .xml
+    case "bplist": self = .binary
+    case "archive", "keyedarchive": self = .keyed
+    default: return nil
+    }
+  }
+
+  var words: String {
+    switch self {
+    case .archive: "archive"
+    case .json: "JSON"
+    case .xml: "XML property list"
+    case .binary: "binary property list"
+    case .keyed: "keyed archive"
+    }
+  }
+
+  /// Whether it holds values, lists and dictionaries, and neither types nor objects.
+  var isPlain: Bool { self == .json || self == .xml || self == .binary }
+}
+#endif

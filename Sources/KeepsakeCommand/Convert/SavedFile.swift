@@ -1,0 +1,155 @@
+#if Cloud
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeInterchange
+import KeepsakeStore
+
+/// A file that `inspect`, `diff` and `convert` take, whoever wrote it: told by its first bytes.
+struct SavedFile {
+  enum Content {
+    /// The bytes of an archive, without a frame around them.
+    case archive(Data)
+    /// A property list or JSON.
+    case values(ObjectGraph)
+    /// A property list that NSKeyedArchiver wrote.
+    case keyed(PropertyList, ObjectGraph)
+  }
+
+  var content: Content
+  /// How it is spelled: a keyed archive is a property list, and an archive in tagged form may be any.
+  var spelling: FileFormat
+  var byteCount: Int
+
+  /// Whether the bytes begin like another program's file that is read.
+  static func isForeign(_ data: Data) -> Bool { isPropertyList(data) || isJSON(data) }
+
+  private static func isPropertyList(_ data: Data) -> Bool {
+    guard !data.isEmpty else { return false }
+    do {
+      _ = try PropertyList.format(of: data)
+      return true
+    } catch {
+      return false  // The only question is whether.
+    }
+  }
+
+  private static func isJSON(_ data: Data) -> Bool {
+    let text = data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data
+    let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+    guard let first = text.first(where: { !space.contains($0) }) else { return false }
+    if [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first) { return true }
+    // A single number or word is JSON as well; anything else that begins like one is somebody's text.
+    let word = text.drop { space.contains($0) }.prefix { !space.contains($0) }
+    if ["true", "false", "null"].contains(where: { word.elementsEqual($0.utf8) }) { return true }
+    return word.count <= 400 && word.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+      && word.contains { (0x30...0x39).contains($0) }
+  }
+
+  /// - Throws: `CommandFailure`, `ArchiveError`, `PropertyListError` or `StructuredFileError` that says what is wrong with it.
+  init(_ data: Data, named name: String) throws {
+    byteCount = data.count
+    if Self.isPropertyList(data) {
+      spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
+      content = try Self.content(of: PropertyList(data, limits: Self.limits(for: data)), limits: Self.limits(for: data))
+    } else if Self.isJSON(data) {
+      spelling = .json
+      content = try Self.content(of: Self.json(data), limits: .standard)
+    } else {
+      spelling = .archive
+      let archive = try InspectCommand.telling(data, at: name) {
+        let archive = try ArchiveFrame.opened(data)
+        try ArchiveInspection.verify(archive)
+        return archive
+      }
+      content = .archive(archive)
+    }
+  }
+
+  /// A list to which a small file leads in many places is one in a property list, and as many here: honest files have a byte at least for each value.
+  private static func limits(for data: Data) -> PropertyListLimits {
+    var limits = PropertyListLimits.standard
+    limits.values = min(limits.values, max(freeValues, data.count * valuesPerByte))
+    return limits
+  }
+
+  /// Values of any file, however small: some dozens of MiB.
+  private static let freeValues = 1 << 20
+  /// Long texts count as several values, and may be referred to by a byte.
+  private static let valuesPerByte = 16
+
+  private static func json(_ data: Data) throws -> PropertyList {
+    do {
+      return try JSONFile.read(data)
+    } catch let error as StructuredFileError {
+      throw CommandFailure(
+        .data, "this looks like JSON and is none: \(error)",
+        next: "property lists of the old kind, which begin like it, aren't read: plutil -convert xml1 makes others of them")
+    }
+  }
+
+  private static func content(of list: PropertyList, limits: PropertyListLimits) throws -> Content {
+    switch try TaggedDocument.kind(of: list) {
+    case .archive: return .archive(try ArchiveDocument.script(in: list).encoded())
+    case .values: return .values(try TaggedDocument.values(in: list))
+    case .keyed:
+      let graph = try TaggedDocument.keyed(in: list)
+      return .keyed(try KeyedWriter.list(graph), graph)
+    case nil: break
+    }
+    let archive: KeyedArchive
+    do {
+      archive = try KeyedArchive(list)
+    } catch let error as PropertyListError where error.code == .notAKeyedArchive {
+      return .values(ObjectGraph(list))
+    }
+    return .keyed(list, ObjectGraph(try archive.tree(limits: limits)))
+  }
+
+  /// What it is in a few words.
+  var words: String {
+    switch content {
+    case .archive: spelling == .archive ? "archive" : "archive as \(spelling.words)"
+    case .values: spelling.words
+    case .keyed: spelling == .binary ? "keyed archive" : "keyed archive as \(spelling.words)"
+    }
+  }
+
+  /// What it holds, as archives are shown and compared.
+  func inspection() throws -> ArchiveInspection {
+    switch content {
+    case .archive(let data): try ArchiveInspection(of: data)
+    case .values(let graph), .keyed(_, let graph): graph.inspection(of: words, byteCount: byteCount)
+    }
+  }
+
+  func graph() throws -> ObjectGraph {
+    switch content {
+    case .archive(let data): ObjectGraph(try ArchiveInspection(of: data))
+    case .values(let graph), .keyed(_, let graph): graph
+    }
+  }
+
+  // MARK: Bytes
+
+  /// Standard input and output.
+  static let standard = "-"
+
+  /// The bytes of a file, or of standard input; of an exported save, those of the save in it.
+  static func bytes(at path: String, seal: SealRequest?) throws -> Data {
+    let data: Data
+    if path == standard {
+      data = try FileHandle.standardInput.read(upToCount: InputKind.maximumArchiveBytes + 1) ?? Data()
+      guard data.count <= InputKind.maximumArchiveBytes else {
+        throw CommandFailure(.data, "there is too much on standard input; up to \(InputKind.maximumArchiveBytes) bytes are taken")
+      }
+    } else {
+      guard case .archive(let read) = try InputKind(of: path) else {
+        throw CommandFailure(.data, "\(path) is a store", next: "keepsake export writes one of its saves into a file, which is taken here")
+      }
+      data = read
+    }
+    return try ExportedSave.plain(data, seal: seal)
+  }
+}
+#endif

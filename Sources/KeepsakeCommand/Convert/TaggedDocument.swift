@@ -1,0 +1,111 @@
+#if Cloud
+import Foundation
+import KeepsakeArchive
+import KeepsakeInterchange
+
+/// A whole file in tagged form: a dictionary that says so under `$keepsake`, so that no other file is taken for one.
+enum TaggedDocument {
+  static let key = "$keepsake"
+
+  /// What stands under the key.
+  enum Kind: String {
+    case archive = "archive 1"
+    case keyed = "keyed archive 1"
+    case values = "values 1"
+  }
+
+  /// Nil for a file that is none. Throws for one that a newer program wrote.
+  static func kind(of list: PropertyList) throws -> Kind? {
+    guard case .dictionary(let entries) = list, let name = entries.last(where: { $0.key == key })?.value.string else { return nil }
+    guard let kind = Kind(rawValue: name) else {
+      throw CommandFailure(.newer, "this is a file of a kind that isn't known: \(name.prefix(80))", next: "use a newer keepsake")
+    }
+    return kind
+  }
+
+  // MARK: Values and keyed archives
+
+  static func values(_ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
+    var tagger = TaggedValues(graph, for: target)
+    return [key: .string(Kind.values.rawValue), "value": try tagger.list(graph.root)]
+  }
+
+  static func values(in list: PropertyList) throws -> ObjectGraph {
+    guard let value = list["value"] else { throw missing("value") }
+    var reader = TaggedReader()
+    return ObjectGraph(try reader.value(value))
+  }
+
+  static func keyed(_ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
+    var tagger = TaggedValues(graph, for: target)
+    let classes = graph.classes.dropFirst(ObjectGraph.plainClasses.count).map { type -> PropertyList in
+      ["name": .string(type.name), "classes": .array(type.ancestry.map { .string($0) })]
+    }
+    // Of two classes of one name, which differ in those above, the number tells which.
+    let names = Dictionary(grouping: graph.classes, by: \.name).mapValues(\.count)
+    var objects: [PropertyList] = []
+    for (number, object) in graph.objects.enumerated() {
+      guard let object else { continue }
+      let name = graph.classes[object.type].name
+      let type: PropertyList =
+        names[name] == 1 && !name.isEmpty ? .string(name) : .integer(Int128(object.type - ObjectGraph.plainClasses.count))
+      objects.append(.dictionary([.init("$id", .integer(Int128(number))), .init("$class", type)] + (try tagger.fields(object.fields))))
+    }
+    return [
+      key: .string(Kind.keyed.rawValue), "classes": .array(classes), "top": .dictionary(try tagger.fields(graph.top)),
+      "objects": .array(objects),
+    ]
+  }
+
+  static func keyed(in list: PropertyList) throws -> ObjectGraph {
+    guard case .array(let classes) = list["classes"], case .dictionary(let top) = list["top"], case .array(let objects) = list["objects"]
+    else {
+      throw missing("classes, top and objects")
+    }
+    var graph = ObjectGraph(.none)
+    for type in classes {
+      guard let name = type["name"]?.string, case .array(let above) = type["classes"] else { throw missing("a class's name and classes") }
+      graph.classes.append(.init(name: name, ancestry: above.compactMap(\.string)))
+    }
+    var reader = TaggedReader(classes: numbers(graph.classes))
+    var found: [Int: ObjectGraph.Object] = [:]
+    for object in objects {
+      let (number, type, fields) = try head(of: object, &reader, classes: classes.count, offset: ObjectGraph.plainClasses.count)
+      found[number] = .init(type: type, fields: fields)
+    }
+    let count = (found.keys.max() ?? -1) + 1
+    guard count <= 2 * objects.count + 1 else {
+      throw CommandFailure(.data, "the numbers of objects go up to \(count), of \(objects.count)")
+    }
+    graph.objects = (0..<count).map { found[$0] }
+    graph.top = try reader.fields(top)
+    graph.root = ObjectGraph.root(graph.top)
+    return graph
+  }
+
+  private static func numbers(_ classes: [ObjectGraph.Class]) -> [String: Int] {
+    Dictionary(classes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// An object's number, class and fields. Classes are named, or numbered where a name doesn't tell which.
+  static func head(
+    of object: PropertyList, _ reader: inout TaggedReader, classes: Int, offset: Int
+  ) throws -> (number: Int, type: Int, fields: [ArchiveValue.Field]) {
+    guard case .dictionary(let entries) = object, case .integer(let id) = object["$id"], let number = Int(exactly: id), number >= 0 else {
+      throw missing("an object's $id")
+    }
+    let type: Int?
+    switch object["$class"] {
+    case .string(let name): type = reader.classes[name]
+    case .integer(let index): type = (0..<Int128(classes)).contains(index) ? Int(index) + offset : nil
+    default: type = nil
+    }
+    guard let type else { throw CommandFailure(.data, "object \(number) is of a class that isn't listed") }
+    return (number, type, try reader.fields(entries.filter { $0.key != "$id" && $0.key != "$class" }))
+  }
+
+  static func missing(_ what: String) -> CommandFailure {
+    CommandFailure(.data, "the file says under \(key) what it is, and lacks \(what)", next: "convert the original again")
+  }
+}
+#endif

@@ -1,0 +1,185 @@
+#if Cloud
+import Foundation
+import KeepsakeArchive
+import KeepsakeInterchange
+
+/// Values of an archive or a keyed archive in a form that JSON and property lists can hold and that can be read back: what they have is itself, the
+/// rest a dictionary with one key that begins with a $, such as `{"$date": "2026-01-01T00:00:00Z"}`. Keys that begin with one themselves get another in front.
+///
+/// The table stands in docs/INTERCHANGE.md.
+struct TaggedValues {
+  let graph: ObjectGraph
+  /// Whether the format has no null.
+  let spellsNull: Bool
+  private var depth = 0
+
+  /// What is needed around the values, besides.
+  private static let spareLevels = 8
+
+  init(_ graph: ObjectGraph, for target: FileFormat) {
+    self.graph = graph
+    spellsNull = target != .json
+  }
+
+  // MARK: Writing
+
+  /// Calls itself for each level.
+  mutating func list(_ value: ArchiveValue) throws -> PropertyList {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= PlainForm.maximumDepth - Self.spareLevels else {
+      throw CommandFailure(
+        .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) deep", next: "convert it to a keyed archive")
+    }
+    if let (mark, inner, index) = ArchiveScript.unmarked(value) { return try marked(mark, inner, index) }
+    if let uid = graph.uid(value) { return tag("uid", .integer(Int128(uid))) }
+    switch value {
+    case .none: return spellsNull ? tag("null", .bool(true)) : .null
+    case .bool(let value): return .bool(value)
+    case .integer(let value): return .integer(Int128(value))
+    case .unsigned(let value): return .integer(Int128(value))
+    case .number(let value): return value.isFinite ? .number(value) : tag("number", .string("\(value)"))
+    case .decimal(let digits): return Int128(digits).map { .integer($0) } ?? tag("decimal", .string(digits))
+    case .string(let text): return .string(text)
+    case .data(let data): return tag("data", .string(data.base64EncodedString()))
+    case .date(let date): return tag("date", Self.text(date))
+    case .uuid(let uuid): return tag("uuid", .string(uuid.uuidString))
+    case .url(let text): return tag("url", .string(text))
+    case .reference(let number): return tag("ref", .integer(Int128(number)))
+    case .vector(let values), .array(let values): return .array(try values.map { try list($0) })
+    case .set(let values): return tag("set", .array(try values.map { try list($0) }))
+    case .dictionary(let pairs): return try dictionary(pairs)
+    case .structure(let type, let inner):
+      let name = graph.uidType == nil ? "" : graph.classes[type].name
+      return .dictionary((name.isEmpty ? [] : [.init("$class", .string(name))]) + (try fields(inner)))
+    case .enumeration(_, let name, let inner):
+      return inner.isEmpty ? .string(name) : .dictionary([.init("$case", .string(name))] + (try fields(inner)))
+    }
+  }
+
+  mutating func fields(_ fields: [ArchiveValue.Field]) throws -> [PropertyList.Entry] {
+    try fields.map { .init($0.key.hasPrefix("$") ? "$" + $0.key : $0.key, try list($0.value)) }
+  }
+
+  private mutating func marked(_ mark: ArchiveScript.Mark, _ inner: ArchiveValue, _ index: Int) throws -> PropertyList {
+    switch (mark, inner) {
+    case (.type, _): return .dictionary([.init("$type", .integer(Int128(index))), .init("$value", try list(inner))])
+    case (.decimal, .decimal(let digits)): return tag("decimal", .string(digits))
+    default: return tag(mark.rawValue, try list(inner))
+    }
+  }
+
+  private mutating func dictionary(_ pairs: [ArchiveValue.Pair]) throws -> PropertyList {
+    let named = pairs.compactMap { pair -> ArchiveValue.Field? in
+      if case .string(let key) = pair.key { .init(key: key, value: pair.value) } else { nil }
+    }
+    if named.count == pairs.count { return .dictionary(try fields(named)) }
+    return tag("pairs", .array(try pairs.map { .array([try list($0.key), try list($0.value)]) }))
+  }
+
+  private func tag(_ name: String, _ value: PropertyList) -> PropertyList { .dictionary([.init("$" + name, value)]) }
+
+  /// A whole second of the calendar as people write it, any other date as seconds since 2001.
+  private static func text(_ date: Date) -> PropertyList {
+    let seconds = date.timeIntervalSinceReferenceDate
+    let text = PlainForm.sayableSeconds.contains(seconds) ? date.ISO8601Format() : ""
+    if (try? Date(text, strategy: .iso8601))?.timeIntervalSinceReferenceDate.bitPattern == seconds.bitPattern { return .string(text) }
+    return seconds.isFinite ? .number(seconds) : .string("\(seconds)")
+  }
+}
+
+/// Reads what `TaggedValues` wrote, and what people made of it.
+struct TaggedReader {
+  /// The number of a class; only keyed archives have them.
+  var classes: [String: Int] = [:]
+  private var path: [String] = []
+
+  init(classes: [String: Int] = [:]) { self.classes = classes }
+
+  /// Calls itself for each level, of which the readers of JSON and property lists allow some hundred.
+  mutating func value(_ list: PropertyList) throws -> ArchiveValue {
+    switch list {
+    case .array(let elements):
+      return .array(try elements.enumerated().map { index, element in try step("[\(index)]") { try $0.value(element) } })
+    case .set(let elements): return .set(try elements.map { try value($0) })
+    case .dictionary(let entries): return try dictionary(entries)
+    default: return ObjectGraph.value(of: list)
+    }
+  }
+
+  private mutating func dictionary(_ entries: [PropertyList.Entry]) throws -> ArchiveValue {
+    guard let first = entries.first(where: { Self.isTag($0.key) }) else { return .structure(type: ObjectGraph.plain, try fields(entries)) }
+    let others = entries.filter { $0.key != first.key }
+    switch (first.key, first.value) {
+    case ("$class", .string(let name)):
+      guard let type = classes[name] else { throw failure("there is no class \(name.prefix(80)) in the list of classes") }
+      return .structure(type: type, try fields(others))
+    case ("$case", .string(let name)): return .enumeration(type: ArchiveScript.noType, case: name, try fields(others))
+    case ("$type", .integer(let index)):
+      guard let index = Int(exactly: index), let inner = others.first(where: { $0.key == "$value" })?.value else { break }
+      return ArchiveScript.typed(try value(inner), index)
+    case ("$value", let inner):
+      guard case .integer(let index) = others.first(where: { $0.key == "$type" })?.value, let index = Int(exactly: index) else { break }
+      return ArchiveScript.typed(try value(inner), index)
+    default:
+      if others.isEmpty, let value = try single(first.key, first.value) { return value }
+    }
+    throw failure("this is no value: \(first.key.prefix(80))")
+  }
+
+  /// One that stands alone.
+  private mutating func single(_ key: String, _ inner: PropertyList) throws -> ArchiveValue? {
+    switch (key, inner) {
+    case ("$null", _): return ArchiveValue.none
+    case ("$number", .string(let text)): return Double(text).map { .number($0) }
+    case ("$decimal", .string(let digits)): return ArchiveScript.marked(.decimal, .decimal(digits))
+    case ("$data", .string(let text)): return Data(base64Encoded: text).map { .data($0) }
+    case ("$data", .data(let data)): return .data(data)
+    case ("$date", .date(let date)): return .date(date)
+    case ("$date", .string(let text)):
+      if let seconds = Double(text) { return .date(Date(timeIntervalSinceReferenceDate: seconds)) }
+      return (try? Date(text, strategy: .iso8601)).map { .date($0) }
+    case ("$date", .number(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: seconds))
+    case ("$date", .integer(let seconds)): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
+    case ("$uuid", .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
+    case ("$url", .string(let text)): return .url(text)
+    case ("$uid", .integer(let number)): return UInt64(exactly: number).map { ObjectGraph.uid($0) }
+    case ("$ref", .integer(let number)): return Int(exactly: number).map { .reference($0) }
+    case ("$set", .array(let elements)): return .set(try elements.map { try value($0) })
+    case ("$pairs", .array(let pairs)):
+      return .dictionary(
+        try pairs.map { pair in
+          guard case .array(let both) = pair, both.count == 2 else { throw failure("a pair is a list of two") }
+          return .init(key: try value(both[0]), value: try value(both[1]))
+        })
+    case ("$some", let inner): return ArchiveScript.marked(.some, try value(inner))
+    case ("$float", let inner): return ArchiveScript.marked(.float, try value(inner))
+    default: return nil
+    }
+  }
+
+  mutating func fields(_ entries: [PropertyList.Entry]) throws -> [ArchiveValue.Field] {
+    try entries.map { entry in
+      guard !Self.isTag(entry.key) else {
+        throw failure("the key \(entry.key.prefix(80)) has no place here: keys that begin with a $ get another in front")
+      }
+      let key = entry.key.hasPrefix("$") ? String(entry.key.dropFirst()) : entry.key
+      return .init(key: key, value: try step(".\(key)") { try $0.value(entry.value) })
+    }
+  }
+
+  private static func isTag(_ key: String) -> Bool { key.hasPrefix("$") && !key.hasPrefix("$$") }
+
+  private mutating func step<Result>(_ name: String, _ body: (inout TaggedReader) throws -> Result) throws -> Result {
+    path.append(name)
+    let result = try body(&self)
+    path.removeLast()
+    return result
+  }
+
+  func failure(_ message: String) -> CommandFailure {
+    let place = path.suffix(12).joined()
+    return CommandFailure(.data, (place.isEmpty ? "" : (place.hasPrefix(".") ? String(place.dropFirst()) : place) + ": ") + message)
+  }
+}
+#endif

@@ -1,0 +1,277 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeInterchange
+import Testing
+
+@testable import KeepsakeCommand
+
+@Archivable private final class Pal {
+  var name: String
+  var friend: Pal?
+  init(_ name: String) { self.name = name }
+}
+
+@Archivable private struct Party {
+  var gold = 40
+  var luck: Float = 0.1
+  var started = Date(timeIntervalSinceReferenceDate: 700_000_000.25)
+  var icon = Data([1, 2, 3])
+  var names: Set<String> = ["a", "b"]
+  var nothing: Int?
+  var doors: [Int: Bool] = [7: true]
+  var pals: [Pal] = []
+}
+
+private struct Settings: Codable, Equatable {
+  var volume = 0.5
+  var lives = 3
+  var names = ["Ada", "Ünal"]
+  var isHard = true
+  var levels = ["one": [1, 2], "two": []]
+}
+
+/// What a player has must be the same in every format, and whoever can't have it is told so before anything is written.
+@Suite struct ConvertTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-convert-\(UUID().uuidString)")
+
+  /// Takes the folder away behind a test; one that stays behind harms nobody.
+  private func cleaning(_ body: () async throws -> Void) async throws {
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await body()
+  }
+
+  private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  private func bytes(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
+
+  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws -> ConvertCommand.Answer {
+    try ConvertCommand.parse([path(input), path(output)] + options).convert()
+  }
+
+  private func failure(_ input: String, _ output: String, _ options: String...) -> CommandFailure? {
+    do {
+      _ = try ConvertCommand.parse([path(input), path(output)] + options).convert()
+      return nil
+    } catch {
+      return CommandFailure(error)
+    }
+  }
+
+  private func status(_ arguments: String...) async -> Int32 { await KeepsakeCommandTests.status(of: ConvertCommand.self, arguments) }
+
+  private func writeParty() throws -> Data {
+    let (one, two) = (Pal("one"), Pal("two"))
+    (one.friend, two.friend) = (two, one)
+    try Archive.write(Party(pals: [one, two, one]), to: folder.appendingPathComponent("party.keepsake"), compression: .none)
+    return try bytes("party.keepsake")
+  }
+
+  @Test("an archive comes back from JSON and from property lists with the same bytes", arguments: ["json", "xml", "bplist"])
+  func archiveAndBack(name: String) async throws {
+    try await cleaning {
+      let original = try writeParty()
+      #expect(try convert("party.keepsake", "party.\(name)").form == .tagged)
+      try convert("party.\(name)", "again.keepsake")
+      #expect(try bytes("again.keepsake") == original)
+    }
+  }
+
+  @Test("what a person changes in the JSON of an archive is in the archive that the game loads")
+  func edited() async throws {
+    try await cleaning {
+      _ = try writeParty()
+      try convert("party.keepsake", "party.json")
+      let text = String(decoding: try bytes("party.json"), as: UTF8.self)
+      #expect(text.contains("\"gold\": 40"))
+      try Data(text.replacingOccurrences(of: "\"gold\": 40", with: "\"gold\": 99").utf8).write(
+        to: folder.appendingPathComponent("party.json"))
+      try convert("party.json", "rich.keepsake")
+      let party = try #require(try Archive.read(Party.self, from: folder.appendingPathComponent("rich.keepsake")))
+      #expect(party.gold == 99 && party.pals[0] === party.pals[2] && party.pals[0].friend?.friend === party.pals[0])
+      try Data(text.replacingOccurrences(of: "\"gold\": 40", with: "\"gold\": \"much\"").utf8).write(
+        to: folder.appendingPathComponent("bad.json"))
+      let wrong = failure("bad.json", "bad.keepsake")
+      #expect(wrong?.kind == .data && wrong?.message.contains("gold") == true, "\(String(describing: wrong))")
+      #expect(!FileManager.default.fileExists(atPath: path("bad.keepsake")))
+    }
+  }
+
+  @Test("JSON becomes an archive of any Codable type, property lists and a keyed archive, and comes back from each")
+  func plain() async throws {
+    try await cleaning {
+      let settings = folder.appendingPathComponent("settings.json")
+      try StructuredFile.write(Settings(), to: settings)
+      let original = try JSONFile.read(bytes("settings.json"))
+      for name in ["settings.keepsake", "settings.plist", "settings.bplist", "settings.archive"] {
+        #expect(try convert("settings.json", name).losses.isEmpty)
+      }
+      let archive = try bytes("settings.keepsake")
+      #expect(try Archive.decode(Settings.self, from: archive) == Settings())
+      #expect(try PropertyListDecoder().decode(Settings.self, from: bytes("settings.plist")) == Settings())
+      #expect(try PropertyListDecoder().decode(Settings.self, from: bytes("settings.bplist")) == Settings())
+      for name in ["settings.plist", "settings.bplist"] {
+        try convert(name, name + ".json")
+        #expect(try JSONFile.read(bytes(name + ".json")) == original, "\(name)")
+      }
+      // These have tags without --lossy; with it there is nothing to give up.
+      for name in ["settings.keepsake", "settings.archive"] {
+        #expect(try convert(name, name + ".json", "--lossy").losses.isEmpty)
+        #expect(try JSONFile.read(bytes(name + ".json")) == original, "\(name)")
+      }
+    }
+  }
+
+  @Test("Foundation's unarchiver reads a keyed archive that was made of an archive or of JSON")
+  func keyed() async throws {
+    try await cleaning {
+      try StructuredFile.write(Settings(), to: folder.appendingPathComponent("settings.json"))
+      try convert("settings.json", "settings.archive")
+      let settings = try NSKeyedUnarchiver.unarchivedObject(
+        ofClasses: [NSDictionary.self, NSArray.self, NSString.self, NSNumber.self], from: bytes("settings.archive"))
+      let dictionary = try #require(settings as? [String: Any])
+      #expect(dictionary["names"] as? [String] == ["Ada", "Ünal"] && (dictionary["lives"] as? NSNumber)?.intValue == 3)
+      try Data("[null, 1]".utf8).write(to: folder.appendingPathComponent("null.json"))
+      try convert("null.json", "null.archive")
+      let list = try NSKeyedUnarchiver.unarchivedObject(ofClasses: [NSArray.self, NSNull.self, NSNumber.self], from: bytes("null.archive"))
+      #expect((list as? [Any])?.first is NSNull)
+      _ = try writeParty()
+      try convert("party.keepsake", "party.archive")
+      // The circle and the shared friend are as they were.
+      let tree = try KeyedArchive(bytes("party.archive")).tree()
+      #expect(tree.objects.count == 2 && tree.classes.map(\.name) == ["Pal"])
+      guard case .dictionary = tree.top["root"], case .array(let pals) = tree.top["root"]?["pals"] else {
+        Issue.record("no dictionary with a list")
+        return
+      }
+      #expect(pals.count == 3 && pals[0] == pals[2] && pals[0] != pals[1])
+      #expect(tree.top["root"]?["started"] == .date(Date(timeIntervalSinceReferenceDate: 700_000_000.25)))
+      #expect(tree.top["root"]?["icon"] == .data(Data([1, 2, 3])))
+    }
+  }
+
+  @Test("a keyed archive is the same one as XML, and comes back from JSON with its objects, circles and classes")
+  func keyedAndBack() async throws {
+    try await cleaning {
+      _ = try writeParty()
+      try convert("party.keepsake", "party.archive")
+      let tree = try KeyedArchive(bytes("party.archive")).tree()
+      try convert("party.archive", "party.plist")
+      #expect(try KeyedArchive(bytes("party.plist")).tree() == tree)
+      #expect(try convert("party.archive", "party.json").form == .tagged)
+      #expect(String(decoding: try bytes("party.json"), as: UTF8.self).contains("\"$class\": \"Pal\""))
+      try convert("party.json", "again.archive")
+      #expect(try KeyedArchive(bytes("again.archive")).tree() == tree)
+    }
+  }
+
+  @Test("what a format doesn't have is an error with its place and a way out, and nothing is written")
+  func refused() async throws {
+    try await cleaning {
+      let list: PropertyList = ["when": .date(Date(timeIntervalSinceReferenceDate: 0.5)), "levels": [["icon": .data(Data([1]))]]]
+      try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
+      let date = failure("list.bplist", "list.json")
+      #expect(date?.kind == .data && date?.message.contains("when: JSON has no dates") == true, "\(String(describing: date))")
+      #expect(date?.next?.contains("--tagged") == true && date?.next?.contains("--lossy") == true)
+      #expect(failure("list.bplist", "list.xml")?.message.contains("when: XML property list has no fractions of seconds") == true)
+      #expect(!FileManager.default.fileExists(atPath: path("list.json")))
+      try Data(#"{"a": [1, null]}"#.utf8).write(to: folder.appendingPathComponent("null.json"))
+      #expect(failure("null.json", "null.plist")?.message.contains("a[1]: XML property list has no nulls") == true)
+      #expect(try convert("null.json", "null.keepsake").losses.isEmpty)
+      try Data(#"{"a": 1e999}"#.utf8).write(to: folder.appendingPathComponent("large.json"))
+      #expect(failure("large.json", "large.plist")?.kind == .data)
+      _ = try writeParty()
+      let circle = failure("party.keepsake", "coded.json", "--lossy")
+      #expect(circle?.message.contains("leads back to itself") == true, "\(String(describing: circle))")
+      #expect(failure("party.keepsake", "tags.keepsake", "--tagged")?.kind == .data)
+    }
+  }
+
+  @Test("what is given up with --lossy is told, with how often and where first; with --tagged nothing is")
+  func lossy() async throws {
+    try await cleaning {
+      let list: PropertyList = [
+        "when": [.date(Date(timeIntervalSinceReferenceDate: 0.5)), .date(Date(timeIntervalSinceReferenceDate: 86_400))],
+        "icon": .data(Data([1, 2, 3])), "u": .uid(7), "nan": .number(.nan), "f": .float(0.1), "n": 3, "$x": ["$y": 1],
+      ]
+      try list.encoded(as: .binary).write(to: folder.appendingPathComponent("list.bplist"))
+      let answer = try convert("list.bplist", "list.json", "--lossy")
+      #expect(answer.losses.map(\.count) == [2, 1, 1, 1] && answer.losses[0].path == "when[0]")
+      let json = try JSONFile.read(bytes("list.json"))
+      #expect(json["when"] == ["2001-01-01T00:00:00.500Z", "2001-01-02T00:00:00Z"] && json["icon"] == "AQID" && json["u"] == 7)
+      #expect(json["nan"] == "nan" && json["f"] == .number(0.1) && json["n"] == 3)
+      for name in ["tagged.json", "tagged.xml", "tagged2.bplist"] {
+        #expect(try convert("list.bplist", name, "--tagged").losses.isEmpty)
+        try convert(name, name + ".bplist")
+        #expect(try PropertyList(bytes(name + ".bplist")) == list, "\(name)")
+      }
+    }
+  }
+
+  @Test("a file that is there stays, unless its replacing was asked for; a failed conversion leaves it whole")
+  func existing() async throws {
+    try await cleaning {
+      try Data("[1]".utf8).write(to: folder.appendingPathComponent("a.json"))
+      try Data("mine".utf8).write(to: folder.appendingPathComponent("b.plist"))
+      #expect(await status(path("a.json"), path("b.plist")) == 77)
+      #expect(String(decoding: try bytes("b.plist"), as: UTF8.self) == "mine")
+      try Data("[null]".utf8).write(to: folder.appendingPathComponent("null.json"))
+      #expect(await status(path("null.json"), path("b.plist"), "--force") == 65)
+      #expect(String(decoding: try bytes("b.plist"), as: UTF8.self) == "mine")
+      #expect(await status(path("a.json"), path("b.plist"), "--force") == 0)
+      #expect(try PropertyList(bytes("b.plist")) == [1])
+      // Over itself.
+      #expect(await status(path("a.json"), path("a.json"), "--to", "binary", "--force") == 0)
+      #expect(try PropertyList(bytes("a.json")) == [1])
+      try FileManager.default.createSymbolicLink(atPath: path("link.plist"), withDestinationPath: path("nowhere"))
+      #expect(await status(path("a.json"), path("link.plist")) == 77)
+    }
+  }
+
+  @Test("a script is told by the exit status what went wrong")
+  func exitStatus() async throws {
+    try await cleaning {
+      try Data("[1]".utf8).write(to: folder.appendingPathComponent("a.json"))
+      try Data("once upon a time".utf8).write(to: folder.appendingPathComponent("text"))
+      try Data().write(to: folder.appendingPathComponent("empty"))
+      try Data(#"{"$keepsake": "values 9"}"#.utf8).write(to: folder.appendingPathComponent("newer.json"))
+      #expect(await status(path("a.json"), path("b")) == 64)
+      #expect(await status(path("a.json"), path("b"), "--to", "yaml") == 64)
+      #expect(await status(path("a.json"), path("b.json"), "--lossy", "--tagged") == 64)
+      #expect(await status(path("a.json"), "-", "--to", "json", "--json") == 64)
+      #expect(await status(path("none"), path("b.json")) == 66)
+      for name in ["text", "empty"] { #expect(await status(path(name), path("b.json")) == 65, "\(name)") }
+      #expect(await status(path("newer.json"), path("b.plist")) == 78)
+      #expect(await status(path("a.json"), path("no/such/folder.plist")) == 66)
+      #expect(await status(path("a.json"), path("b"), "--to", "xml") == 0)
+    }
+  }
+
+  @Test("a tagged file that was altered is an error that says where, and never an archive that no game reads")
+  func alteredTags() async throws {
+    try await cleaning {
+      _ = try writeParty()
+      try convert("party.keepsake", "party.json")
+      let text = String(decoding: try bytes("party.json"), as: UTF8.self)
+      for (old, new) in [
+        ("\"$ref\": 1", "\"$ref\": 17"), ("\"$ref\": 1", "\"$ref\": -1"), ("\"$id\": 1", "\"$id\": 0"),
+        ("\"$class\": \"Pal\"", "\"$class\": \"Nobody\""),
+        ("\"int64\"", "\"int65\""), ("\"fixedTypes\": 2", "\"fixedTypes\": 200"), ("\"objectCount\": 2", "\"objectCount\": -2"),
+        ("\"$data\": \"AQID\"", "\"$data\": 3"), ("\"$date\"", "\"$time\""), ("\"root\"", "\"trunk\""),
+      ] {
+        #expect(text.contains(old), "\(old)")
+        try Data(text.replacingOccurrences(of: old, with: new).utf8).write(to: folder.appendingPathComponent("bad.json"))
+        #expect(failure("bad.json", "bad.keepsake", "--force")?.kind == .data, "\(new)")
+      }
+    }
+  }
+
+  @Test("the format of a file to write is in its name")
+  func names() {
+    #expect(FileFormat(path: "a.keepsake") == .archive && FileFormat(path: "a.JSON") == .json && FileFormat(path: "x/a.plist") == .xml)
+    #expect(FileFormat(path: "a.bplist") == .binary && FileFormat(path: "a.archive") == .keyed && FileFormat(path: "a.save") == nil)
+  }
+}
+#endif
