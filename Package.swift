@@ -19,7 +19,7 @@ let package = Package(
   products: [
     // With the modules that Keepsake re-exports: their code is inlined into games, and the package manager builds a game's module
     // anew only when one of the modules that it depends on directly has changed.
-    .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore"]),
+    .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
     // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
     .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
     .executable(name: "keepsake", targets: ["KeepsakeCommand"]),
@@ -60,7 +60,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
-    // What other programs wrote: property lists and keyed archives. For the command; no part of the product yet.
+    // What other programs wrote: property lists and keyed archives.
     .target(name: "KeepsakeInterchange", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
     .target(
       name: "KeepsakeReplication",
@@ -83,8 +83,9 @@ let package = Package(
     .target(
       name: "Keepsake",
       dependencies: [
-        "KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", .product(name: "GRDB", package: "GRDB.swift"),
-        .product(name: "GRDBSQLite", package: "GRDB.swift"), .product(name: "Crypto", package: "swift-crypto"),
+        "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
     // Simulated worlds from a seed, and clocks that a test turns. May use whatever a game uses.

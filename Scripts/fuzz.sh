@@ -45,8 +45,10 @@ isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
 first() { if isInterchange "$1"; then echo $out/seeds-interchange "${corpus[@]}"; else echo $out/seeds $crashers; fi; }
 
 swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
-# The readers of other programs' files are a module of their own, with their targets; of the archive they need the tree only, as it was built.
-interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange -I .build/debug/Modules .build/debug/KeepsakeArchive.build/*.o)
+# The readers of other programs' files are a module of their own, with their targets; the archive is used as it was built.
+# The package manager calls a package by its folder.
+interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange -package-name "$(basename "$PWD" | tr 'A-Z.-' 'a-z__')"
+  -load-plugin-executable "$plugin#KeepsakeMacros" -I .build/debug/Modules .build/debug/KeepsakeArchive.build/*.o)
 if isOld $out/replay; then
   compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
 fi

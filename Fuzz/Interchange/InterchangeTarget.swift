@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeArchive
 
 /// What is done with each input. A finding ends the process: by a trap in a reader, or by `found`.
 enum InterchangeTarget: String, CaseIterable {
@@ -33,6 +34,24 @@ enum InterchangeTarget: String, CaseIterable {
       }
     }
     let key = archive.top.first?.key ?? ""
+    let keys = ["B": ["name": "values", "part": "next"]]
+    for named in [[:], keys] {
+      func decode<Value: Archivable>(_ type: Value.Type) {
+        defer { InterchangeTypes.sever() }
+        guard
+          let value = expected([], { try archive.decode(type, key: key, classes: InterchangeTypes.classes, keys: named, limits: limits) })
+        else { return }
+        do {
+          _ = try Archive.encode(value)
+        } catch {
+          found("What was decoded can't be encoded: \(error)")
+        }
+      }
+      decode(InterchangeTypes.Node.self)
+      decode(InterchangeTypes.Part.self)
+      decode([InterchangeTypes.Kind].self)
+      decode([String: InterchangeTypes.Part].self)
+    }
     for classes in [[:], ["A": Anything.self, "B": Linked.self]] as [[String: any Decodable.Type]] {
       guard let value = expected([], { try archive.decode(Anything.self, key: key, classes: classes, limits: limits) }) else { continue }
       guard let again = expected([.limit], { try KeyedArchive.encode(value, classes: ["B": Linked.self], limits: limits) }) else {

@@ -142,6 +142,16 @@ public final class HighScores: Sendable {
     }
   }
 
+  /// Commits scores and waits for the disk.
+  func commit(_ drafts: [ScoreDraft]) throws {
+    _ = try performing(drafts) { try core.commit(scores: drafts) }.wait()
+  }
+
+  /// How many of the scores are in the store.
+  func knownCount(_ drafts: [ScoreDraft]) throws -> Int {
+    try core.translating { try core.store.read { transaction in try drafts.count { try transaction.hasScore($0.entry) } } }
+  }
+
   private func ended(_ number: UInt64) { state.withLock { $0.waiting.removeAll { $0.number == number } } }
 
   // MARK: Reading

@@ -239,7 +239,10 @@ public final class Preferences: Sendable {
   }
 
   /// Sets a preference of this device to the archive that another store holds of it.
-  func take(_ archive: Data, named name: String) throws { try putChecked(.bytes(archive), name, false) }
+  func take(_ archive: Data, named name: String) throws { try take(.bytes(archive), named: name) }
+
+  /// Sets a preference of this device whose type isn't known.
+  func take(_ content: PreferenceContent, named name: String) throws { try putChecked(content, name, false) }
 
   /// Takes what came from other devices, and tells of it.
   func received(_ keys: [CellKey]) throws {

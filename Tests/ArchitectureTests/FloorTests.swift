@@ -14,7 +14,7 @@ struct FloorTests {
     "KeepsakeReplication": [],
     "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
     "KeepsakeSync": ["KeepsakeReplication", "KeepsakeStore"],
-    "Keepsake": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
+    "Keepsake": ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync"],
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],

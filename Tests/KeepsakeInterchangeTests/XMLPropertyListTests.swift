@@ -183,4 +183,18 @@ struct XMLPropertyListTests {
       }
     }
   }
+
+  @Test("a file of more values than allowed is refused, texts counted by their length")
+  func values() throws {
+    var limits = PropertyListLimits()
+    limits.values = 10
+    let nine = PropertyList.array((0..<9).map { .integer($0) })
+    for format in PropertyList.Format.allCases {
+      #expect(try PropertyList(nine.encoded(as: format), limits: limits) == nine)
+      for list in [[nine, 1], ["a": nine], [.string(String(repeating: "x", count: 640))]] as [PropertyList] {
+        let error = #expect(throws: PropertyListError.self) { try PropertyList(list.encoded(as: format), limits: limits) }
+        #expect(error?.code == .limit)
+      }
+    }
+  }
 }

@@ -1,7 +1,8 @@
 public import Foundation
 
+// `@_disfavoredOverload`: a type that is archivable, too, is decoded as that, with cycles.
 extension KeyedArchive {
-  /// Decodes an object into a type of the program's.
+  /// Decodes an object into a `Codable` type of the program's.
   ///
   ///     struct GameObject: Codable {                                        // was: @interface GameObject : NSObject <NSCoding>
   ///       enum CodingKeys: String, CodingKey { case name = "_name", level = "_level", items = "_items" }
@@ -19,24 +20,25 @@ extension KeyedArchive {
   ///   - key: Of the value at the top.
   ///   - classes: What may be made, by the names of classes in the archive. Of an object the first of its class and those above it counts. No other type is ever
   ///     made of an object: one whose class isn't named is an error, unless nobody asks for it.
-  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path, `cycle` where objects lead to each other, which `Codable` can't build;
-  ///   what the bytes are wrong about; and what the types' own initialisers throw.
+  ///   - keys: By class in the archive: for a coding key the one that the archive has. Also counts for the classes below. For types whose `CodingKeys` shall stay as they are.
+  /// - Throws: `PropertyListError`: `unknownClass`, `missingValue` and `mismatch` with the path, `cycle` where objects lead to each other, which `Codable` can't build:
+  ///   `@Archivable` types can; what the bytes are wrong about; and what the types' own initialisers throw.
+  @_disfavoredOverload
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from data: Data, key: String = "root", classes: [String: any Decodable.Type] = [:],
-    limits: PropertyListLimits = .standard
+    keys: [String: [String: String]] = [:], limits: PropertyListLimits = .standard
   ) throws -> Value {
-    try KeyedArchive(data, limits: limits).decode(type, key: key, classes: classes, limits: limits)
+    try KeyedArchive(data, limits: limits).decode(type, key: key, classes: classes, keys: keys, limits: limits)
   }
 
   /// The same of an archive that was read already.
+  @_disfavoredOverload
   public func decode<Value: Decodable>(
-    _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:], limits: PropertyListLimits = .standard
+    _ type: Value.Type, key: String = "root", classes: [String: any Decodable.Type] = [:], keys: [String: [String: String]] = [:],
+    limits: PropertyListLimits = .standard
   ) throws -> Value {
-    guard let value = top.last(where: { $0.key == key })?.value else {
-      let keys = top.prefix(20).map(\.key).joined(separator: ", ")
-      throw PropertyListError(.missingValue, "There is nothing under \"\(key)\" at the top of the archive, which has: \(keys)")
-    }
-    let session = KeyedSession(self, classes, limits)
+    let value = try value(under: key)
+    let session = KeyedSession(self, classes, KeyedNames(keys), limits)
     do {
       return try KeyedPlace(session: session, value: value, path: [], depth: 0).decode(type)
     } catch let error as DecodingError {
@@ -49,6 +51,7 @@ extension KeyedArchive {
 final class KeyedSession {
   let contents: KeyedContents
   let classes: [String: any Decodable.Type]
+  let names: KeyedNames
   let limits: PropertyListLimits
   let budget: KeyedBudget
   /// Objects of classes that were made, by UID.
@@ -56,15 +59,29 @@ final class KeyedSession {
   /// Objects whose initialisers are running.
   var open: Set<UInt64> = []
 
-  /// - Parameter outer: Of the archive that this one stands in.
-  init(
-    _ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ limits: PropertyListLimits, within outer: KeyedBudget? = nil
-  ) {
+  /// Archives in data, by the data's UID. Each is read once, so that its objects are shared, too.
+  var inner: [UInt64: Inner] = [:]
+
+  struct Inner {
+    let session: KeyedSession
+    let value: PropertyList
+  }
+
+  init(_ archive: KeyedArchive, _ classes: [String: any Decodable.Type], _ names: KeyedNames, _ limits: PropertyListLimits) {
     contents = KeyedContents(archive)
     self.classes = classes
+    self.names = names
     self.limits = limits
-    budget = outer ?? KeyedBudget()
-    budget.add(archive)
+    budget = KeyedBudget(archive)
+  }
+
+  /// Of an archive in another one's data.
+  init(_ archive: KeyedArchive, within outer: KeyedSession) {
+    contents = KeyedContents(archive)
+    classes = outer.classes
+    names = outer.names
+    limits = outer.limits
+    budget = outer.budget
   }
 }
 
@@ -73,27 +90,43 @@ final class KeyedSession {
 final class KeyedBudget {
   /// Of each value in the file, on the average. Honest archives have most once.
   private static let times = 16
+  /// Of each byte of text or data: many objects may share a long text, which `@Archivable` types are given by way of an archive, where each has its own.
+  private static let timesBytes = 128
+  /// Of what is only looked through, as many count as one value.
+  static let lookedThrough = 8
   /// Made besides that of any archive, however small.
   private var left = 100_000
+  private var bytesLeft = 16 << 20
 
-  func add(_ archive: KeyedArchive) {
-    var count = 0
+  init(_ archive: KeyedArchive) {
+    var (count, bytes) = (0, 0)
     var open = archive.objects + archive.top.map(\.value)
     while let value = open.popLast() {
       count += 1
       switch value {
+      case .string(let text): bytes += text.utf8.count
+      case .data(let data):
+        bytes += data.count
+        // It may be an archive, of a value a byte at most.
+        if data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) { count += data.count }
       case .array(let elements), .set(let elements): open += elements
       case .dictionary(let entries): open += entries.map(\.value)
       default: break
       }
     }
     left += count * Self.times
+    bytesLeft += bytes * Self.timesBytes
   }
 
-  /// One more value is made; false if there were too many.
-  func take() -> Bool {
-    left -= 1
+  /// So many values are made; false if there were too many.
+  func take(_ count: Int) -> Bool {
+    left -= count
     return left >= 0
+  }
+
+  func take(bytes: Int) -> Bool {
+    bytesLeft -= bytes
+    return bytesLeft >= 0
   }
 }
 
@@ -105,6 +138,8 @@ struct KeyedPlace: Decoder {
   let depth: Int
   /// Set where the value was made up, of a shape's parts.
   var given: KeyedContent?
+  /// Of an object that becomes another type: what is thrown where somebody looks into it.
+  private(set) var refusal: PropertyListError?
   /// Each level takes some stack frames of the type's own, in a debug build about 2 KiB.
   static let mostLevels = 128
 
@@ -120,10 +155,15 @@ struct KeyedPlace: Decoder {
   var isNil: Bool { get throws { if case .null = try content() { true } else { false } } }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    KeyedDecodingContainer(KeyedFields(place: self, try KeyedFieldList(self)))
+    if let refusal { throw refusal }
+    return KeyedDecodingContainer(KeyedFields(place: self, try KeyedFieldList(self)))
   }
 
-  func unkeyedContainer() throws -> any UnkeyedDecodingContainer { KeyedElements(place: self, try elements()) }
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    if let refusal { throw refusal }
+    return KeyedElements(place: self, try elements())
+  }
+
   func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
 
   // MARK: Objects
@@ -132,10 +172,7 @@ struct KeyedPlace: Decoder {
     guard depth <= Self.mostLevels else {
       throw PropertyListError(.limit, "Values are nested more than \(Self.mostLevels) deep", path: text)
     }
-    guard session.budget.take() else {
-      throw PropertyListError(
-        .limit, "Far more values would be made than the archive has: objects name the same ones again and again", path: text)
-    }
+    try spend(1)
     let content = try content()
     if let leaf = try KeyedLeaf.value(content, of: type, at: self) { return leaf }
     if case .object(let name, _) = content { return try object(name, type) }
@@ -143,13 +180,17 @@ struct KeyedPlace: Decoder {
     return try T(from: self)
   }
 
+  /// So many values are made, or looked through.
+  func spend(_ count: Int) throws {
+    guard session.budget.take(count) else { throw PropertyListError.tooMany(at: text) }
+  }
+
   private func object<T: Decodable>(_ name: KeyedArchive.ClassName, _ type: T.Type) throws -> T {
     guard let named = ([name.name] + name.ancestry).lazy.compactMap({ session.classes[$0] }).first else {
-      let ancestry = name.ancestry.dropFirst().filter { $0 != "NSObject" }
-      let above = ancestry.isEmpty ? "" : ", below \(ancestry.joined(separator: ", "))"
-      throw PropertyListError(
-        .unknownClass, "There is an object of the class \(name.name)\(above): say in `classes` which type it becomes", path: text)
+      throw PropertyListError.unnamed(name, at: text)
     }
+    // What wraps an object, as an enum of several types does, asks for the whole of it; no other type is made of its values.
+    guard named is T.Type else { return try T(from: whole(T.self, name)) }
     let uid = value.uid
     if let uid {
       if let made = session.made[uid] { return try cast(made, name, type) }
@@ -159,27 +200,40 @@ struct KeyedPlace: Decoder {
       }
     }
     defer { if let uid { session.open.remove(uid) } }
-    let value = try named.init(from: self)
+    var place = self
+    place.refusal = nil
+    let value = try named.init(from: place)
     if let uid, Swift.type(of: value) is AnyClass { session.made[uid] = value }
     return try cast(value, name, type)
   }
 
   private func cast<T>(_ value: Any, _ name: KeyedArchive.ClassName, _ type: T.Type) throws -> T {
-    guard let value = value as? T else {
-      throw PropertyListError(.mismatch, "There is an object of the class \(name.name) where \(type) is expected", path: text)
-    }
+    guard let value = value as? T else { throw wrongClass(name, type) }
     return value
+  }
+
+  private func wrongClass(_ name: KeyedArchive.ClassName, _ type: Any.Type) -> PropertyListError {
+    PropertyListError(.mismatch, "There is an object of the class \(name.name) where \(type) is expected", path: text)
+  }
+
+  /// The same place a level deeper, for a type that decodes itself from a value as a whole.
+  private func whole(_ type: Any.Type, _ name: KeyedArchive.ClassName) -> KeyedPlace {
+    var place = KeyedPlace(session: session, value: value, path: path, depth: depth + 1, given: given)
+    place.refusal = wrongClass(name, type)
+    return place
   }
 
   /// An archive inside of the archive; nil for other data.
   private func nested(_ data: Data) throws -> KeyedPlace? {
-    guard data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) else { return nil }
-    let list = try PropertyList(data, limits: session.limits)
-    guard list["$objects"] != nil else { return KeyedPlace(session: session, value: list, path: path, depth: depth + 1) }
-    let archive = try KeyedArchive(list)
-    guard let value = archive.top.last(where: { $0.key == KeyedArchive.root })?.value ?? archive.top.first?.value else { return nil }
-    let inner = KeyedSession(archive, session.classes, session.limits, within: session.budget)
-    return KeyedPlace(session: inner, value: value, path: path, depth: depth + 1)
+    func place(_ inner: KeyedSession.Inner) -> KeyedPlace {
+      KeyedPlace(session: inner.session, value: inner.value, path: path, depth: depth + 1)
+    }
+    if let uid = value.uid, let known = session.inner[uid] { return place(known) }
+    guard session.budget.take(bytes: data.count) else { throw PropertyListError.tooMany(at: text) }
+    guard let (archive, root) = try KeyedArchive.nested(in: data, session.limits) else { return nil }
+    let inner = KeyedSession.Inner(session: archive.map { KeyedSession($0, within: session) } ?? session, value: root)
+    if let uid = value.uid { session.inner[uid] = inner }
+    return place(inner)
   }
 
   // MARK: Lists
@@ -189,7 +243,8 @@ struct KeyedPlace: Decoder {
     case .list(let elements), .set(let elements): return elements.map { ($0, nil) }
     // As Swift's dictionaries are coded whose keys are no texts: key, value, key, value.
     case .pairs(let keys, let values): return zip(keys, values).flatMap { [($0, nil), ($1, nil)] }
-    case .shape(let parts): return parts.map { (.null, $0.value) }
+    case .shape, .range, .color: return try (content().parts ?? []).map { (.null, $0.value) }
+    case .indexes(let ranges): return ranges.map { (.null, .range(location: Int128($0.location), length: Int128($0.length))) }
     case .string(let text):
       if case .shape(let parts) = KeyedShape.content(text) { return parts.map { (.null, $0.value) } }
     case .null: throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "there is nil instead"))
@@ -212,7 +267,31 @@ extension KeyedPlace: SingleValueDecodingContainer {
   func decodeNil() -> Bool { (try? isNil) ?? false }
 }
 
+extension KeyedArchive {
+  /// The archive in some data, with its value at the top; only the value of a property list that is no archive; nil for other data.
+  static func nested(in data: Data, _ limits: PropertyListLimits) throws -> (archive: KeyedArchive?, value: PropertyList)? {
+    guard data.starts(with: BinaryFormat.family) || data.starts(with: Data("<?xml".utf8)) else { return nil }
+    let list = try PropertyList(data, limits: limits)
+    guard list["$objects"] != nil else { return (nil, list) }
+    let archive = try KeyedArchive(list)
+    return (archive.top.last { $0.key == root } ?? archive.top.first).map { (archive, $0.value) }
+  }
+}
+
 extension PropertyListError {
+  static func tooMany(at path: String) -> PropertyListError {
+    PropertyListError(
+      .limit, "Far more values would be made than the archive has: objects name the same ones again and again", path: path)
+  }
+
+  /// For an object of a class that the caller didn't name.
+  static func unnamed(_ name: KeyedArchive.ClassName, at path: String) -> PropertyListError {
+    let ancestry = name.ancestry.filter { $0 != "NSObject" && $0 != name.name }
+    let above = ancestry.isEmpty ? "" : ", below \(ancestry.joined(separator: ", "))"
+    return PropertyListError(
+      .unknownClass, "There is an object of the class \(name.name)\(above): say in `classes` which type it becomes", path: path)
+  }
+
   init(_ error: DecodingError) {
     func text(_ path: [any CodingKey]) -> String {
       PathText.text(path.map { key in key.intValue.map { .index($0) } ?? .key(key.stringValue) })

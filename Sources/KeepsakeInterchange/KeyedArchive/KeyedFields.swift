@@ -8,9 +8,7 @@ struct KeyedFieldList {
   init(_ place: KeyedPlace) throws {
     let pairs: [(String, (PropertyList, KeyedContent?))]
     switch try place.content() {
-    case .object(_, let entries):
-      // An archiver puts a $ in front of an object's keys that begin with one: it has keys of its own.
-      pairs = entries.map { ($0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, ($0.value, nil)) }
+    case .object(let name, let entries): pairs = place.session.names.fields(name, entries).map { ($0.key, ($0.value, nil)) }
     case .fields(let entries): pairs = entries.map { ($0.key, ($0.value, nil)) }
     case .pairs(let keys, let elements):
       pairs = try zip(keys, elements).map { key, element in
@@ -21,7 +19,8 @@ struct KeyedFieldList {
         default: throw place.misfit([String: Any].self)
         }
       }
-    case .shape(let parts): pairs = parts.map { ($0.name, (.null, $0.value)) }
+    case .shape, .range, .color: pairs = try (place.content().parts ?? []).map { ($0.name, (.null, $0.value)) }
+    case .attributed(let text, let runs): pairs = [("text", (.string(text), nil)), ("runs", (.array(runs), nil))]
     case .string(let text):
       guard case .shape(let parts) = KeyedShape.content(text) else { throw place.misfit([String: Any].self) }
       pairs = parts.map { ($0.name, (.null, $0.value)) }
@@ -29,6 +28,7 @@ struct KeyedFieldList {
       throw DecodingError.valueNotFound([String: Any].self, .init(codingPath: place.path, debugDescription: "there is nil instead"))
     default: throw place.misfit([String: Any].self)
     }
+    try place.spend(pairs.count / KeyedBudget.lookedThrough)
     keys = pairs.map(\.0)
     values = Dictionary(pairs, uniquingKeysWith: { _, last in last })
   }

@@ -73,10 +73,18 @@ private struct KeyedTreeBuilder {
     }
   }
 
+  /// Attributes that several parts of a text have: the file's references don't tell.
+  private mutating func countRepeated(_ runs: [PropertyList]) {
+    var met: Set<UInt64> = []
+    for uid in runs.compactMap({ $0["attributes"]?.uid }) where !met.insert(uid).inserted { count(.uid(uid)) }
+  }
+
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
     values += 1
     guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
-    let content = try contents.content(of: given)
+    let found = try contents.content(of: given)
+    if case .attributed(_, let runs) = found { countRepeated(runs) }
+    let content = found.shown
     switch content {
     case .object: return try own(given, content, depth)
     case .list, .set, .pairs, .fields:
@@ -104,12 +112,12 @@ private struct KeyedTreeBuilder {
 
   private mutating func read(_ uid: UInt64) throws -> KeyedTree.Object {
     let object = try archive.object(uid)
-    switch try contents.content(of: .uid(uid)) {
+    switch try contents.content(of: .uid(uid)).shown {
     case .object(let name, let fields):
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case .fields(let fields):
       // A dictionary that is no object, as Codable types of Foundation's archiver leave them.
-      let name = KeyedArchive.ClassName(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
+      let name = try archive.className(of: object) ?? .init(name: "NSDictionary", ancestry: ["NSDictionary", "NSObject"], hints: [])
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case let content:
       let name = try archive.className(of: object) ?? .init(name: "NSArray", ancestry: ["NSArray", "NSObject"], hints: [])
@@ -154,6 +162,7 @@ private struct KeyedTreeBuilder {
     case .fields(let entries):
       return .dictionary(try entries.map { .init(key: .string($0.key), value: try value($0.value, depth + 1)) })
     case .list, .set, .pairs: return try collection(content, depth)
+    case .range, .indexes, .color, .attributed: return try leaf(content.shown, depth)
     case .object: return .none
     }
   }

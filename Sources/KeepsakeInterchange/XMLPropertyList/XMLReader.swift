@@ -22,6 +22,8 @@ struct XMLReader {
   private var scanner: XMLScanner
   private var open: [OpenList] = []
   private var root: PropertyList?
+  /// Values so far, as `PropertyListLimits.values` counts them.
+  private var values = 0
 
   static func read(_ data: Data, limits: PropertyListLimits) throws -> PropertyList {
     guard data.count <= limits.bytes else {
@@ -81,7 +83,7 @@ struct XMLReader {
       return
     }
     let text = isEmpty ? "" : try scanner.text(of: name)
-    if element == .key { open[open.count - 1].key = text } else { add(try value(of: element, text)) }
+    if element == .key { open[open.count - 1].key = text } else { try add(try value(of: element, text), text.utf8.count) }
   }
 
   private func checkPlace(of element: Element) throws {
@@ -110,14 +112,17 @@ struct XMLReader {
     // Out of `open` before it grows elsewhere, so that its elements aren't copied.
     open.removeLast()
     switch list.element {
-    case .array: add(.array(list.elements))
-    case .dict: add(Self.uid(list.entries) ?? .dictionary(list.entries))
+    case .array: try add(.array(list.elements))
+    case .dict: try add(Self.uid(list.entries) ?? .dictionary(list.entries))
     default:
       if root == nil { throw scanner.error(.damaged, "There is no value in the property list") }
     }
   }
 
-  private mutating func add(_ value: PropertyList) {
+  /// - Parameter length: Of its text, in bytes.
+  private mutating func add(_ value: PropertyList, _ length: Int = 0) throws {
+    values += 1 + length / PropertyListLimits.bytesForValue
+    guard values <= limits.values else { throw scanner.error(.limit, "The property list has more than \(limits.values) values") }
     switch open.last?.element {
     case .array: open[open.count - 1].elements.append(value)
     case .dict:

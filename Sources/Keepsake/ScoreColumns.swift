@@ -1,0 +1,124 @@
+import Foundation
+import KeepsakeInterchange
+
+/// Where an old game's list of high scores has what: the keys of its dictionaries.
+///
+///     ScoreColumns(score: "points", player: "name", date: "when", in: ["HighScores"])
+public struct ScoreColumns: Sendable, Hashable {
+  /// What a number under the key of the date says. Dates are dates, and texts as `Date.description` and ISO 8601 write them are, too.
+  public enum NumericDate: Sendable, Hashable {
+    case secondsSince1970, millisecondsSince1970
+    /// Of Foundation's `timeIntervalSinceReferenceDate`.
+    case secondsSince2001
+  }
+
+  /// Of the number that was scored: a number, or a text that is one.
+  public var score: String
+  /// Of who scored it; nil if the list doesn't say.
+  public var player: String?
+  /// Of when it was scored; nil if the list doesn't say.
+  public var date: String?
+  public var numericDate: NumericDate
+  /// The keys that lead from the dictionary at the top to the list; none if the list is at the top.
+  public var list: [String]
+
+  public init(
+    score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970, in list: [String] = []
+  ) {
+    self.score = score
+    self.player = player
+    self.date = date
+    self.numericDate = numericDate
+    self.list = list
+  }
+
+  /// The list in a file. Throws `PropertyListError` if there is none.
+  func entries(in data: Data) throws -> [PropertyList] {
+    var value = try PropertyList(data)
+    for (depth, key) in list.enumerated() {
+      guard let inner = value[key] else {
+        throw PropertyListError(.missingValue, "There is no value under \"\(key)\"", path: list.prefix(depth + 1).joined(separator: "."))
+      }
+      value = inner
+    }
+    guard let entries = value.array else {
+      throw PropertyListError(.mismatch, "There is no list of scores, but another value", path: list.joined(separator: "."))
+    }
+    return entries
+  }
+
+  /// One entry's parts. Throws `PropertyListError` for one that has no score, or a player or date that is none.
+  func read(_ entry: PropertyList) throws -> (value: Score.Value, player: String?, date: Date?) {
+    guard let value = try entry[score].map(number) else { throw PropertyListError(.missingValue, "There is no score", path: score) }
+    return (value, try player.flatMap { key in try entry[key].map(name) }, try date.flatMap { key in try entry[key].map(day) })
+  }
+
+  private func number(_ value: PropertyList) throws -> Score.Value {
+    let number: Score.Value? =
+      switch value {
+      case .integer(let number): Int64(exactly: number).map { .int($0) } ?? .double(Double(number))
+      case .number(let number): number.scoreValue
+      case .float(let number): number.scoreValue
+      case .string(let text): Int64(text).map { .int($0) } ?? Double(text).map(\.scoreValue)
+      default: nil
+      }
+    guard let number else { throw PropertyListError(.mismatch, "The score is no number", path: score) }
+    return number
+  }
+
+  private func name(_ value: PropertyList) throws -> String {
+    switch value {
+    case .string(let text): return text
+    case .integer(let number): return "\(number)"
+    default: throw PropertyListError(.mismatch, "The player's name is no text", path: player ?? "")
+    }
+  }
+
+  private func day(_ value: PropertyList) throws -> Date {
+    let found: Date?
+    switch value {
+    case .date(let date): found = date
+    case .integer, .number, .float:
+      found = value.number.map { number in
+        switch numericDate {
+        case .secondsSince1970: Date(timeIntervalSince1970: number)
+        case .millisecondsSince1970: Date(timeIntervalSince1970: number / 1_000)
+        case .secondsSince2001: Date(timeIntervalSinceReferenceDate: number)
+        }
+      }
+    case .string(let text): found = Self.date(text)
+    default: found = nil
+    }
+    guard let found else { throw PropertyListError(.mismatch, "The date is none that is known", path: date ?? "") }
+    return found
+  }
+
+  /// `2012-05-01 10:00:00 +0000`, as Foundation's dates describe themselves, or ISO 8601.
+  private static func date(_ text: String) -> Date? {
+    let words = text.split(separator: " ")
+    let standard = words.count == 3 && words[2] == "+0000" ? "\(words[0])T\(words[1])Z" : text
+    do {
+      return try Date(standard, strategy: .iso8601)
+    } catch {
+      return nil  // The caller says so, with its place.
+    }
+  }
+}
+
+/// What became of each entry of an old game's list of high scores.
+public struct ScoreReport: Sendable, Equatable {
+  /// An entry that is no score now, and why.
+  public struct Unfit: Sendable, Equatable {
+    /// Its place in the list, from 0.
+    public var index: Int
+    /// A sentence for people.
+    public var reason: String
+  }
+
+  /// How many scores came onto the board.
+  public internal(set) var taken = 0
+  /// How many were there already.
+  public internal(set) var known = 0
+  /// Those that can be no score.
+  public internal(set) var unfit: [Unfit] = []
+}

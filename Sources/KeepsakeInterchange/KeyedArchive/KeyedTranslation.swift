@@ -1,0 +1,107 @@
+import Foundation
+import KeepsakeArchive
+
+/// A keyed archive as the source of an archive of the program's types.
+final class KeyedTranslation: TranslationSource {
+  struct Place {
+    /// 0 for the outermost; others stand in its data.
+    let archive: Int
+    let value: PropertyList
+    /// Set where the value was made up, of a shape's parts.
+    var given: KeyedContent?
+  }
+
+  private let classes: [String: any Archivable.Type]
+  private let names: KeyedNames
+  private let limits: PropertyListLimits
+  private let budget: KeyedBudget
+  private var archives: [KeyedContents]
+  /// What stands in data, by the data's number.
+  private var unpacked: [Int: Place] = [:]
+
+  init(
+    _ archive: KeyedArchive, _ classes: [String: any Archivable.Type], _ names: KeyedNames, _ limits: PropertyListLimits
+  ) {
+    self.classes = classes
+    self.names = names
+    self.limits = limits
+    archives = [KeyedContents(archive)]
+    budget = KeyedBudget(archive)
+  }
+
+  /// Numbers of objects have far less than 32 bits: each takes a byte of the file.
+  private func id(_ archive: Int, _ uid: UInt64) -> Int { archive << 32 | Int(uid) }
+
+  func take(_ count: Int) -> Bool { budget.take(count) }
+  func take(bytes: Int) -> Bool { budget.take(bytes: bytes) }
+
+  func summary(of place: Place) -> String {
+    // An error that leads here was thrown because of the content, so that it can be had.
+    (try? keyed(place))?.summary ?? "something else"
+  }
+
+  private func keyed(_ place: Place) throws -> KeyedContent { try place.given ?? archives[place.archive].content(of: place.value) }
+
+  func content(of place: Place, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Place> {
+    func here(_ value: PropertyList) -> Place { Place(archive: place.archive, value: value) }
+    let content = try keyed(place)
+    guard budget.take(content.count / KeyedBudget.lookedThrough) else { throw PropertyListError.tooMany(at: PathText.text(path())) }
+    switch content {
+    case .null: return .null
+    case .bool(let value): return .bool(value)
+    case .integer(let value): return .integer(value)
+    case .number(let value): return .number(value)
+    case .string(let value): return .string(value)
+    case .data(let value): return .data(value)
+    case .date(let value): return .date(value)
+    case .url(let value): return .url(value)
+    case .uuid(let value): return .uuid(value)
+    case .decimal(let value): return .decimal(value)
+    case .list(let elements): return .list(elements.map(here))
+    case .set(let elements): return .set(elements.map(here))
+    case .pairs(let keys, let values): return .pairs(zip(keys, values).map { (here($0), here($1)) })
+    case .shape, .color: return .tuple(Self.parts(content.parts ?? [], place.archive), also: [])
+    case .range(let location, let length):
+      // As a range of Swift has them, too.
+      let bounds: [(String, KeyedContent)] = [("from", .integer(location)), ("upTo", .integer(location + length))]
+      return .tuple(Self.parts(content.parts ?? [], place.archive), also: Self.parts(bounds, place.archive))
+    case .indexes(let ranges):
+      return .list(
+        ranges.map { Place(archive: place.archive, value: .null, given: .range(location: Int128($0.location), length: Int128($0.length))) })
+    case .attributed(let text, _): return .string(text)
+    case .fields(let entries): return .fields(entries.map { ($0.key, here($0.value)) })
+    case .object(let name, let entries):
+      guard let type = ([name.name] + name.ancestry).lazy.compactMap({ self.classes[$0] }).first else {
+        throw PropertyListError.unnamed(name, at: PathText.text(path()))
+      }
+      return .object(
+        .init(
+          id: place.value.uid.map { id(place.archive, $0) }, type: type,
+          fields: names.fields(name, entries).map { ($0.key, here($0.value)) }))
+    }
+  }
+
+  func unfolded(
+    _ content: TranslationContent<Place>, of place: Place, at path: @autoclosure () -> [TranslationStep]
+  ) throws -> TranslationContent<Place>? {
+    switch content {
+    case .string(let text):
+      guard case .shape(let parts) = KeyedShape.content(text) else { return nil }
+      return .tuple(Self.parts(parts, 0), also: [])
+    case .data(let data):
+      let number = place.value.uid.map { id(place.archive, $0) }
+      if let number, let known = unpacked[number] { return try self.content(of: known, at: path()) }
+      guard budget.take(bytes: data.count) else { throw PropertyListError.tooMany(at: PathText.text(path())) }
+      guard let (archive, value) = try KeyedArchive.nested(in: data, limits) else { return nil }
+      if let archive { archives.append(KeyedContents(archive)) }
+      let inner = Place(archive: archive == nil ? place.archive : archives.count - 1, value: value)
+      if let number { unpacked[number] = inner }
+      return try self.content(of: inner, at: path())
+    default: return nil
+    }
+  }
+
+  private static func parts(_ parts: [(name: String, value: KeyedContent)], _ archive: Int) -> [TranslationContent<Place>.Field] {
+    parts.map { ($0.name, Place(archive: archive, value: .null, given: $0.value)) }
+  }
+}

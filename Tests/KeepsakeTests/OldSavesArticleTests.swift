@@ -1,0 +1,128 @@
+import Foundation
+import Keepsake
+import Testing
+
+// The code of the article OldSaves, word by word: the last test compares them.
+
+@Archivable(subclasses: [OldBoss.self]) class OldHero {
+  var name: String
+  var level = 1
+  var items: [OldItem] = []
+  var position = SIMD2<Double>()
+  weak var target: OldHero?
+
+  init(name: String) { self.name = name }
+}
+
+@Archivable final class OldBoss: OldHero {
+  var rage = 0
+}
+
+@Archivable struct OldItem: Equatable {
+  var kind: OldKind
+  var count = 1
+}
+
+@Archivable enum OldKind: Int {
+  case sword = 1
+  case shield
+  case key
+}
+
+func oldHero(from file: Data) throws -> OldHero {
+  try KeyedArchive.decode(
+    OldHero.self, from: file, classes: ["GameObject": OldHero.self, "Boss": OldBoss.self, "Item": OldItem.self],
+    keys: [
+      "GameObject": ["name": "_name", "level": "_level", "items": "_items", "position": "_position", "target": "_target"],
+      "Item": ["kind": "_kind", "count": "_count"],
+    ])
+}
+
+extension Slot<OldHero> { static var hero: Self { "hero" } }
+extension PreferenceKey<Bool> { static var hasOldData: Self { PreferenceKey("took over old data", default: false) } }
+extension PreferenceKey<Double> { static var music: Self { PreferenceKey("music", default: 0.8) } }
+extension Board { static let arcade = Board("arcade", order: .descending) }
+
+func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) throws -> [String] {
+  guard !game.preferences[.hasOldData] else { return [] }
+  if try game.saves.load(.hero) == nil {
+    try game.saves.capture(oldHero(from: save), to: .hero).wait()
+  }
+  let settings = try game.preferences.importDefaults(
+    from: defaults,
+    rules: [
+      .init("MusicVolume", as: .music)
+    ])
+  let list = try game.scores.importScores(
+    from: scores, to: .arcade, columns: .init(score: "points", player: "name", date: "date"))
+  try game.preferences.set(true, for: .hasOldData)
+  try game.preferences.flush()
+  return settings.unfit.map(\.reason) + list.unfit.map(\.reason)
+}
+
+/// An older game's files, taken over as the article says.
+@Suite struct OldSavesArticleTests {
+  private static let save: PropertyList = [
+    "$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)],
+    "$objects": [
+      "$null",
+      ["_name": .uid(2), "_level": 7, "_items": .uid(3), "_target": .uid(6), "_position": .uid(8), "$class": .uid(10)],  // 1
+      "Ann", ["NS.objects": [.uid(4), .uid(5)], "$class": .uid(11)],  // 2, 3
+      ["_kind": 3, "_count": 2, "$class": .uid(12)], ["_kind": 1, "_count": 1, "$class": .uid(12)],  // 4, 5
+      ["_name": .uid(7), "_level": 9, "_items": .uid(0), "_target": .uid(1), "_position": .uid(0), "rage": 2.0, "$class": .uid(13)],  // 6
+      "Grim", ["NS.pointval": .uid(9), "NS.special": 1, "$class": .uid(14)], "{3, 4.5}",  // 7, 8, 9
+      ["$classname": "GameObject", "$classes": ["GameObject", "NSObject"]],  // 10
+      ["$classname": "NSMutableArray", "$classes": ["NSMutableArray", "NSArray", "NSObject"]],  // 11
+      ["$classname": "Item", "$classes": ["Item", "NSObject"]],  // 12
+      ["$classname": "Boss", "$classes": ["Boss", "GameObject", "NSObject"]],  // 13
+      ["$classname": "NSValue", "$classes": ["NSValue", "NSObject"]],  // 14
+    ],
+  ]
+
+  @Test("an old game's object, settings and scores are taken over, once, and what doesn't fit is told (R5)")
+  func takesOver() throws {
+    let device = try Device()
+    let save = try Self.save.encoded(as: .binary)
+    let defaults = try PropertyList.dictionary([.init("MusicVolume", 0.5), .init("Locale", "de_CH")]).encoded(as: .xml)
+    let scores = try PropertyList.array([
+      ["points": 900, "name": "Ada", "date": .date(Date(timeIntervalSince1970: 100))], ["points": "a lot", "name": "Eve"],
+    ]).encoded(as: .xml)
+    for start in 0..<3 {
+      let game = try device.open()
+      defer { end(game) }
+      let told = try takeOver(save: save, defaults: defaults, scores: scores, into: game)
+      #expect(told.count == (start == 0 ? 1 : 0))
+      let hero = try #require(try game.saves.load(.hero))
+      #expect(hero.name == "Ann" && hero.level == 7 && hero.position == SIMD2(3, 4.5))
+      #expect(hero.items == [OldItem(kind: .key, count: 2), OldItem(kind: .sword, count: 1)])
+      #expect(game.preferences[.music] == 0.5)
+      #expect(try game.scores.top(9, of: .arcade).map(\.value.int) == [900])
+    }
+  }
+
+  @Test("the circle of the old objects closes, and a subclass stays one")
+  func circle() throws {
+    let hero = try oldHero(from: Self.save.encoded(as: .xml))
+    // Nothing but the file's own references held it.
+    #expect(hero.target == nil)
+    var list = try #require(Self.save.dictionary)
+    list.removeAll { $0.key == "$top" }
+    let both = PropertyList.dictionary(list + [.init("$top", ["root": .uid(1), "boss": .uid(6)])])
+    let archive = try KeyedArchive(both)
+    #expect(try archive.tree().objects.count == 4)
+    let classes: [String: any Archivable.Type] = ["GameObject": OldHero.self, "Boss": OldBoss.self, "Item": OldItem.self]
+    let keys = ["GameObject": ["name": "_name", "level": "_level", "target": "_target"], "Item": ["kind": "_kind", "count": "_count"]]
+    let boss = try archive.decode(OldHero.self, key: "boss", classes: classes, keys: keys)
+    #expect((boss as? OldBoss)?.rage == 2 && boss.items.isEmpty)
+  }
+
+  @Test("the article shows the code that is tested here")
+  func agrees() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let article = try String(contentsOf: root.appending(path: "Sources/Keepsake/Documentation.docc/OldSaves.md"), encoding: .utf8)
+    let tested = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
+    let blocks = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
+    #expect(blocks.count == 3)
+    for block in blocks { #expect(tested.contains(block), "the article has code that isn't tested:\n\(block)") }
+  }
+}
