@@ -34,6 +34,7 @@ let package = Package(
     .executableTarget(
       name: "RecordsBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),
     .executableTarget(name: "ArchiveBenchmark", dependencies: ["BenchmarkKit", "GameWorlds", "CPeers", "CZstandard", keepsake], swiftSettings: strict),
+    .executableTarget(name: "InterchangeBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(name: "SyncBenchmark", dependencies: ["BenchmarkKit", keepsake], swiftSettings: strict),
     .executableTarget(
       name: "PreferenceBenchmark", dependencies: ["BenchmarkKit", keepsake, .product(name: "GRDB", package: "GRDB.swift")], swiftSettings: strict),

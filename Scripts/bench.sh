@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the benchmarks in release (swift-syntax alone takes minutes the first time) and runs them: the archive's, the store's, those of preferences and
-# assets, files beside records, and syncing.
-#   Scripts/bench.sh archive, store, preferences, assets, records or sync: only one of them
+# assets, files beside records, other programs' files, and syncing.
+#   Scripts/bench.sh archive, store, preferences, assets, records, interchange or sync: only one of them
 #   Scripts/bench.sh --write    also puts the figures into the documents and draws the plots
 # Other options go to the programs, so they are best given with one of them: --filter TEXT, --rounds N, --json, --check; --help lists them.
 # Syncing also builds the command in release, which is the cloud (some ten minutes the first time), and compares with the program zstd.
@@ -13,9 +13,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../Benchmarks"
 Scripts=../Scripts
-parts=(archive store preferences assets records sync)
+parts=(archive store preferences assets records interchange sync)
 case ${1:-} in
-  archive | store | preferences | assets | records | sync)
+  archive | store | preferences | assets | records | interchange | sync)
     parts=("$1")
     shift
     ;;
@@ -39,6 +39,7 @@ products() {
       preferences) echo PreferenceBenchmark ;;
       assets) echo AssetBenchmark ;;
       records) echo RecordsBenchmark ;;
+      interchange) echo InterchangeBenchmark ;;
       sync) echo SyncBenchmark ;;
     esac
   done

@@ -4,7 +4,7 @@ import Foundation
 enum Base64 {
   /// nil if there is anything else among it.
   static func data(_ text: String) -> Data? {
-    let letters = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    let letters = text.utf8.filter { !XMLText.isSpace($0) }
     return Data(base64Encoded: Data(letters))
   }
 
