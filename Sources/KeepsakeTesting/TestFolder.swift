@@ -34,11 +34,34 @@ final class TestFolder: Sendable {
       var isFolder: ObjCBool = false
       guard files.fileExists(atPath: source.path, isDirectory: &isFolder) else { continue }
       do {
-        if isFolder.boolValue { try copyFolder(source, to: target) } else { try files.copyItem(at: source, to: target) }
+        if isFolder.boolValue {
+          try copyFolder(source, to: target)
+        } else if name.hasSuffix("-wal") {
+          try copyLog(source, to: target)
+        } else {
+          try files.copyItem(at: source, to: target)
+        }
       } catch {
         // Files that are only there for a moment, such as one that is about to take another's place.
         guard !files.fileExists(atPath: source.path) else { throw error }
       }
     }
+  }
+
+  /// A log whose commits are all in the database begins anew while it is copied, if somebody writes: its old head before new commits is what no crash leaves.
+  private static func copyLog(_ source: URL, to target: URL) throws {
+    while true {
+      let before = try head(of: source)
+      try FileManager.default.copyItem(at: source, to: target)
+      if try before == head(of: source) { return }
+      try FileManager.default.removeItem(at: target)
+    }
+  }
+
+  /// SQLite's header of a write-ahead log, which says since when it is the one that it is.
+  private static func head(of log: URL) throws -> Data {
+    let file = try FileHandle(forReadingFrom: log)
+    defer { try? file.close() }  // Only read from: closing can lose nothing.
+    return try file.read(upToCount: 32) ?? Data()
   }
 }
