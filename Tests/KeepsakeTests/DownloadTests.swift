@@ -190,6 +190,8 @@ import Testing
     there.cloud.connect(cloud.address)
     try await there.cloud.sendNow()
     try there.cloud.deliver()
+    there.cloud.disconnect()
+    try await eventually { there.cloud.status.phase == .off }
     try await here.saves.save(pages(18), to: diary)
     try await here.cloud.sendNow()
     // Nobody is left who could give it back.
@@ -201,7 +203,9 @@ import Testing
     }
     damaged.removeContents(butNot: Set(kept))
     cloud.container = damaged
+    there.cloud.connect(cloud.address)
     try await there.cloud.sendNow()
+    try await eventually { there.cloud.status.hasArrivals }
     try there.cloud.deliver()
     #expect(try there.core.store.read { try $0.deferredVersions().isEmpty })
     #expect(try there.saves.load(diary)?.text.hashValue == pages(17).text.hashValue, "the newest good version")
