@@ -109,7 +109,8 @@ extension GameDataError {
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
-      "\"\(FileSlot.shown(LocalSlot.slot(at: record.slot)))\" is in the cloud, and not on this device: `download` brings its \(record.length) bytes")
+      "\"\(FileSlot.shown(LocalSlot.slot(at: record.slot)))\" is in the cloud, and not on this device: `download` brings its \(record.length) bytes"
+    )
   }
 }
 

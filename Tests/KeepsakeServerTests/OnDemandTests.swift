@@ -69,7 +69,8 @@ import Testing
       #expect(proxy.count == 1)
       fractions = try await following.value
       #expect(try holds(world, tablet))
-      #expect(proxy.down < 4_000_000, "what was in the buffers when it broke comes twice, and not the 1.5 MB before: \(proxy.down) bytes came")
+      #expect(
+        proxy.down < 4_000_000, "what was in the buffers when it broke comes twice, and not the 1.5 MB before: \(proxy.down) bytes came")
       #expect(fractions == fractions.sorted() && fractions.contains { $0 > 0.3 && $0 < 1 }, "\(fractions)")
 
       try tablet.saves.evict(atlas, keepingHistory: false)

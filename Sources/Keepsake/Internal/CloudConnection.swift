@@ -306,14 +306,16 @@ actor CloudConnection {
       let kept = try transaction.deferredVersions().compactMap { try transaction.version($0)?.record }
       // What is kept back shows when the device joins.
       let arrived = try transaction.facts().arrivalsDeferred
-      return try kept + transaction.staged().compactMap { change in
-        if case .version(let record) = change.item, arrived.contains(record.id) { record } else { nil }
-      }
+      return try kept
+        + transaction.staged().compactMap { change in
+          if case .version(let record) = change.item, arrived.contains(record.id) { record } else { nil }
+        }
     }
     guard let first = away.first else { return }
     throw GameDataError(
       .notDownloaded,
-      "\(away.count) saves are in the cloud that this device would leave, as \"\(FileSlot.shown(first.slot))\": download or delete them first")
+      "\(away.count) saves are in the cloud that this device would leave, as \"\(FileSlot.shown(first.slot))\": download or delete them first"
+    )
   }
 
   func requireEnabled() throws {

@@ -68,7 +68,8 @@ extension DeviceEngine {
   /// - Returns: The requests that are to be ended.
   package mutating func dropUnasked(in storage: some DeviceStorage) throws -> [UInt64] {
     let missing = try missingContents(in: storage)
-    let wanted = Set(missing.map(\.hash)).union(held.filter { content in missing.contains { $0.hash == content.root } }.compactMap(\.content.base))
+    let wanted = Set(missing.map(\.hash)).union(
+      held.filter { content in missing.contains { $0.hash == content.root } }.compactMap(\.content.base))
     let dropped = transfers.filter { !$0.isUpload && !wanted.contains($0.hash) }.map(\.request)
     transfers.removeAll { dropped.contains($0.request) }
     return dropped

@@ -90,7 +90,8 @@ extension World {
     guard away.isEmpty else {
       report.statistics.leftInTheCloud += 1
       let isAsked = deliveries.once(in: 2)
-      trace(24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and asks for it" : "")")
+      trace(
+        24, UInt64(index), isAsked ? 1 : 0, words: "device \(index) finds \(slot) only in the cloud\(isAsked ? ", and asks for it" : "")")
       if isAsked {
         devices[index].asked.insert(slot)
         step(index, .committed)
