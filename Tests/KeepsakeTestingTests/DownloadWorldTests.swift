@@ -1,0 +1,51 @@
+import Foundation
+import Keepsake
+import KeepsakeSimulation
+import KeepsakeTesting
+import Testing
+
+@Archivable struct Scroll: Equatable {
+  var text = ""
+
+  /// Like nothing else, so that no delta makes it small.
+  static func long() -> Scroll {
+    var random = SeededGenerator(seed: 5)
+    return Scroll(text: (0..<60_000).map { _ in String(random.next(), radix: 36) }.joined())
+  }
+}
+
+/// Downloads that a player asks for and gives up again.
+@Suite(.timeLimit(.minutes(5))) struct DownloadWorldTests {
+  private let scroll = Slot<Scroll>("scroll")
+
+  @Test("a download that is cancelled ends, leaves nothing under way, and can be asked for again")
+  func cancelled() async throws {
+    let world = TestWorld()
+    let (phone, tablet) = (try world.device("phone"), try world.device("tablet"))
+    let here = try phone.open("com.example.scrolls")
+    let there = try tablet.open("com.example.scrolls", connecting: false)
+    there.cloud.downloads = .onDemand(above: 100_000)
+    there.cloud.connect(try tablet.address)
+    try await here.saves.save(Scroll.long(), to: scroll)
+    try await world.settle()
+    #expect(try there.saves.list().map(\.isHere) == [false])
+
+    // Nothing arrives until somebody turns the clock.
+    tablet.network = .slow(bytesPerSecond: 1_000)
+    let download = Task { [scroll] in try await there.saves.download(scroll) }
+    try await eventually { there.cloud.status.transfers.contains { !$0.isUpload } }
+    #expect(try there.saves.status(of: scroll).arrival == .downloading(fraction: 0))
+    download.cancel()
+    await #expect(throws: CancellationError.self) { try await download.value }
+    try await eventually { there.cloud.status.transfers.isEmpty }
+    #expect(try !there.saves.status(of: scroll).isHere)
+
+    tablet.network = .good
+    try await world.settle()
+    #expect(try !there.saves.status(of: scroll).isHere, "nobody asks for it any more")
+    let again = Task { [scroll] in try await there.saves.download(scroll) }
+    try await again.value
+    let isWhole = try there.saves.load(scroll) == Scroll.long()
+    #expect(isWhole)
+  }
+}
