@@ -150,6 +150,7 @@ import Testing
       there.cloud.connect(cloud.address)
     }
     if !restarted {
+      _ = try there.saves.list()
       await #expect(throws: GameDataError.self) { try await there.saves.fetch(diary, waitingUpTo: .seconds(1)) }
     }
     try await there.saves.save(Journal(text: "begun anew"), to: diary)
