@@ -40,6 +40,8 @@ struct QuietTests {
         let (before, seq) = (devices.map(\.proxy.exchanges), try phone.seq)
         try await write(phone.game)
         try await phone.until("sending \(what)") { try $0.isQuiet && $0.seq > seq }
+        // On a busy machine a status is behind what it tells of.
+        for device in devices { try await device.until("showing \(what)") { try Seen(on: $0) == Seen(on: phone) } }
         try await settle(devices)
         let counts = zip(devices, before).map { $0.proxy.exchanges - $1 }
         lines.append("\(what): \(counts)")
