@@ -70,7 +70,7 @@ extension Preferences {
 
   /// In the file's order; of two under one key the last.
   private static func values(_ data: Data) throws -> [PropertyList.Entry] {
-    guard let entries = try PropertyList(data).dictionary else {
+    guard let entries = try PropertyList(data, limits: .inProportion(to: data)).dictionary else {
       throw PropertyListError(.mismatch, "The property list has no dictionary at the top: these are no settings of UserDefaults")
     }
     let last = Dictionary(entries.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { $1 })

@@ -34,7 +34,7 @@ public struct ScoreColumns: Sendable, Hashable {
 
   /// The list in a file. Throws `PropertyListError` if there is none.
   func entries(in data: Data) throws -> [PropertyList] {
-    var value = try PropertyList(data)
+    var value = try PropertyList(data, limits: .inProportion(to: data))
     for (depth, key) in list.enumerated() {
       guard let inner = value[key] else {
         throw PropertyListError(.missingValue, "There is no value under \"\(key)\"", path: list.prefix(depth + 1).joined(separator: "."))

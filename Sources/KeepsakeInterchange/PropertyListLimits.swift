@@ -1,3 +1,5 @@
+package import Foundation
+
 /// What a property list may take at most; passing a limit is a typed error, never a crash.
 public struct PropertyListLimits: Sendable, Equatable {
   /// Bytes of a file. 256 MiB is the largest saved game that the store takes by default.
@@ -13,6 +15,19 @@ public struct PropertyListLimits: Sendable, Equatable {
 
   /// The limits used where none are given.
   public static let standard = PropertyListLimits()
+
+  /// The same, and values in proportion to a file, for whoever walks the whole tree of a file that may be forged: honest files have a byte at least for
+  /// each value, while lists that name each other twice stand for any number.
+  package static func inProportion(to data: Data) -> Self {
+    var limits = standard
+    limits.values = min(limits.values, max(freeValues, data.count * valuesPerByte))
+    return limits
+  }
+
+  /// Values of any file, however small: some dozens of MiB.
+  private static let freeValues = 1 << 20
+  /// Long texts count as several values, and may be referred to by a byte.
+  private static let valuesPerByte = 16
 
   /// How much text or data counts as one more value.
   static let bytesForValue = 64

@@ -9,7 +9,7 @@ enum Schema {
   static var currentVersion: Int32 { Int32(migrations.count) }
 
   /// Step n leads from format n to n + 1. A step that was released never changes.
-  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables]
+  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addDeferred]
 
   /// Looks at the file's first bytes only, before SQLite touches anything.
   static func checkHeader(of url: URL) throws {
@@ -79,6 +79,15 @@ enum Schema {
     guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the impossible format \(version)") }
   }
 
+  /// Who only looks can't bring a store to this format.
+  static func requireCurrent(_ database: Database, at url: URL) throws {
+    let version = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+    guard version != 0, version < currentVersion else { return }
+    throw StoreError(
+      .misuse,
+      "the store at \(url.path) has the older format \(version): open it once with the game, which brings it to format \(currentVersion)")
+  }
+
   static func refuse(version: Int32, at url: URL) throws -> Never {
     throw StoreError(
       .newerFormat,
@@ -106,15 +115,13 @@ enum Schema {
 
         -- position: the order in which this store came to know the versions. thinned: only the record is kept, for what it
         -- says about which versions come from which; its contents are not. pinned: kept whole, whatever the rules say.
-        -- deferred: thinned though it may be a head, because the cloud has its contents and the game asks for them when it wants them.
         CREATE TABLE version (
           position INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, slot TEXT NOT NULL, saved_at INTEGER NOT NULL,
           acknowledged INTEGER NOT NULL, offered INTEGER NOT NULL, thinned INTEGER NOT NULL, pinned INTEGER NOT NULL,
-          tombstone INTEGER NOT NULL, deferred INTEGER NOT NULL, body BLOB NOT NULL);
+          tombstone INTEGER NOT NULL, body BLOB NOT NULL);
         -- All that the rules for history look at.
         CREATE INDEX version_slot ON version (slot, thinned, position, saved_at, pinned, tombstone);
         CREATE INDEX version_unacknowledged ON version (id) WHERE acknowledged = 0;
-        CREATE INDEX version_deferred ON version (id) WHERE deferred = 1;
 
         -- Ids that are never a head again; kept for ever.
         CREATE TABLE covered (id BLOB PRIMARY KEY, checksum BLOB NOT NULL) WITHOUT ROWID;
@@ -138,6 +145,15 @@ enum Schema {
 
         -- What a seal found to be by other hands, as it stood: what it claimed to be, and what became of it.
         CREATE TABLE quarantine (id INTEGER PRIMARY KEY, place TEXT NOT NULL, outcome TEXT NOT NULL, body BLOB);
+        """)
+  }
+
+  /// deferred: thinned though it may be a head, because the cloud has its contents and the game asks for them when it wants them.
+  @Sendable private static func addDeferred(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        ALTER TABLE version ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX version_deferred ON version (id) WHERE deferred = 1;
         """)
   }
 }

@@ -53,6 +53,7 @@ package final class StoreReader: Sendable {
       guard application == Schema.applicationID else {
         throw StoreError(.misuse, "the database at \(file.path) is not a Keepsake store")
       }
+      try queue.read { try Schema.requireCurrent($0, at: file) }
       let folder = file.deletingLastPathComponent()
       let seal = try queue.read { try SealGate.seal(of: $0, request, folder: folder) }
       return StoreReader(queue: queue, seal: seal)

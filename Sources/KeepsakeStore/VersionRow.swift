@@ -15,9 +15,9 @@ struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
   /// Thinned, and not because it was replaced: the cloud has its contents, and the game asks for them when it wants them.
   var deferred = false
 
-  /// One digit each.
+  /// One digit each; the last only where it is set, as rows of the first format have none.
   var description: String {
-    [acknowledged, offered, thinned, pinned, tombstone, deferred].map { $0 ? "1" : "0" }.joined()
+    [acknowledged, offered, thinned, pinned, tombstone].map { $0 ? "1" : "0" }.joined() + (deferred ? "1" : "")
   }
 }
 
@@ -50,12 +50,12 @@ struct VersionRow {
     guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
       let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),
       let thinned = row.integer("thinned"), let pinned = row.integer("pinned"), let tombstone = row.integer("tombstone"),
-      let deferred = row.integer("deferred"), let body = row.data("body")
+      let body = row.data("body")
     else { return nil }
     (self.id, self.slot, self.savedAt, self.body) = (id, slot, savedAt, body)
     marks = VersionMarks(
       acknowledged: acknowledged != 0, offered: offered != 0, thinned: thinned != 0, pinned: pinned != 0, tombstone: tombstone != 0,
-      deferred: deferred != 0)
+      deferred: row.integer("deferred").map { $0 != 0 } ?? false)
   }
 
   var place: String { RowPlace.version(id, slot: slot, savedAt: savedAt, marks: marks) }

@@ -51,7 +51,7 @@ struct SavedFile {
     byteCount = data.count
     if Self.isPropertyList(data) {
       spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
-      content = try Self.content(of: PropertyList(data, limits: Self.limits(for: data)), limits: Self.limits(for: data))
+      content = try Self.content(of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
     } else if Self.isJSON(data) {
       spelling = .json
       content = try Self.content(of: Self.json(data), limits: .standard)
@@ -65,18 +65,6 @@ struct SavedFile {
       content = .archive(archive)
     }
   }
-
-  /// A list to which a small file leads in many places is one in a property list, and as many here: honest files have a byte at least for each value.
-  private static func limits(for data: Data) -> PropertyListLimits {
-    var limits = PropertyListLimits.standard
-    limits.values = min(limits.values, max(freeValues, data.count * valuesPerByte))
-    return limits
-  }
-
-  /// Values of any file, however small: some dozens of MiB.
-  private static let freeValues = 1 << 20
-  /// Long texts count as several values, and may be referred to by a byte.
-  private static let valuesPerByte = 16
 
   private static func json(_ data: Data) throws -> PropertyList {
     do {

@@ -113,6 +113,7 @@ package struct StoreDoctor {
       configuration.readonly = true
       let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
       try queue.read { database in
+        try Schema.requireCurrent(database, at: files.database)
         let seal = try SealGate.seal(of: database, request, folder: files.folder)
         let transaction = StoreTransaction(database, in: StoreContext(seal: seal))
         progress("checking the database")
