@@ -35,6 +35,38 @@ import Testing
     #expect(size(try archive.decode(Node.self, classes: ["Node": Node.self])) == 20_001)
   }
 
+  /// An index set of so many ranges, and a list that names it so many times.
+  private func indexes(_ ranges: Int, named times: Int) throws -> KeyedArchive {
+    let data = Data((0..<2 * ranges).map { _ in 1 })
+    return try KeyedArchive(
+      KeyedArchiveTests.archive(
+        [
+          KeyedArchiveTests.name("NSIndexSet"), KeyedArchiveTests.name("NSArray"),
+          ["NSRangeCount": .integer(Int128(ranges)), "NSRangeData": .data(data), "$class": .uid(1)],
+          ["NS.objects": .array(Array(repeating: .uid(3), count: times)), "$class": .uid(2)],
+        ], top: ["root": .uid(4)]))
+  }
+
+  @Test("a long value that is named again and again is looked at once in a tree, and counted where it is decoded")
+  func longNamedOften() throws {
+    let archive = try indexes(20_000, named: 20_000)
+    let objects = try archive.tree().objects.count
+    #expect(objects == 1, "the list stands at the top, and the index set is one object")
+    #expect { try archive.decode([[Range<Int>]].self) } throws: { ($0 as? PropertyListError)?.code == .limit }
+    #expect(try indexes(3, named: 2).decode([[Range<Int>]].self).map(\.count) == [3, 3])
+  }
+
+  @Test(
+    "a class's record that is no list of some dozens is refused, which each object would have its own copy of",
+    arguments: ["hints", "junk"])
+  func longClasses(what: String) throws {
+    let long = PropertyList.array(Array(repeating: .string("B"), count: 100))
+    var record: [PropertyList.Entry] = [.init("$classname", .string("A")), .init("$classes", .array([.string("A")]))]
+    if what == "hints" { record.append(.init("$classhints", long)) } else { record += (0..<100).map { .init("k\($0)", .integer(1)) } }
+    let archive = try KeyedArchive(KeyedArchiveTests.archive([.dictionary(record), ["$class": .uid(1)]], top: ["root": .uid(2)]))
+    #expect { try archive.tree() } throws: { ($0 as? PropertyListError)?.code == .damaged }
+  }
+
   @Test("two spellings of one letter stay two texts, as values and as keys, in every form that is written")
   func spellings() throws {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")

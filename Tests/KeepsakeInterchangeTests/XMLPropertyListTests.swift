@@ -197,4 +197,9 @@ struct XMLPropertyListTests {
       }
     }
   }
+
+  @Test("a date that no calendar has is an error, also the earliest that there is", arguments: [-0x1p63, 0x1p63, .infinity, .nan, -1e15])
+  func impossibleDates(seconds: Double) {
+    #expect(throws: PropertyListError.self) { try PropertyList.date(Date(timeIntervalSinceReferenceDate: seconds)).encoded(as: .xml) }
+  }
 }

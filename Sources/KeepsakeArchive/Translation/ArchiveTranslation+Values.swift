@@ -297,8 +297,10 @@ extension ArchiveTranslation {
     guard schema.types[type].fallback != nil else {
       throw error(.mismatch, "\(schema.types[type].name) has no case \"\(key.prefix(80))\"")
     }
-    if let known = types[type].cases.firstIndex(where: { $0.key == key }) { return known }
+    if let known = unknownCases[type]?[key] { return known }
     types[type].cases.append(CaseEntry(key: key, fields: []))
-    return types[type].cases.count - 1
+    let number = types[type].cases.count - 1
+    unknownCases[type, default: [:]][key] = number
+    return number
   }
 }

@@ -37,6 +37,8 @@ struct ArchiveTranslation<Source: TranslationSource> {
   private let root: Int32
   /// The archive's: the program's by the same numbers, then the shapes of classes.
   var types: [TypeEntry]
+  /// By type: cases that the program doesn't know, and their numbers.
+  var unknownCases: [Int: [String: Int]] = [:]
   private var shapes: [Shape: Int] = [:]
   /// What is being written.
   var out: [UInt8] = []

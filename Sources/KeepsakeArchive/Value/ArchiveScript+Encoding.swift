@@ -60,7 +60,12 @@ extension ArchiveScript {
       }
       return try references.writeKeyed(later)
     }
-    if let extra = object.fields.first(where: { field in !entry.fields.contains { $0.key == field.key } }) {
+    let known = Set(entry.fields.map(\.key))
+    var met: Set<String> = []
+    for field in object.fields where !met.insert(field.key).inserted {
+      throw ArchiveError(.mismatch, "\(entry.name) has the field \"\(field.key.prefix(80))\" twice", field: place[0])
+    }
+    if let extra = object.fields.first(where: { !known.contains($0.key) }) {
       throw ArchiveError(.mismatch, "\(entry.name) has no field \"\(extra.key.prefix(80))\"", field: place[0])
     }
     try values.writeFields(object.fields, entry.fields.filter { !$0.deferred }, of: entry.name, isWhole: false)
@@ -158,7 +163,7 @@ private struct SchemaBuilder {
       let first = try self.node(of: key, depth: depth + 1)
       node = WireNode(.dictionary, first, try self.node(of: value, depth: depth + 1))
     case .vector(let name, let count):
-      guard let code = Self.codes[name], code.scalarBytes > 0, code != .bool, let count = Int32(exactly: count) else {
+      guard let code = Self.codes[name], code.scalarBytes > 0, code != .bool, let count = Int32(exactly: count), count >= 0 else {
         throw Self.unknown(name)
       }
       node = WireNode(.vector, Int32(code.rawValue), count)

@@ -33,7 +33,9 @@ enum TaggedDocument {
   static func values(in list: PropertyList) throws -> ObjectGraph {
     guard let value = list["value"] else { throw missing("value") }
     var reader = TaggedReader()
-    return ObjectGraph(try reader.value(value))
+    let graph = ObjectGraph(try reader.value(value))
+    try reader.check(references: graph.objects.count)
+    return graph
   }
 
   static func keyed(_ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
@@ -65,20 +67,25 @@ enum TaggedDocument {
     var graph = ObjectGraph(.none)
     for type in classes {
       guard let name = type["name"]?.string, case .array(let above) = type["classes"] else { throw missing("a class's name and classes") }
-      graph.classes.append(.init(name: name, ancestry: above.compactMap(\.string)))
+      let ancestry = above.compactMap(\.string)
+      guard ancestry.count == above.count else { throw missing("the names of the classes above \(name.prefix(80))") }
+      graph.classes.append(.init(name: name, ancestry: ancestry))
     }
     var reader = TaggedReader(classes: numbers(graph.classes))
     var found: [Int: ObjectGraph.Object] = [:]
     for object in objects {
       let (number, type, fields) = try head(of: object, &reader, classes: classes.count, offset: ObjectGraph.plainClasses.count)
-      found[number] = .init(type: type, fields: fields)
+      guard found.updateValue(.init(type: type, fields: fields), forKey: number) == nil else {
+        throw CommandFailure(.data, "two objects have the number \(number)")
+      }
     }
-    let count = (found.keys.max() ?? -1) + 1
-    guard count <= 2 * objects.count + 1 else {
-      throw CommandFailure(.data, "the numbers of objects go up to \(count), of \(objects.count)")
+    let last = found.keys.max() ?? -1
+    guard last <= 2 * objects.count else {
+      throw CommandFailure(.data, "the numbers of objects go up to \(last), of \(objects.count)")
     }
-    graph.objects = (0..<count).map { found[$0] }
+    graph.objects = (0..<last + 1).map { found[$0] }
     graph.top = try reader.fields(top)
+    try reader.check(references: graph.objects.count)
     graph.root = ObjectGraph.root(graph.top)
     return graph
   }

@@ -93,6 +93,8 @@ struct TaggedReader {
   /// The number of a class; only keyed archives have them.
   var classes: [String: Int] = [:]
   private var path: [String] = []
+  /// The greatest number of an object that anything refers to.
+  private var lastReference = -1
 
   init(classes: [String: Int] = [:]) { self.classes = classes }
 
@@ -127,6 +129,11 @@ struct TaggedReader {
     throw failure("this is no value: \(first.key.prefix(80))")
   }
 
+  /// Whether all that was read refers to objects that there are, of so many. To be called when all is read.
+  func check(references count: Int) throws {
+    guard lastReference < count else { throw failure("a $ref leads to object \(lastReference), of \(count)") }
+  }
+
   /// One that stands alone.
   private mutating func single(_ key: String, _ inner: PropertyList) throws -> ArchiveValue? {
     switch (key, inner) {
@@ -144,7 +151,10 @@ struct TaggedReader {
     case ("$uuid", .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
     case ("$url", .string(let text)): return .url(text)
     case ("$uid", .integer(let number)): return UInt64(exactly: number).map { ObjectGraph.uid($0) }
-    case ("$ref", .integer(let number)): return Int(exactly: number).map { .reference($0) }
+    case ("$ref", .integer(let number)):
+      guard let number = Int(exactly: number), number >= 0 else { return nil }
+      lastReference = max(lastReference, number)
+      return .reference(number)
     case ("$set", .array(let elements)): return .set(try elements.map { try value($0) })
     case ("$pairs", .array(let pairs)):
       return .dictionary(

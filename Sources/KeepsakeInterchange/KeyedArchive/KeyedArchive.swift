@@ -11,7 +11,7 @@ public import Foundation
 /// is ever made but of the types that the caller names.
 public struct KeyedArchive: Sendable {
   /// A class as the file describes it.
-  public struct ClassName: Sendable, Equatable {
+  public struct ClassName: Sendable, Hashable {
     /// As the program called it that wrote; of a Swift class with its module in front: `Game.Hero`.
     public var name: String
     /// The class and those above it, mostly up to `NSObject`.
@@ -65,7 +65,7 @@ public struct KeyedArchive: Sendable {
   /// The class of an object; nil for a value that has none.
   func className(of object: PropertyList) throws -> ClassName? {
     guard let reference = object["$class"] else { return nil }
-    guard let uid = reference.uid, case .dictionary = try self.object(uid) else {
+    guard let uid = reference.uid, case .dictionary(let entries) = try self.object(uid), entries.count <= Self.mostAncestors else {
       throw PropertyListError(.damaged, "The class of an object is not where it is said to be: the file was altered")
     }
     let description = try self.object(uid)
@@ -83,9 +83,13 @@ public struct KeyedArchive: Sendable {
       }
       return name
     }
-    return ClassName(name: name, ancestry: names, hints: (description["$classhints"]?.array ?? []).compactMap(\.string))
+    let hints = description["$classhints"]?.array ?? []
+    guard hints.count <= Self.mostAncestors else {
+      throw PropertyListError(.damaged, "The classes that may stand for \(name) are no list of some dozens at most: the file was altered")
+    }
+    return ClassName(name: name, ancestry: names, hints: hints.compactMap(\.string))
   }
 
-  /// Real hierarchies have a dozen at most.
+  /// Real hierarchies have a dozen at most, and a class's record three entries. Each object has its own copy.
   private static let mostAncestors = 64
 }

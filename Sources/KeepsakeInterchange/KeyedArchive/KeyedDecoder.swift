@@ -239,11 +239,13 @@ struct KeyedPlace: Decoder {
   // MARK: Lists
 
   private func elements() throws -> [(PropertyList, KeyedContent?)] {
-    switch try content() {
+    let content = try content()
+    try spend(content.count / KeyedBudget.lookedThrough)
+    switch content {
     case .list(let elements), .set(let elements): return elements.map { ($0, nil) }
     // As Swift's dictionaries are coded whose keys are no texts: key, value, key, value.
     case .pairs(let keys, let values): return zip(keys, values).flatMap { [($0, nil), ($1, nil)] }
-    case .shape, .range, .color: return try (content().parts ?? []).map { (.null, $0.value) }
+    case .shape, .range, .color: return (content.parts ?? []).map { (.null, $0.value) }
     case .indexes(let ranges): return ranges.map { (.null, .range(location: Int128($0.location), length: Int128($0.length))) }
     case .string(let text):
       if case .shape(let parts) = KeyedShape.content(text) { return parts.map { (.null, $0.value) } }

@@ -36,7 +36,7 @@ private struct KeyedTreeBuilder {
   private let contents: KeyedContents
   private let limits: PropertyListLimits
   private var tree = KeyedTree()
-  private var classNumbers: [String: Int] = [:]
+  private var classNumbers: [KeyedArchive.ClassName: Int] = [:]
   /// By UID: how many references lead there.
   private var references: [Int]
   /// By UID: the number of the object that it became.
@@ -82,6 +82,8 @@ private struct KeyedTreeBuilder {
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
     values += 1
     guard values <= limits.values else { throw PropertyListError(.limit, "The archive has more than \(limits.values) values") }
+    // Looked at once: what it shows may be long, and many may refer to it.
+    if let uid = given.uid, let number = numbers[uid] { return .reference(number) }
     let found = try contents.content(of: given)
     if case .attributed(_, let runs) = found { countRepeated(runs) }
     let content = found.shown
@@ -126,9 +128,8 @@ private struct KeyedTreeBuilder {
   }
 
   private mutating func number(of name: KeyedArchive.ClassName) -> Int {
-    if let number = classNumbers[name.name], tree.classes[number] == name { return number }
-    if let number = tree.classes.firstIndex(of: name) { return number }
-    classNumbers[name.name] = tree.classes.count
+    if let number = classNumbers[name] { return number }
+    classNumbers[name] = tree.classes.count
     tree.classes.append(name)
     return tree.classes.count - 1
   }

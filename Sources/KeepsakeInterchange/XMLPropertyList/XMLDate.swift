@@ -39,7 +39,7 @@ enum XMLDate {
   /// nil for years that don't have four digits. What lies between two seconds is left out.
   static func text(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
-    guard let whole = Int(exactly: seconds), abs(whole) < years.upperBound * 366 * secondsPerDay else { return nil }
+    guard let whole = Int(exactly: seconds), whole.magnitude < UInt(years.upperBound * 366 * secondsPerDay) else { return nil }
     let day = whole.quotientAndRemainder(dividingBy: secondsPerDay)
     let rest = day.remainder < 0 ? day.remainder + secondsPerDay : day.remainder
     let (year, month, number) = civil(day.quotient - (day.remainder < 0 ? 1 : 0) + daysToReference)
