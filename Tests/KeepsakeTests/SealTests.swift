@@ -24,9 +24,10 @@ import Testing
     let queue = try DatabaseQueue(path: device.url.appendingPathComponent(Store.databaseName).path)
     defer { try? queue.close() }
     try queue.write { database in
-      let row = try #require(try Row.fetchOne(database, sql: "SELECT * FROM \(table) WHERE \(condition)"))
+      let columns = table == "version" ? VersionRow.columns : "body"
+      let row = try #require(try Row.fetchOne(database, sql: "SELECT \(columns) FROM \(table) WHERE \(condition)"))
       let body: Data = try row.checked("body")
-      let place = try named ?? VersionRow(row, at: 1).place  // Behind its position.
+      let place = try named ?? VersionRow(row, at: 0).place
       let head = RowCodec.checksumLength + StoreSeal.headBytes + 32
       let json = String(decoding: body.dropFirst(head), as: UTF8.self)
       let changed = change(json)
