@@ -87,9 +87,9 @@ if [ "${1:-}" = coverage ]; then
   exit
 fi
 
-if isOld $out/fuzz; then compile $out/fuzz "${flags[@]}" -O -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds); fi
+if isOld $out/fuzz; then compile $out/fuzz "${flags[@]}" -O -wmo -sanitize=fuzzer,address $(sources -e Fuzz/Replay -e Fuzz/Seeds); fi
 if isOld $out/fuzz-interchange; then
-  compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -sanitize=fuzzer,address $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
+  compile $out/fuzz-interchange "${interchangeFlags[@]}" -O -wmo -sanitize=fuzzer,address $(interchangeSources -e InterchangeReplay -e InterchangeSeeds)
 fi
 
 # run TARGET: leaves its log, prints the closing figures.
