@@ -160,6 +160,8 @@ struct XMLPropertyListTests {
     // Found by fuzzing: a float's digits were spelled otherwise than those of the number that is read.
     let float = try PropertyList.float(123_456_792).encoded(as: .xml)
     #expect(try PropertyList(float).encoded(as: .xml) == float)
+    // As a number of 64 bits it is the same one: 0.1 would be another.
+    #expect(try PropertyList(PropertyList.float(0.1).encoded(as: .xml)) == .number(Double(Float(0.1))))
     #expect(try PropertyList(PropertyList.string("a\rb\r\nc").encoded(as: .xml)) == "a\rb\r\nc")
   }
 

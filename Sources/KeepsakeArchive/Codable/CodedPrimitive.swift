@@ -130,6 +130,10 @@ extension Decimal: CodedPrimitive {
     case .decimal(let value): self = value
     case .integer(let value): self.init(value)
     case .unsigned(let value): self.init(value)
+    case .int128, .uint128:
+      // Not one with more digits than a decimal number holds.
+      guard let value = Decimal(string: leaf.text), "\(value)" == leaf.text else { return nil }
+      self = value
     case .double(let value) where value.isFinite: self.init(string: "\(value)")
     case .float(let value) where value.isFinite: self.init(string: "\(value)")
     default: return nil

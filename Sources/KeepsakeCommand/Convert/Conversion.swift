@@ -3,7 +3,8 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// One file in another format. What was written is read again before it is handed out: a conversion either holds or fails.
+/// One file in another format. What was written is read again before it is handed out, and compared; but for a keyed archive of values that
+/// were none, which has objects for what the original has values for, and must only be read.
 struct Conversion {
   /// What is done with what the format doesn't have.
   enum Form: String, Codable {
@@ -38,7 +39,9 @@ struct Conversion {
     case (.values(let graph), _) where target.isPlain && wanted == .tagged:
       self.init(try Self.encode(TaggedDocument.values(graph, for: target), as: target), .tagged)
       try check(target, progress) { if case .values(let again) = $0.content { again == graph } else { false } }
-    case (_, .keyed): self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
+    case (_, .keyed):
+      self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
+      try check(target, progress) { if case .keyed = $0.content { true } else { false } }
     default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, progress)
     }
   }
@@ -58,6 +61,11 @@ struct Conversion {
       script.rootType = .scalar("coded")
       script.root = value
       self.init(try script.encoded(), isLossy ? .lossy : .exact)
+      progress("checking \(Printable.size(Int64(bytes.count)))")
+      // An archive has the keys of its dictionaries in an order of its own.
+      let (old, again) = (ObjectGraph(value), ObjectGraph(try ArchiveInspection(of: bytes)))
+      let difference = ArchiveDifference(from: old.inspection(of: "", byteCount: 0), to: again.inspection(of: "", byteCount: 0))
+      guard difference.isEmpty else { throw Self.notSame(target) }
     } else {
       let list = try PlainForm.list(value, graph, for: target)
       self.init(try Self.encode(list, as: target), isLossy ? .lossy : .exact)

@@ -70,6 +70,9 @@ struct ObjectGraph: Equatable {
     case .array(let values): .array(values.map { moved($0, offset) })
     case .set(let values): .set(values.map { moved($0, offset) })
     case .dictionary(let pairs): byName(pairs.map { .init(key: moved($0.key, offset), value: moved($0.value, offset)) })
+    // Marked as in an archive, so that a decimal number without fractions isn't taken for an integer. (An integer of 128 bits, which no archiver writes,
+    // is a decimal number from here on.)
+    case .decimal: ArchiveScript.marked(.decimal, value)
     default: value
     }
   }

@@ -52,7 +52,9 @@ struct PlainForm {
     guard path.count <= Self.maximumDepth else {
       throw failure("values are nested more than \(Self.maximumDepth) deep")
     }
-    if let (mark, inner, _) = ArchiveScript.unmarked(value) { return mark == .float ? value : try self.value(inner) }
+    if let (mark, inner, _) = ArchiveScript.unmarked(value) {
+      return mark == .float || (mark == .decimal && target == .archive) ? value : try self.value(inner)
+    }
     if graph.uid(value) != nil { return try uid(value) }
     switch value {
     case .none: return try null()
@@ -206,12 +208,11 @@ struct PlainForm {
 }
 
 extension PlainForm {
-  /// Values without types or objects as a property list. 32-bit numbers have their own shortest digits where the format has no such.
+  /// Values without types or objects as a property list.
   static func list(_ value: ArchiveValue, _ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
     if let uid = graph.uid(value) { return .uid(uid) }
     if let (_, inner, _) = ArchiveScript.unmarked(value), case .number(let number) = inner {
-      if target == .binary { return .float(Float(number)) }
-      return .number(Double("\(Float(number))") ?? number)
+      return target == .binary ? .float(Float(number)) : .number(number)
     }
     switch value {
     case .none: return .null

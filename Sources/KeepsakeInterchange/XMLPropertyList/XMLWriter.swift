@@ -61,11 +61,9 @@ struct XMLWriter {
     case .set: throw error(.unwritable, "XML has no sets: write an array, or a binary property list")
     case .bool(let value): line(value ? "<true/>" : "<false/>")
     case .integer(let value): line("<integer>\(value)</integer>")
-    case .number(let value): line("<real>\(Self.text(value, "\(value)"))</real>")
-    case .float(let value):
-      // Its own shortest digits, in the spelling of the number as which it will be read.
-      let digits = Double("\(value)").map { "\($0)" } ?? "\(value)"
-      line("<real>\(Self.text(Double(value), digits))</real>")
+    case .number(let value): line("<real>\(Self.text(value))</real>")
+    // With the digits of the number as which it will be read: its own, fewer ones stand for another.
+    case .float(let value): line("<real>\(Self.text(Double(value)))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
       guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 1 to 9999") }
@@ -92,8 +90,8 @@ struct XMLWriter {
     open.append(OpenList(value: value))
   }
 
-  private static func text(_ value: Double, _ digits: String) -> String {
-    value.isNaN ? "nan" : value.isInfinite ? (value < 0 ? "-infinity" : "+infinity") : digits
+  private static func text(_ value: Double) -> String {
+    value.isNaN ? "nan" : value.isInfinite ? (value < 0 ? "-infinity" : "+infinity") : "\(value)"
   }
 
   private mutating func element(_ name: String, _ text: String) throws {
