@@ -180,8 +180,8 @@ package struct DeviceEngine: Sendable {
       exchangeDue = true
     case .committed:
       // What the game saved while others' saves are kept back has other ancestors in common with them, which history must not lose.
-      // And what stands beside a save of which only the record is here is a conflict, which needs both.
-      if try holdsArrivals && !stagedSlots.isEmpty || !storage.deferredVersions().isEmpty { needs = nil }
+      // And what stands beside a save of which only the record is here is a conflict, which needs both; what replaces it leaves nothing to wait for.
+      if try holdsArrivals && !stagedSlots.isEmpty || hasDeferred || !storage.deferredVersions().isEmpty { needs = nil }
     case .announced(let cloud):
       if let cursor = cloud.unknown, try heardUnknown(cursor, now: now, &effects, in: &storage) { break }
       announced = max(announced, cloud.seq)
