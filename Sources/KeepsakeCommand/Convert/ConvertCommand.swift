@@ -49,10 +49,10 @@ struct ConvertCommand: AsyncParsableCommand {
   func validate() throws {
     guard !(tagged && lossy) else { throw ValidationError("--tagged and --lossy exclude each other.") }
     guard format != nil else { throw ValidationError("The name of \(output) says no format: --to does.") }
-    guard !(json && output == SavedFile.standard) else { throw ValidationError("With --json, name a file to write.") }
+    guard !(json && output == InputKind.standard) else { throw ValidationError("With --json, name a file to write.") }
   }
 
-  private var format: FileFormat? { to ?? (output == SavedFile.standard ? nil : FileFormat(path: output)) }
+  private var format: FileFormat? { to ?? (output == InputKind.standard ? nil : FileFormat(path: output)) }
 
   func run() async throws {
     try await CommandRun.reporting(json: json, looksInside: true) {
@@ -63,8 +63,8 @@ struct ConvertCommand: AsyncParsableCommand {
         try Output.document(answer)
       } else {
         // Beside the file itself, if that goes to standard output, only what was given up.
-        if output != SavedFile.standard { Output.text(answer.line) }
-        for line in answer.lossLines { if output == SavedFile.standard { Output.complaint(line) } else { Output.text("  " + line) } }
+        if output != InputKind.standard { Output.text(answer.line) }
+        for line in answer.lossLines { if output == InputKind.standard { Output.complaint(line) } else { Output.text("  " + line) } }
       }
     }
   }
@@ -91,7 +91,7 @@ struct ConvertCommand: AsyncParsableCommand {
       throw error
     } catch {
       var failure = CommandFailure(error)
-      if input != SavedFile.standard, !failure.message.hasPrefix(input) { failure.message = "\(input): \(failure.message)" }
+      if input != InputKind.standard, !failure.message.hasPrefix(input) { failure.message = "\(input): \(failure.message)" }
       throw failure
     }
   }
@@ -101,7 +101,7 @@ struct ConvertCommand: AsyncParsableCommand {
   private func refuseExisting() throws {
     var status = stat()
     // A link that leads nowhere is something, too.
-    guard output != SavedFile.standard, !force, lstat(output, &status) == 0 else { return }
+    guard output != InputKind.standard, !force, lstat(output, &status) == 0 else { return }
     throw existing
   }
 
@@ -110,7 +110,7 @@ struct ConvertCommand: AsyncParsableCommand {
   }
 
   private func write(_ bytes: Data, _ format: FileFormat) throws {
-    guard output != SavedFile.standard else { return try writeToStandardOutput(bytes, format) }
+    guard output != InputKind.standard else { return try writeToStandardOutput(bytes, format) }
     let url = URL(fileURLWithPath: output)
     if force { return try AtomicFile.write(bytes, to: url) }
     guard try AtomicFile.create(bytes, at: url) else { throw existing }

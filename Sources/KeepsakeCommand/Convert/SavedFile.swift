@@ -120,22 +120,10 @@ struct SavedFile {
 
   // MARK: Bytes
 
-  /// Standard input and output.
-  static let standard = "-"
-
   /// The bytes of a file, or of standard input; of an exported save, those of the save in it.
   static func bytes(at path: String, seal: SealRequest?) throws -> Data {
-    let data: Data
-    if path == standard {
-      data = try FileHandle.standardInput.read(upToCount: InputKind.maximumArchiveBytes + 1) ?? Data()
-      guard data.count <= InputKind.maximumArchiveBytes else {
-        throw CommandFailure(.data, "there is too much on standard input; up to \(InputKind.maximumArchiveBytes) bytes are taken")
-      }
-    } else {
-      guard case .archive(let read) = try InputKind(of: path) else {
-        throw CommandFailure(.data, "\(path) is a store", next: "keepsake export writes one of its saves into a file, which is taken here")
-      }
-      data = read
+    guard case .archive(let data) = try InputKind(of: path) else {
+      throw CommandFailure(.data, "\(path) is a store", next: "keepsake export writes one of its saves into a file, which is taken here")
     }
     return try ExportedSave.plain(data, seal: seal)
   }

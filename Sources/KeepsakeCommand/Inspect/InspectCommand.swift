@@ -5,14 +5,6 @@ import Keepsake
 import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
-#if canImport(Glibc)
-import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// `keepsake inspect`: what is in a file.
 struct InspectCommand: AsyncParsableCommand {
@@ -21,7 +13,7 @@ struct InspectCommand: AsyncParsableCommand {
     abstract: "Show what is in an archive, an exported save, a store, a property list, a keyed archive or JSON.",
     discussion: """
       Takes an archive, an exported save, a store's folder, its database, a synced folder, and of other programs property lists (binary and XML), files of \
-      NSKeyedArchiver and JSON. What it is shows in its first bytes, not in its \
+      NSKeyedArchiver and JSON; - is standard input. What it is shows in its first bytes, not in its \
       name. A store is only looked at: a game or a sync may have it open. With --slot, the saved game that stands in that \
       slot of a store is shown as an archive is: its types and values.
       """)
@@ -136,73 +128,5 @@ struct InspectCommand: AsyncParsableCommand {
 
 extension InspectCommand {
   private func text(of inspection: ArchiveInspection) -> String { all ? inspection.text(longest: .max) : inspection.text() }
-}
-
-/// What a path names, told by its first bytes.
-enum InputKind {
-  case store(URL)
-  /// Bytes that are no store; whether they are an archive shows when they are looked into.
-  case archive(Data)
-
-  /// The most bytes of an archive that are read into memory at once.
-  static let maximumArchiveBytes = 1 << 30
-
-  /// - Throws: `CommandFailure` if nothing is there or it is of no kind that is known.
-  init(of path: String) throws {
-    if let store = try Self.store(at: path) {
-      self = .store(store)
-      return
-    }
-    let url = URL(fileURLWithPath: path)
-    let file = try Self.plainFile(at: path)
-    let start = try file.read(upToCount: Self.databaseMagic.count) ?? Data()
-    if start == Self.databaseMagic {
-      self = .store(url)
-      return
-    }
-    try file.seek(toOffset: 0)
-    // One more than allowed tells whether there is more; what a file says of its size need not be so.
-    let data = try file.read(upToCount: Self.maximumArchiveBytes + 1) ?? Data()
-    guard data.count <= Self.maximumArchiveBytes else {
-      throw CommandFailure(.data, "\(path) is too large; archives of up to \(Self.maximumArchiveBytes) bytes are shown")
-    }
-    self = .archive(data)
-  }
-
-  /// What a plain file begins with.
-  static func beginning(of path: String) throws -> Data {
-    try plainFile(at: path).read(upToCount: databaseMagic.count) ?? Data()
-  }
-
-  /// Opens a plain file: a device may give bytes without end, a pipe none.
-  private static func plainFile(at path: String) throws -> FileHandle {
-    // Without waiting, so that a pipe to which nobody writes can't hold the command before it is known for one.
-    let number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    guard number >= 0 else { throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))") }
-    let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
-    var status = stat()
-    guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw CommandFailure(.data, "\(path) is neither a plain file nor a folder", next: "name an archive, a store or a synced folder")
-    }
-    return file
-  }
-
-  /// The store that a folder is, or that a synced folder has; nil if `path` is a file.
-  static func store(at path: String) throws -> URL? {
-    var isFolder: ObjCBool = false
-    let files = FileManager.default
-    guard files.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw CommandFailure(.noInput, "there is nothing at \(path)")
-    }
-    guard isFolder.boolValue else { return nil }
-    let url = URL(fileURLWithPath: path, isDirectory: true)
-    for candidate in [url, url.appendingPathComponent(SyncState.folderName, isDirectory: true)]
-    where files.fileExists(atPath: candidate.appendingPathComponent(Store.databaseName).path) {
-      return candidate
-    }
-    throw CommandFailure(.noInput, "the folder \(path) holds no store", next: "name a store's folder, or one that keepsake sync keeps")
-  }
-
-  static let databaseMagic = Data("SQLite format 3\0".utf8)
 }
 #endif
