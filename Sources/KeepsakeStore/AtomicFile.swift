@@ -18,8 +18,16 @@ package enum AtomicFile {
     case usual
     /// Only the user: for keys and tokens.
     case ownerOnly
+    /// As another file's permissions have it, as far as the umask lets.
+    case permissions(UInt16)
 
-    var mode: mode_t { self == .ownerOnly ? 0o600 : 0o666 }
+    var mode: mode_t {
+      switch self {
+      case .usual: 0o666
+      case .ownerOnly: 0o600
+      case .permissions(let bits): mode_t(bits & 0o777)
+      }
+    }
   }
 
   /// Replaces the file at `url` with `data`, durably: when this returns, a power cut no longer loses it.

@@ -200,6 +200,14 @@ struct XMLPropertyListTests {
     }
   }
 
+  @Test("the distant past, which other programs write as a day of the year 0, is read and written as they do")
+  func distantPast() throws {
+    let text = "<plist><date>0000-12-30T00:00:00Z</date></plist>"
+    #expect(try PropertyList(Data(text.utf8)) == .date(.distantPast))
+    #expect(
+      String(decoding: try PropertyList.date(.distantPast).encoded(as: .xml), as: UTF8.self).contains("<date>0000-12-30T00:00:00Z</date>"))
+  }
+
   @Test("a date that no calendar has is an error, also the earliest that there is", arguments: [-0x1p63, 0x1p63, .infinity, .nan, -1e15])
   func impossibleDates(seconds: Double) {
     #expect(throws: PropertyListError.self) { try PropertyList.date(Date(timeIntervalSinceReferenceDate: seconds)).encoded(as: .xml) }

@@ -86,7 +86,8 @@ extension ArchiveValue: Equatable {
     case .unsigned(let a): if case .unsigned(let b) = other { return a == b }
     case .number(let a): if case .number(let b) = other { return a == b || a.isNaN && b.isNaN }
     case .decimal(let a): if case .decimal(let b) = other { return a == b }
-    case .string(let a): if case .string(let b) = other { return a == b }
+    // By code points: two spellings of a letter are two texts, in a file.
+    case .string(let a): if case .string(let b) = other { return a.utf8.elementsEqual(b.utf8) }
     case .data(let a): if case .data(let b) = other { return a == b }
     case .date(let a):
       if case .date(let b) = other { return a == b || a.timeIntervalSinceReferenceDate.isNaN && b.timeIntervalSinceReferenceDate.isNaN }

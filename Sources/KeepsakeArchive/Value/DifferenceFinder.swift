@@ -220,8 +220,9 @@ struct DifferenceFinder {
   private mutating func record(_ kind: ArchiveDifference.Change.Kind, _ before: ArchiveValue?, _ after: ArchiveValue?, _ path: Int) {
     let (old, new) = (old, new)
     recorder.add(path, in: paths) { text in
-      ArchiveDifference.Change(
-        kind: kind, path: text, old: before, new: after, oldText: before.map { old.line($0) }, newText: after.map { new.line($0) })
+      var (was, becomes) = (before.map { old.line($0) }, after.map { new.line($0) })
+      if was == becomes, let before, let after, let texts = Contrast.texts(before, after) { (was, becomes) = texts }
+      return ArchiveDifference.Change(kind: kind, path: text, old: before, new: after, oldText: was, newText: becomes)
     }
   }
 }

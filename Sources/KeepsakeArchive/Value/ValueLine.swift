@@ -89,9 +89,10 @@ struct ValueLine {
     }
   }
 
-  /// Only years of four digits: others are nobody's calendar, and formatting them can fail.
+  /// To the thousandth of a second. Only years of four digits: others are nobody's calendar, and formatting them can fail.
   static func iso(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate
-    return seconds > -62_000_000_000 && seconds < 252_000_000_000 ? date.ISO8601Format() : nil
+    guard seconds > -62_000_000_000 && seconds < 252_000_000_000 else { return nil }
+    return date.ISO8601Format(Date.ISO8601FormatStyle(includingFractionalSeconds: seconds != seconds.rounded()))
   }
 }

@@ -30,6 +30,8 @@ enum ArchiveDocument {
       let keys = list["keys"]?.array, let keyedTypes = list["keyedTypes"]?.array, let count = list["objectCount"]?.integer,
       let root = list["root"], let objects = list["objects"]?.array
     else { throw TaggedDocument.missing("its types, root or objects") }
+    try TaggedDocument.refuseOthers(
+      than: ["types", "fixedTypes", "rootType", "keys", "keyedTypes", "objectCount", "root", "objects"], in: list)
     var script = ArchiveScript()
     script.types = try types.map(type)
     script.fixedTypes = fixed

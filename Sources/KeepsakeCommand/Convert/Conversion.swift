@@ -29,13 +29,16 @@ struct Conversion {
     switch (file.content, target) {
     case (.archive(let archive), .archive): self.init(archive, .exact)
     case (.keyed(let list, _), .keyed): self.init(try list.encoded(as: .binary), .exact)
-    case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact: self.init(try list.encoded(as: .xml), .exact)
+    case (.keyed(let list, _), .xml) where wanted ?? .exact == .exact:
+      self.init(try list.encoded(as: .xml), .exact)
+      guard try PropertyList(bytes) == Self.asXML(list) else { throw Self.notSame(target) }
     case (.keyed(let list, _), .binary) where wanted ?? .exact == .exact: self.init(try list.encoded(as: .binary), .exact)
     case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
       try self.init(tagged: archive, target, progress)
-    case (.keyed(_, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
+    case (.keyed(let list, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
       self.init(try Self.encode(TaggedDocument.keyed(graph, for: target), as: target), .tagged)
       try check(target, progress) { if case .keyed(_, let again) = $0.content { again == graph } else { false } }
+      losses = KeyedFidelity.losses(from: list, to: try KeyedWriter.list(graph))
     case (.values(let graph), _) where target.isPlain && wanted == .tagged:
       self.init(try Self.encode(TaggedDocument.values(graph, for: target), as: target), .tagged)
       try check(target, progress) { if case .values(let again) = $0.content { again == graph } else { false } }
@@ -77,6 +80,16 @@ struct Conversion {
     losses = plain.losses
   }
 
+  /// 32-bit numbers as the ones of 64 bits that they are in XML.
+  private static func asXML(_ list: PropertyList) -> PropertyList {
+    switch list {
+    case .float(let value): .number(Double(value))
+    case .array(let elements): .array(elements.map(asXML))
+    case .dictionary(let entries): .dictionary(entries.map { .init($0.key, asXML($0.value)) })
+    default: list
+    }
+  }
+
   private static func encode(_ list: PropertyList, as target: FileFormat) throws -> Data {
     switch target {
     case .json: try JSONFile.write(list)
@@ -92,7 +105,10 @@ struct Conversion {
 
   private static func notSame(_ target: FileFormat) -> CommandFailure {
     CommandFailure(
-      .data, "there is something in it that would not come back from \(target.words) as it was", next: "--lossy writes what can be written")
+      .data,
+      "there is something in it that would not come back from \(target.words) as it was: fractions of a second, a key that a dictionary has twice, "
+        + "or a dictionary that reads as another value",
+      next: target == .binary ? "change it in the original" : "a binary property list (.bplist) keeps most")
   }
 }
 #endif

@@ -73,27 +73,14 @@ struct ConvertCommand: AsyncParsableCommand {
     guard let format else { throw CommandFailure(.data, "no format was named", next: "--to names one") }
     try refuseExisting()
     progress("reading \(Printable.text(input))")
-    let file = try telling { try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input) }
+    let file = try InspectCommand.naming(input) { try SavedFile(SavedFile.bytes(at: input, seal: seal.request()), named: input) }
     let form: Conversion.Form? = tagged ? .tagged : lossy ? .lossy : nil
-    let conversion = try telling { try Conversion(of: file, to: format, form: form, progress: progress) }
+    let conversion = try InspectCommand.naming(input) { try Conversion(of: file, to: format, form: form, progress: progress) }
     progress("writing \(Printable.size(Int64(conversion.bytes.count)))")
     try write(conversion.bytes, format)
     return Answer(
       input: input, output: output, from: file.words, to: format.rawValue, form: conversion.form, inputBytes: file.byteCount,
       outputBytes: conversion.bytes.count, losses: conversion.losses)
-  }
-
-  /// Runs `body`; a failure says which file it is about.
-  private func telling<Value>(_ body: () throws -> Value) throws -> Value {
-    do {
-      return try body()
-    } catch let error as CommandFailure where error.kind != .data {
-      throw error
-    } catch {
-      var failure = CommandFailure(error)
-      if input != InputKind.standard, !failure.message.hasPrefix(input) { failure.message = "\(input): \(failure.message)" }
-      throw failure
-    }
   }
 
   // MARK: Writing
@@ -111,9 +98,23 @@ struct ConvertCommand: AsyncParsableCommand {
 
   private func write(_ bytes: Data, _ format: FileFormat) throws {
     guard output != InputKind.standard else { return try writeToStandardOutput(bytes, format) }
-    let url = URL(fileURLWithPath: output)
-    if force { return try AtomicFile.write(bytes, to: url) }
-    guard try AtomicFile.create(bytes, at: url) else { throw existing }
+    if force, let (url, access) = try replaced() { return try AtomicFile.write(bytes, to: url, access: access) }
+    guard try AtomicFile.create(bytes, at: URL(fileURLWithPath: output)) else { throw existing }
+  }
+
+  /// The plain file at the output, or the one to which a link there leads, and who may read it; nil if there is none.
+  private func replaced() throws -> (URL, AtomicFile.Access)? {
+    var status = stat()
+    guard stat(output, &status) == 0 else {
+      guard lstat(output, &status) != 0 else {
+        throw CommandFailure(.data, "\(output) is a link that leads nowhere", next: "name another file")
+      }
+      return nil
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw CommandFailure(.data, "\(output) is no plain file, and stays what it is", next: "name another file, or - for standard output")
+    }
+    return (URL(fileURLWithPath: output).resolvingSymlinksInPath(), .permissions(UInt16(truncatingIfNeeded: status.st_mode)))
   }
 
   private func writeToStandardOutput(_ bytes: Data, _ format: FileFormat) throws {

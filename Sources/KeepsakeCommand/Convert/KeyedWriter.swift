@@ -60,9 +60,15 @@ struct KeyedWriter {
   }
 
   private mutating func instance(_ type: ObjectGraph.Class, _ fields: [ArchiveValue.Field]) throws -> PropertyList {
-    // An archiver's own keys begin with a $; those of an object get another one in front.
-    let entries = try fields.map { PropertyList.Entry($0.key.hasPrefix("$") ? "$" + $0.key : $0.key, try field($0.value)) }
+    let entries = try fields.map { PropertyList.Entry(Self.key($0.key), try field($0.value)) }
     return body(type.name, Array(type.ancestry.dropFirst().filter { $0 != "NSObject" }), entries)
+  }
+
+  /// An archiver's own keys begin with a $; those of an object get another one in front. What was saved without a key has a number for one, such as $0.
+  private static func key(_ key: String) -> String {
+    guard key.hasPrefix("$") else { return key }
+    let isNumber = key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    return isNumber ? key : "$" + key
   }
 
   /// Numbers and flags stand in the object itself.

@@ -52,7 +52,7 @@ struct ObjectGraph: Equatable {
     uidType = Self.uid
     top = tree.top.sorted { $0.key < $1.key }.map { .init(key: $0.key, value: Self.moved($0.value, offset)) }
     objects = tree.objects.map { object in
-      Object(type: object.type + offset, fields: object.fields.map { .init(key: $0.key, value: Self.moved($0.value, offset)) })
+      Object(type: object.type + offset, fields: Self.named(object.fields, offset))
     }
     root = Self.root(top)
   }
@@ -65,8 +65,7 @@ struct ObjectGraph: Equatable {
   /// Types stand behind those of every file, and dictionaries by texts are structs without a name. Calls itself for each level, of which the tree's builder allows some dozens.
   private static func moved(_ value: ArchiveValue, _ offset: Int) -> ArchiveValue {
     switch value {
-    case .structure(let type, let fields):
-      .structure(type: type + offset, fields.map { .init(key: $0.key, value: moved($0.value, offset)) })
+    case .structure(let type, let fields): .structure(type: type + offset, named(fields, offset))
     case .array(let values): .array(values.map { moved($0, offset) })
     case .set(let values): .set(values.map { moved($0, offset) })
     case .dictionary(let pairs): byName(pairs.map { .init(key: moved($0.key, offset), value: moved($0.value, offset)) })
@@ -75,6 +74,11 @@ struct ObjectGraph: Equatable {
     case .decimal: ArchiveScript.marked(.decimal, value)
     default: value
     }
+  }
+
+  /// An archiver puts a $ before a key of the program's that begins with one.
+  private static func named(_ fields: [ArchiveValue.Field], _ offset: Int) -> [ArchiveValue.Field] {
+    fields.map { .init(key: $0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, value: moved($0.value, offset)) }
   }
 
   private static func byName(_ pairs: [ArchiveValue.Pair]) -> ArchiveValue {
@@ -126,8 +130,12 @@ extension ObjectGraph {
 
   // MARK: Showing
 
-  /// The same as archives are shown and compared.
+  /// The same as archives are shown and compared, with the files that stand in its data.
   func inspection(of format: String, byteCount: Int) -> ArchiveInspection {
+    NestedFiles.opened(self, byteCount: byteCount).shown(as: format, byteCount)
+  }
+
+  private func shown(as format: String, _ byteCount: Int) -> ArchiveInspection {
     var counts = [Int](repeating: 0, count: classes.count)
     for object in objects { if let object { counts[object.type] += 1 } }
     // UIDs are shown by their name where they stand, and are no objects.

@@ -53,6 +53,7 @@ struct PlainForm {
       throw failure("values are nested more than \(Self.maximumDepth) deep")
     }
     if let (mark, inner, _) = ArchiveScript.unmarked(value) {
+      if mark == .float, case .number(let number) = inner, target == .json, !number.isFinite { return try self.value(inner) }
       return mark == .float || (mark == .decimal && target == .archive) ? value : try self.value(inner)
     }
     if graph.uid(value) != nil { return try uid(value) }
@@ -100,7 +101,7 @@ struct PlainForm {
 
   private mutating func date(_ date: Date) throws -> ArchiveValue {
     let seconds = date.timeIntervalSinceReferenceDate
-    let isSayable = Self.sayableSeconds.contains(seconds)
+    let isSayable = (target == .xml ? Self.xmlSeconds : Self.sayableSeconds).contains(seconds)
     switch target {
     case .xml:
       if isSayable, seconds == seconds.rounded() { return .date(date) }
@@ -116,6 +117,9 @@ struct PlainForm {
 
   /// Of years with four digits: others are nobody's calendar, and formatting them can fail.
   static let sayableSeconds = -62_000_000_000.0..<252_000_000_000.0
+
+  /// The years 0 to 9999 of an XML property list.
+  private static let xmlSeconds = -63_145_526_400.0..<252_455_616_000.0
 
   private mutating func object(_ number: Int) throws -> ArchiveValue? {
     guard graph.objects.indices.contains(number), let object = graph.objects[number] else { return try null() }
@@ -196,7 +200,7 @@ struct PlainForm {
 
   private var place: String {
     // The end of a long way tells the most.
-    let text = path.suffix(12).joined()
+    let text = (path.count > 12 ? "…" : "") + path.suffix(12).joined()
     return text.isEmpty ? "the top" : text.hasPrefix(".") ? String(text.dropFirst()) : text
   }
 

@@ -24,7 +24,7 @@ struct SavedFile {
   /// Whether the bytes begin like another program's file that is read.
   static func isForeign(_ data: Data) -> Bool { isPropertyList(data) || isJSON(data) }
 
-  private static func isPropertyList(_ data: Data) -> Bool {
+  static func isPropertyList(_ data: Data) -> Bool {
     guard !data.isEmpty else { return false }
     do {
       _ = try PropertyList.format(of: data)

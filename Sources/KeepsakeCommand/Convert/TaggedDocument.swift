@@ -30,7 +30,17 @@ enum TaggedDocument {
     return [key: .string(Kind.values.rawValue), "value": try tagger.list(graph.root)]
   }
 
+  /// Nothing that somebody put there is passed over.
+  static func refuseOthers(than keys: Set<String>, in list: PropertyList) throws {
+    guard case .dictionary(let entries) = list, let other = entries.first(where: { $0.key != key && !keys.contains($0.key) }) else {
+      return
+    }
+    throw CommandFailure(
+      .data, "the key \(other.key.prefix(80)) means nothing beside \(key)", next: "values stand below root, top or value")
+  }
+
   static func values(in list: PropertyList) throws -> ObjectGraph {
+    try refuseOthers(than: ["value"], in: list)
     guard let value = list["value"] else { throw missing("value") }
     var reader = TaggedReader()
     let graph = ObjectGraph(try reader.value(value))
@@ -60,6 +70,7 @@ enum TaggedDocument {
   }
 
   static func keyed(in list: PropertyList) throws -> ObjectGraph {
+    try refuseOthers(than: ["classes", "top", "objects"], in: list)
     guard case .array(let classes) = list["classes"], case .dictionary(let top) = list["top"], case .array(let objects) = list["objects"]
     else {
       throw missing("classes, top and objects")

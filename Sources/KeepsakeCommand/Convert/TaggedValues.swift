@@ -139,7 +139,7 @@ struct TaggedReader {
     switch (key, inner) {
     case ("$null", _): return ArchiveValue.none
     case ("$number", .string(let text)): return Double(text).map { .number($0) }
-    case ("$decimal", .string(let digits)): return ArchiveScript.marked(.decimal, .decimal(digits))
+    case ("$decimal", .string(let digits)): return try decimal(digits)
     case ("$data", .string(let text)): return Data(base64Encoded: text).map { .data($0) }
     case ("$data", .data(let data)): return .data(data)
     case ("$date", .date(let date)): return .date(date)
@@ -168,6 +168,18 @@ struct TaggedReader {
     }
   }
 
+  private func decimal(_ digits: String) throws -> ArchiveValue {
+    let significant = digits.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber).drop { $0 == "0" }
+    let count = String(significant.reversed()).drop { $0 == "0" }.count
+    guard count <= Self.decimalDigits else {
+      throw failure("the number \(digits.prefix(80)) has \(count) digits, and a decimal number at most \(Self.decimalDigits)")
+    }
+    return ArchiveScript.marked(.decimal, .decimal(digits))
+  }
+
+  /// That each decimal number of so many can be held: some of one more can, too.
+  private static let decimalDigits = 38
+
   mutating func fields(_ entries: [PropertyList.Entry]) throws -> [ArchiveValue.Field] {
     try entries.map { entry in
       guard !Self.isTag(entry.key) else {
@@ -188,7 +200,7 @@ struct TaggedReader {
   }
 
   func failure(_ message: String) -> CommandFailure {
-    let place = path.suffix(12).joined()
+    let place = (path.count > 12 ? "…" : "") + path.suffix(12).joined()
     return CommandFailure(.data, (place.isEmpty ? "" : (place.hasPrefix(".") ? String(place.dropFirst()) : place) + ": ") + message)
   }
 }

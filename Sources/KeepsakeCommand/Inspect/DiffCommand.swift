@@ -13,8 +13,8 @@ struct DiffCommand: AsyncParsableCommand {
     abstract: "Show what differs between two archives, property lists, keyed archives or JSON files, field by field.",
     discussion: """
       Takes archives, exported saves, property lists (binary and XML), keyed archives and JSON, also two of different kinds and one of \
-      them from standard input (-), or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed since that \
-      version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
+      them from standard input (-), or stores with --slot: keepsake diff STORE --slot main --from VERSION shows what changed \
+      since that version. Objects and list elements are matched by a field "id" where they have one, else by where they stand; the \
       numbers that archives give to objects don't matter. Exit status: 0 if both hold the same, 1 if they differ, 2 if it \
       can't be told.
       """)
@@ -48,7 +48,7 @@ struct DiffCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard slot != nil || (from == nil && to == nil) else { throw ValidationError("--from and --to go with --slot.") }
-    guard first != InputKind.standard || second != InputKind.standard else { throw ValidationError("Only one of both can be standard input.") }
+    guard first != InputKind.standard || second != first else { throw ValidationError("Only one of both can be standard input.") }
     guard second != nil || slot != nil else { throw ValidationError("Name two archives, or one store and --slot.") }
     guard second != nil || from != nil || to != nil else {
       throw ValidationError("With one store, name a version: --from VERSION. keepsake history lists them.")
@@ -59,13 +59,7 @@ struct DiffCommand: AsyncParsableCommand {
   static func archive(
     at path: String, slot: String?, version: String?, seal: SealRequest? = nil
   ) throws -> ArchiveInspection {
-    do {
-      return try inspection(at: path, slot: slot, version: version, seal: seal)
-    } catch  where error is ArchiveError || error is PropertyListError || error is StructuredFileError {
-      var failure = CommandFailure(error)
-      failure.message = "\(path): \(failure.message)"
-      throw failure
-    }
+    try InspectCommand.naming(path) { try inspection(at: path, slot: slot, version: version, seal: seal) }
   }
 
   private static func inspection(

@@ -91,8 +91,19 @@ struct InspectCommand: AsyncParsableCommand {
 
   /// An archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
-    if SavedFile.isForeign(data) { return try SavedFile(data, named: file).inspection() }
+    if SavedFile.isForeign(data) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
     return try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+  }
+
+  /// Runs `body`; a failure with the file's values says which file.
+  static func naming<Result>(_ file: String, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch  where !(error is CommandFailure) || (error as? CommandFailure)?.kind == .data {
+      var failure = CommandFailure(error)
+      if file != InputKind.standard, !failure.message.hasPrefix(file) { failure.message = "\(file): \(failure.message)" }
+      throw failure
+    }
   }
 
   /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
@@ -104,7 +115,9 @@ struct InspectCommand: AsyncParsableCommand {
       let others = SavedFile.isForeign(data) ? "" : ", and no property list or JSON"
       throw CommandFailure(
         .data, "\(file) is neither an archive nor a store of Keepsake's\(others)",
-        next: data.isEmpty ? "the file is empty" : "it begins with the bytes \(start)")
+        next: data.isEmpty
+          ? "the file is empty"
+          : data.starts(with: [0x1F, 0x8B]) ? "it is compressed by gzip: gunzip it first" : "it begins with the bytes \(start)")
     }
   }
 

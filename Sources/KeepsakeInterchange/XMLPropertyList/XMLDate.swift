@@ -5,7 +5,8 @@ enum XMLDate {
   private static let secondsPerDay = 86_400
   /// From 1970, from which days are counted, to 2001, from which dates are.
   private static let daysToReference = 11_323
-  private static let years = 1...9999
+  /// With the year before the first, in which Foundation's distant past lies by this calendar: 0000-12-30.
+  private static let years = 0...9999
 
   /// nil for what is no date. What stands at the end may be left out, but for the Z, as Python takes it.
   static func date(_ text: String) -> Date? {

@@ -66,7 +66,7 @@ struct XMLWriter {
     case .float(let value): line("<real>\(Self.text(Double(value)))</real>")
     case .string(let text): try element("string", text)
     case .date(let date):
-      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 1 to 9999") }
+      guard let text = XMLDate.text(date) else { throw error(.unwritable, "XML has only dates of the years 0 to 9999") }
       line("<date>\(text)</date>")
     case .data(let data):
       line("<data>")

@@ -1,0 +1,121 @@
+#if Cloud
+import Foundation
+import KeepsakeInterchange
+
+/// What of a keyed archive comes back otherwise from its tagged form: Foundation's classes that are shown as what they stand for, such as an NSValue
+/// as its numbers, are written as the plainest class that has the same.
+///
+/// Both archives are gone through side by side, from what stands at the top; the numbers of their objects don't matter.
+struct KeyedFidelity {
+  private struct Pair {
+    var old: PropertyList
+    var new: PropertyList
+    var path: String
+  }
+  private struct Places: Hashable {
+    var old: UInt64
+    var new: UInt64
+  }
+
+  private let oldObjects: [PropertyList]
+  private let newObjects: [PropertyList]
+  private var work: [Pair] = []
+  private var met: Set<Places> = []
+  private var losses: [PlainForm.Loss] = []
+  /// By what is lost, where it stands in `losses`.
+  private var places: [String: Int] = [:]
+
+  private static let classKey = "$class"
+  /// Characters of a path; the end of a long one tells the most.
+  private static let pathCharacters = 200
+
+  /// One entry for each kind of difference, empty if there is none.
+  static func losses(from old: PropertyList, to new: PropertyList) -> [PlainForm.Loss] {
+    var comparison = KeyedFidelity(oldObjects: old["$objects"]?.array ?? [], newObjects: new["$objects"]?.array ?? [])
+    comparison.run(old, new)
+    return comparison.losses
+  }
+
+  private init(oldObjects: [PropertyList], newObjects: [PropertyList]) { (self.oldObjects, self.newObjects) = (oldObjects, newObjects) }
+
+  private mutating func run(_ old: PropertyList, _ new: PropertyList) {
+    if old["$archiver"] != new["$archiver"] { lose("name of another archiver", "$archiver") }
+    if case .dictionary(let entries) = old {
+      for entry in entries where new[entry.key] == nil { lose("keys beside the archive's own", entry.key) }
+    }
+    // A root that stands alone may have a key of its own.
+    if let top = old["$top"], let again = new["$top"] { compareFields(top, again, "") }
+    while let pair = work.popLast() { compare(pair) }
+  }
+
+  private mutating func compare(_ pair: Pair) {
+    let (old, new) = (resolved(pair.old, oldObjects), resolved(pair.new, newObjects))
+    if let a = pair.old.uid, let b = pair.new.uid, !met.insert(Places(old: a, new: b)).inserted { return }
+    let (was, is_) = (words(pair.old, old, oldObjects), words(pair.new, new, newObjects))
+    guard was == is_ else { return lose("\(was), which comes back as \(is_)", pair.path) }
+    switch (old, new) {
+    case (.array(let a), .array(let b)) where a.count == b.count:
+      for (index, both) in zip(a, b).enumerated() { push(both.0, both.1, pair.path + "[\(index)]") }
+    case (.dictionary, .dictionary): compareFields(old, new, pair.path)
+    default: if old != new { lose("value of the class \(was)", pair.path) }
+    }
+  }
+
+  private mutating func compareFields(_ old: PropertyList, _ new: PropertyList, _ path: String) {
+    guard case .dictionary(let entries) = old, case .dictionary(let others) = new else { return }
+    let values = Dictionary(others.map { ($0.key, $0.value) }, uniquingKeysWith: { $1 })
+    if let uid = old[Self.classKey]?.uid, let other = new[Self.classKey]?.uid { compareClasses(uid, other, path) }
+    for entry in entries where entry.key != Self.classKey {
+      let place = path.isEmpty ? entry.key : path + "." + entry.key
+      if let value = values[entry.key] { push(entry.value, value, place) } else { lose("fields that nobody is shown", place) }
+    }
+  }
+
+  private mutating func compareClasses(_ old: UInt64, _ new: UInt64, _ path: String) {
+    guard met.insert(Places(old: old, new: new)).inserted else { return }
+    let (a, b) = (object(old, oldObjects), object(new, newObjects))
+    if a["$classes"] != b["$classes"] { lose("list of the classes above \(a["$classname"]?.string ?? "one")", path) }
+    if let hints = a["$classhints"]?.array, !hints.isEmpty { lose("hints of classes to take instead", path) }
+  }
+
+  private mutating func push(_ old: PropertyList, _ new: PropertyList, _ path: String) {
+    let path = path.utf8.count > Self.pathCharacters ? "…" + String(path.suffix(Self.pathCharacters)) : path
+    work.append(Pair(old: old, new: new, path: path))
+  }
+
+  private func object(_ uid: UInt64, _ objects: [PropertyList]) -> PropertyList {
+    uid < UInt64(objects.count) ? objects[Int(uid)] : .null
+  }
+
+  private func resolved(_ value: PropertyList, _ objects: [PropertyList]) -> PropertyList {
+    guard let uid = value.uid else { return value }
+    return uid == 0 ? .null : object(uid, objects)
+  }
+
+  /// What a value is, as it was saved.
+  private func words(_ given: PropertyList, _ value: PropertyList, _ objects: [PropertyList]) -> String {
+    let isObject = given.uid != nil
+    switch value {
+    case .null: return "nil"
+    case .bool, .integer, .number, .float: return isObject ? "NSNumber" : "number"
+    case .string: return isObject ? "text" : "text in place"
+    case .data: return isObject ? "data" : "data in place"
+    case .date: return isObject ? "date" : "date in place"
+    case .array, .set: return isObject ? "list" : "list in place"
+    case .uid: return "reference"
+    case .dictionary:
+      guard let type = value[Self.classKey]?.uid else { return isObject ? "dictionary" : "dictionary in place" }
+      return object(type, objects)["$classname"]?.string.map { String($0.prefix(80)) } ?? "object"
+    }
+  }
+
+  private mutating func lose(_ what: String, _ path: String) {
+    if let place = places[what] {
+      losses[place].count += 1
+    } else {
+      places[what] = losses.count
+      losses.append(.init(what: what, count: 1, path: path.isEmpty ? "the top" : path))
+    }
+  }
+}
+#endif

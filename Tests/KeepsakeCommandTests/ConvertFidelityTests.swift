@@ -1,0 +1,207 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import Keepsake
+import KeepsakeArchive
+import KeepsakeInterchange
+import Testing
+
+@testable import KeepsakeCommand
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What real programs' files have, and what a person with two of them must see.
+@Suite struct ConvertFidelityTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-fidelity-\(UUID().uuidString)")
+
+  private func cleaning(_ body: () throws -> Void) throws {
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }  // What stays behind harms nobody.
+    try body()
+  }
+
+  private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  private func bytes(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
+  private func put(_ list: PropertyList, _ name: String) throws {
+    try list.encoded(as: .binary).write(to: folder.appendingPathComponent(name))
+  }
+
+  @discardableResult private func convert(_ input: String, _ output: String, _ options: String...) throws -> ConvertCommand.Answer {
+    try ConvertCommand.parse([path(input), path(output)] + options).convert()
+  }
+
+  private func failure(_ body: () throws -> Void) -> CommandFailure? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return CommandFailure(error)
+    }
+  }
+
+  private func keyed(_ objects: [PropertyList]) -> PropertyList {
+    ["$version": 100_000, "$archiver": "NSKeyedArchiver", "$top": ["root": .uid(1)], "$objects": .array(["$null"] + objects)]
+  }
+
+  private func type(_ names: String...) -> PropertyList {
+    ["$classname": .string(names[0]), "$classes": .array((names + ["NSObject"]).map { .string($0) })]
+  }
+
+  private func difference(_ old: PropertyList, _ new: PropertyList) throws -> String {
+    try put(old, "old.bplist")
+    try put(new, "new.bplist")
+    return try DiffCommand.parse([path("old.bplist"), path("new.bplist")]).difference().text()
+  }
+
+  @Test("fields without a key, and those whose key begins with a $, are found by the program that saved them")
+  func dollars() throws {
+    try cleaning {
+      try put(keyed([["$0": .uid(2), "$1": 7, "$$user": 3, "$class": .uid(3)], "Ada", type("Player")]), "a.archive")
+      #expect(try convert("a.archive", "a.json").losses.isEmpty)
+      try convert("a.json", "b.archive")
+      let objects = try #require(PropertyList(bytes("b.archive"))["$objects"]?.array)
+      let player = try #require(objects.first { $0["$1"] != nil })
+      #expect(player["$1"] == 7 && player["$$user"] == 3 && player["$0"]?.uid != nil)
+      #expect(try KeyedArchive(bytes("b.archive")).tree() == KeyedArchive(bytes("a.archive")).tree())
+    }
+  }
+
+  @Test("what of Foundation's own classes comes back as another is told, with how often and where first")
+  func otherClasses() throws {
+    try cleaning {
+      let place: PropertyList = ["NS.special": 1, "NS.pointval": .uid(6), "$class": .uid(7)]
+      try put(
+        keyed([
+          ["spot": .uid(3), "lives": .uid(4), "list": .uid(5), "$class": .uid(2)], type("Hero"), place, 3,
+          ["NS.objects": [.uid(3)], "$class": .uid(8)], "{1, 2}", type("NSValue"), type("NSMutableArray", "NSArray"),
+        ]), "a.archive")
+      let losses = try convert("a.archive", "a.json").losses
+      #expect(
+        Set(losses.map(\.what)) == [
+          "NSValue, which comes back as NSDictionary", "NSNumber, which comes back as number",
+          "NSMutableArray, which comes back as NSArray",
+        ])
+      #expect(losses.first { $0.what.hasPrefix("NSValue") }?.path == "root.spot")
+      // From the JSON on nothing more is lost.
+      try convert("a.json", "b.archive")
+      #expect(try convert("b.archive", "b.json").losses.isEmpty)
+    }
+  }
+
+  @Test("an archive whose dates have fractions of seconds isn't written as XML without them")
+  func fractions() throws {
+    try cleaning {
+      let date = PropertyList.date(Date(timeIntervalSinceReferenceDate: 0.5))
+      try put(keyed([["when": date, "$class": .uid(2)], type("Diary")]), "a.archive")
+      #expect(failure { try convert("a.archive", "a.xml") }?.message.contains("fractions of a second") == true)
+      #expect(!FileManager.default.fileExists(atPath: path("a.xml")))
+      try convert("a.archive", "a.bplist")
+    }
+  }
+
+  @Test("--force replaces what is in a file, and neither a link to it, its permissions, nor what is no file")
+  func force() throws {
+    try cleaning {
+      try put([1, 2], "a.bplist")
+      try put([3], "mine.plist")
+      #expect(chmod(path("mine.plist"), 0o600) == 0)
+      try FileManager.default.createSymbolicLink(atPath: path("link.plist"), withDestinationPath: path("mine.plist"))
+      try convert("a.bplist", "link.plist", "--force")
+      #expect(try PropertyList(bytes("mine.plist")) == [1, 2])
+      let attributes = try FileManager.default.attributesOfItem(atPath: path("mine.plist"))
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+      #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link.plist")) == path("mine.plist"))
+      try FileManager.default.createSymbolicLink(atPath: path("lost.plist"), withDestinationPath: path("nowhere"))
+      #expect(failure { try convert("a.bplist", "lost.plist", "--force") }?.kind == .data)
+      #expect(mkfifo(path("pipe.plist"), 0o600) == 0)
+      #expect(failure { try convert("a.bplist", "pipe.plist", "--force") }?.message.contains("no plain file") == true)
+      #expect(try FileManager.default.attributesOfItem(atPath: path("pipe.plist"))[.type] as? FileAttributeType != .typeRegular)
+    }
+  }
+
+  @Test("what somebody put into a tagged file in the wrong place, or with too many digits, is an error")
+  func edited() throws {
+    try cleaning {
+      let digits = "1." + String(repeating: "7", count: 44)
+      for text in [
+        #"{"$keepsake": "values 1", "value": 1, "gold": 2}"#, #"{"$keepsake": "values 1", "value": {"$decimal": "\#(digits)"}}"#,
+        #"{"$keepsake": "keyed archive 1", "classes": [], "top": {}, "objects": [], "gold": 2}"#,
+      ] {
+        try Data(text.utf8).write(to: folder.appendingPathComponent("a.json"))
+        #expect(failure { try convert("a.json", "a.archive") }?.kind == .data, "\(text)")
+      }
+    }
+  }
+
+  @Test("numbers of 32 bits that aren't finite have no place in JSON, and are told as all others")
+  func notFinite() throws {
+    try cleaning {
+      try put(["speed": .float(.infinity)], "a.bplist")
+      #expect(failure { try convert("a.bplist", "a.json") }?.message.contains("speed: JSON has no numbers that aren't finite") == true)
+      #expect(try convert("a.bplist", "a.json", "--lossy").losses.map(\.count) == [1])
+    }
+  }
+
+  @Test("an archive that stands as data in settings is shown and compared by what it holds")
+  func nested() throws {
+    try cleaning {
+      func settings(_ level: PropertyList) throws -> PropertyList {
+        let save = keyed([["level": level, "name": .uid(3), "$class": .uid(2)], type("Player"), "Ada"])
+        return [
+          "volume": 0.8, "save": .data(try save.encoded(as: .binary)), "list": .data(try (["a": [1]] as PropertyList).encoded(as: .xml)),
+        ]
+      }
+      try put(settings(7), "settings.bplist")
+      guard case .archive(let inspection) = try InspectCommand.look(at: path("settings.bplist")) else {
+        Issue.record("no values")
+        return
+      }
+      let text = inspection.text()
+      #expect(text.contains("save: #0 Player") && text.contains("level: 7") && text.contains("a: [1]"), "\(text)")
+      #expect(try difference(settings(7), settings(8)).contains("save.level: 7 -> 8"))
+      // A conversion leaves data as they are.
+      try convert("settings.bplist", "again.bplist")
+      #expect(try PropertyList(bytes("again.bplist"))["save"] == settings(7)["save"])
+      // Named so often that what it stands for would be many times the file.
+      let bomb = PropertyList.array(Array(repeating: try settings(7)["save"] ?? .null, count: 2_000))
+      let opened = NestedFiles.opened(ObjectGraph(bomb), byteCount: 2_500)
+      #expect((1..<100).contains(opened.objects.count))
+    }
+  }
+
+  @Test("two values that look the same for as far as they are shown are shown where they differ")
+  func contrast() throws {
+    try cleaning {
+      let long = String(repeating: "x", count: 300)
+      #expect(try difference([.string(long + "1")], [.string(long + "2")]).contains(#"..."xxxxxxxxxx1" -> ..."xxxxxxxxxx2""#))
+      let data = Data(repeating: 0x61, count: 100)
+      #expect(
+        try difference([.data(data + [1])], [.data(data + [2])])
+          .contains("101 bytes, from byte 100 on 01 -> 101 bytes, from byte 100 on 02"))
+      let dates = [0.25, 0.2501].map { PropertyList.date(Date(timeIntervalSinceReferenceDate: $0)) }
+      #expect(try difference([dates[0]], [dates[1]]).contains("0.25 s -> 0.2501 s"))
+      // One letter in two spellings.
+      #expect(try difference(["caf\u{E9}"], ["cafe\u{301}"]).contains("with U+E9"))
+      let same = try difference(["a"], ["a"])
+      #expect(same.isEmpty)
+    }
+  }
+
+  @Test("an error names the file that it is about", arguments: ["jbad.json", "cut.bplist"])
+  func fileNamed(name: String) throws {
+    try cleaning {
+      try put([1], "good.bplist")
+      try Data(#"{"a": }"#.utf8).write(to: folder.appendingPathComponent("jbad.json"))
+      try bytes("good.bplist").dropLast(3).write(to: folder.appendingPathComponent("cut.bplist"))
+      let told = failure { _ = try DiffCommand.parse([path("good.bplist"), path(name)]).difference() }
+      #expect(told?.message.hasPrefix(path(name)) == true, "\(String(describing: told))")
+      #expect(failure { _ = try InspectCommand.look(at: path(name)) }?.message.hasPrefix(path(name)) == true)
+    }
+  }
+}
+#endif
