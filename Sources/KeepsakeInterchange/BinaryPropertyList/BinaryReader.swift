@@ -59,44 +59,44 @@ struct BinaryReader {
 
   private mutating func root() throws -> PropertyList {
     if let list = try begin(trailer.root) { open.append(list) }
-    while let list = open.popLast() { try fill(list) }
+    while let last = open.indices.last { try fill(last) }
     return values[trailer.root]
   }
 
-  /// Goes on with a list until it is complete, or until one of its elements has to be read first.
-  private mutating func fill(_ given: consuming OpenList) throws {
-    var list = given
-    while list.next < list.count {
-      let child: Int
-      if list.kind == .dictionary {
-        child = try reference(list.start + (list.count + list.next) * trailer.referenceBytes)
-      } else {
-        child = try reference(list.start + list.next * trailer.referenceBytes)
-      }
+  /// Goes on with an open list until it is complete, or until one of its elements has to be read first.
+  ///
+  /// The list stays where it stands: taken out, its elements would be copied for each of them that is a list, in a build without optimization.
+  private mutating func fill(_ place: Int) throws {
+    let (kind, start, count) = (open[place].kind, open[place].start, open[place].count)
+    var next = open[place].next
+    while next < count {
+      let child = try reference(start + (kind == .dictionary ? count + next : next) * trailer.referenceBytes)
       switch states[child] {
       case .read: break
       case .open:
         throw PropertyListError(
-          .cycle, "A list leads to itself: no program can have saved that as a property list", offset: offset(list.object))
+          .cycle, "A list leads to itself: no program can have saved that as a property list", offset: offset(open[place].object))
       case .unread:
         guard let inner = try begin(child) else { break }
-        guard open.count + 2 <= limits.depth else {
+        guard open.count < limits.depth else {
           throw PropertyListError(.limit, "Lists are nested more than \(limits.depth) deep", offset: offset(child))
         }
-        open.append(list)
+        open[place].next = next
         open.append(inner)
         return
       }
-      list.weight += weights[child]
-      guard list.weight <= limits.values else { throw tooMany(list.object) }
-      if list.kind == .dictionary {
-        list.entries.append(.init(try key(list), values[child]))
+      open[place].weight += weights[child]
+      guard open[place].weight <= limits.values else { throw tooMany(open[place].object) }
+      if kind == .dictionary {
+        let key = try key(start + next * trailer.referenceBytes)
+        open[place].entries.append(.init(key, values[child]))
       } else {
-        list.elements.append(values[child])
+        open[place].elements.append(values[child])
       }
-      list.next += 1
+      next += 1
     }
-    switch list.kind {
+    let list = open.removeLast()
+    switch kind {
     case .dictionary: values[list.object] = .dictionary(list.entries)
     case .set: values[list.object] = .set(list.elements)
     default: values[list.object] = .array(list.elements)
@@ -105,9 +105,9 @@ struct BinaryReader {
     states[list.object] = .read
   }
 
-  /// The key to the value that comes next.
-  private mutating func key(_ list: OpenList) throws -> String {
-    let number = try reference(list.start + list.next * trailer.referenceBytes)
+  /// The key to which the reference at a place leads.
+  private mutating func key(_ place: Int) throws -> String {
+    let number = try reference(place)
     if states[number] == .unread, let other = try begin(number) { throw noText(other.object) }
     guard case .string(let key) = values[number] else { throw noText(number) }
     return key
