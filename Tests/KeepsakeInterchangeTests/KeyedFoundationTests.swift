@@ -143,6 +143,49 @@ struct KeyedFoundationTests {
     #expect(try archive(["range": NSValue(range: NSRange(location: 4, length: 6))] as NSDictionary).decode(Saved.self).range == 4..<10)
   }
 
+  @Test("collections and numbers of an archiver that somebody derived from Foundation's have a key for each element")
+  func derivedArchiver() throws {
+    // As Foundation's source has it; its own archiver writes them otherwise.
+    func type(_ name: String) -> PropertyList { ["$classname": .string(name), "$classes": [.string(name), "NSObject"]] }
+    let saved: PropertyList = [
+      "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
+      "$objects": [
+        "$null",
+        .dictionary([
+          .init("NS.key.0", .uid(7)), .init("NS.key.1", .uid(8)), .init("NS.key.2", .uid(9)), .init("NS.object.0", .uid(3)),
+          .init("NS.object.1", .uid(4)), .init("NS.object.2", .uid(5)), .init("$class", .uid(2)),
+        ]),
+        type("NSDictionary"), ["NS.object.0": .uid(10), "NS.object.1": .uid(11), "$class": .uid(6)], ["$class": .uid(6)],
+        ["NS.object.0": .uid(10), "$class": .uid(12)], type("NSArray"), "list", "none", "set", "a", "b", type("NSSet"),
+      ],
+    ]
+    struct Saved: Decodable { var list: [String], none: [String], set: Set<String> }
+    let value = try KeyedArchive(saved).decode(Saved.self)
+    #expect(value.list == ["a", "b"] && value.none.isEmpty && value.set == ["a"])
+
+    for (entry, expected) in [("NS.intval", 7), ("NS.dblval", 2.5), ("NS.boolval", true)] as [(String, PropertyList)] {
+      let list: PropertyList = [
+        "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
+        "$objects": [
+          "$null", .dictionary([.init("NS.objects", [.uid(3)]), .init("$class", .uid(2))]), ["$classname": "NSArray", "$classes": ["NSArray"]],
+          .dictionary([.init(entry, expected), .init("$class", .uid(4))]), ["$classname": "NSNumber", "$classes": ["NSNumber", "NSValue"]],
+        ],
+      ]
+      let tree = try KeyedArchive(list).tree()
+      switch expected {
+      case .bool(let flag): #expect(tree.top["root"] == .array([.bool(flag)]))
+      case .integer: #expect(tree.top["root"] == .array([.integer(7)]))
+      default: #expect(tree.top["root"] == .array([.number(2.5)]))
+      }
+    }
+    // What has more than its elements keeps it.
+    let odd: PropertyList = [
+      "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
+      "$objects": ["$null", ["NS.object.0": .uid(0), "note": 3, "$class": .uid(2)], ["$classname": "NSArray", "$classes": ["NSArray"]]],
+    ]
+    #expect(try KeyedArchive(odd).tree().objects.first?.fields.map(\.key) == ["NS.object.0", "note"])
+  }
+
   @Test("insets are four numbers, as real files have them")
   func insets() throws {
     let archive = try KeyedArchive(

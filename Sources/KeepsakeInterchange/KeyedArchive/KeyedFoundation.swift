@@ -18,11 +18,12 @@ extension KeyedArchive {
       guard let bytes = object["NS.uuidbytes"]?.data, bytes.count == 16 else { return nil }
       return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
     case "NSURL": return try url(object)
-    case "NSArray", "NSMutableArray": return object["NS.objects"]?.array.map { .list($0) }
-    case "NSSet", "NSMutableSet": return object["NS.objects"]?.array.map { .set($0) }
-    case "NSOrderedSet", "NSMutableOrderedSet": return .list(object["NS.objects"]?.array ?? Self.numbered(object))
+    case "NSNumber": return Self.number(object)
+    case "NSArray", "NSMutableArray": return Self.elements(object).map { .list($0) }
+    case "NSSet", "NSMutableSet": return Self.elements(object).map { .set($0) }
+    case "NSOrderedSet", "NSMutableOrderedSet": return .list(object["NS.objects"]?.array ?? Self.numbered("NS.object.", in: object))
     case "NSDictionary", "NSMutableDictionary":
-      guard let keys = object["NS.keys"]?.array, let values = object["NS.objects"]?.array else { return nil }
+      guard let keys = object["NS.keys"]?.array, let values = object["NS.objects"]?.array else { return Self.pairs(object) }
       guard keys.count == values.count else {
         throw PropertyListError(.damaged, "A dictionary has \(keys.count) keys and \(values.count) values: the file was altered")
       }
@@ -39,11 +40,38 @@ extension KeyedArchive {
     }
   }
 
-  private static func numbered(_ object: PropertyList) -> [PropertyList] {
+  /// Subclasses of Foundation's archiver save each element under a key of its own: `NS.object.0` and so on.
+  private static func numbered(_ key: String, in object: PropertyList) -> [PropertyList] {
     let byKey = PropertyList.index(object.dictionary ?? [])
     var elements: [PropertyList] = []
-    while let element = byKey["NS.object.\(elements.count)"] { elements.append(element) }
+    while let element = byKey[key + "\(elements.count)"] { elements.append(element) }
     return elements
+  }
+
+  /// nil for what has other fields, too.
+  private static func elements(_ object: PropertyList) -> [PropertyList]? {
+    if let elements = object["NS.objects"]?.array { return elements }
+    let elements = numbered("NS.object.", in: object)
+    return elements.count + 1 == object.dictionary?.count ? elements : nil
+  }
+
+  /// Of a dictionary of such an archiver, which has `NS.key.0` as well. The class is one of the entries.
+  private static func pairs(_ object: PropertyList) -> KeyedContent? {
+    let (keys, values) = (numbered("NS.key.", in: object), numbered("NS.object.", in: object))
+    guard keys.count == values.count, 2 * keys.count + 1 == object.dictionary?.count else { return nil }
+    return .pairs(keys: keys, values: values)
+  }
+
+  /// A number that such an archiver made an object of.
+  private static func number(_ object: PropertyList) -> KeyedContent? {
+    if let flag = object["NS.boolval"]?.bool { return .bool(flag) }
+    if case .integer(let value) = object["NS.intval"] { return .integer(value) }
+    if let value = object["NS.dblval"]?.number { return .number(value) }
+    switch object["NS.number"] {
+    case .bool(let flag): return .bool(flag)
+    case .integer(let value): return .integer(value)
+    case let value: return value?.number.map { .number($0) }
+    }
   }
 
   private func url(_ object: PropertyList) throws -> KeyedContent? {
