@@ -167,8 +167,8 @@ struct KeyedFoundationTests {
       let list: PropertyList = [
         "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
         "$objects": [
-          "$null", .dictionary([.init("NS.objects", [.uid(3)]), .init("$class", .uid(2))]), ["$classname": "NSArray", "$classes": ["NSArray"]],
-          .dictionary([.init(entry, expected), .init("$class", .uid(4))]), ["$classname": "NSNumber", "$classes": ["NSNumber", "NSValue"]],
+          "$null", ["NS.objects": [.uid(3)], "$class": .uid(2)], type("NSArray"),
+          .dictionary([.init(entry, expected), .init("$class", .uid(4))]), type("NSNumber"),
         ],
       ]
       let tree = try KeyedArchive(list).tree()
@@ -181,7 +181,7 @@ struct KeyedFoundationTests {
     // What has more than its elements keeps it.
     let odd: PropertyList = [
       "$version": 100_000, "$archiver": "Own", "$top": ["root": .uid(1)],
-      "$objects": ["$null", ["NS.object.0": .uid(0), "note": 3, "$class": .uid(2)], ["$classname": "NSArray", "$classes": ["NSArray"]]],
+      "$objects": ["$null", ["NS.object.0": .uid(0), "note": 3, "$class": .uid(2)], type("NSArray")],
     ]
     #expect(try KeyedArchive(odd).tree().objects.first?.fields.map(\.key) == ["NS.object.0", "note"])
   }
