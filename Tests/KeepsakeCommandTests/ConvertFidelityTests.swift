@@ -192,6 +192,18 @@ import Darwin
     }
   }
 
+  @Test("JSON5 is read by its name")
+  func json5() throws {
+    try cleaning {
+      try Data("// Ours\n{lives: +3, names: ['Ada',], }".utf8).write(to: folder.appendingPathComponent("a.json5"))
+      try convert("a.json5", "a.plist")
+      #expect(try PropertyList(bytes("a.plist")) == ["lives": 3, "names": ["Ada"]])
+      _ = try InspectCommand.look(at: path("a.json5"))
+      try Data("{lives: }".utf8).write(to: folder.appendingPathComponent("a.json5"))
+      #expect(failure { try convert("a.json5", "b.plist") }?.message.contains("line 1") == true)
+    }
+  }
+
   @Test("an error names the file that it is about", arguments: ["jbad.json", "cut.bplist"])
   func fileNamed(name: String) throws {
     try cleaning {

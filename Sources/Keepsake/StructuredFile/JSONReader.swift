@@ -32,6 +32,9 @@ package struct JSONReader {
     try reading(data, keepsValues: true, maximumDepth)
   }
 
+  /// The same of JSON5, as people write it by hand.
+  package static func readJSON5(_ data: Data) throws -> JSONTree { try read(JSON5Text.json(utf8(data))) }
+
   /// Throws as `read`; takes no memory for values.
   static func check(_ data: Data) throws {
     _ = try reading(data, keepsValues: false, StructuredFile.maximumDepth)

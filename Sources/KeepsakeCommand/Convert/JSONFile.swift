@@ -10,6 +10,9 @@ enum JSONFile {
   /// - Throws: `StructuredFileError` with the line; `CommandFailure` for a number that is too large.
   static func read(_ data: Data) throws -> PropertyList { try list(JSONReader.read(data)) }
 
+  /// The same of JSON5.
+  static func readJSON5(_ data: Data) throws -> PropertyList { try list(JSONReader.readJSON5(data)) }
+
   /// Calls itself for each level, of which the reader allows some hundred.
   private static func list(_ value: JSONTree) throws -> PropertyList {
     switch value {

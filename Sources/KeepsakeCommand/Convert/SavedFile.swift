@@ -22,7 +22,10 @@ struct SavedFile {
   var byteCount: Int
 
   /// Whether the bytes begin like another program's file that is read.
-  static func isForeign(_ data: Data) -> Bool { isPropertyList(data) || isJSON(data) }
+  static func isForeign(_ data: Data, named name: String = "") -> Bool { isPropertyList(data) || isJSON(data) || isJSON5(name) }
+
+  /// What begins with a comment or a name in braces can't be told by its bytes.
+  private static func isJSON5(_ name: String) -> Bool { name.lowercased().hasSuffix(".json5") }
 
   static func isPropertyList(_ data: Data) -> Bool {
     guard !data.isEmpty else { return false }
@@ -52,9 +55,10 @@ struct SavedFile {
     if Self.isPropertyList(data) {
       spelling = try PropertyList.format(of: data) == .xml ? .xml : .binary
       content = try Self.content(of: PropertyList(data, limits: .inProportion(to: data)), limits: .inProportion(to: data))
-    } else if Self.isJSON(data) {
+    } else if Self.isJSON(data) || Self.isJSON5(name) {
       spelling = .json
-      content = try Self.content(of: Self.json(data), limits: .standard)
+      let list = try Self.isJSON5(name) ? JSONFile.readJSON5(data) : Self.json(data)
+      content = try Self.content(of: list, limits: .standard)
     } else {
       spelling = .archive
       let archive = try InspectCommand.telling(data, at: name) {

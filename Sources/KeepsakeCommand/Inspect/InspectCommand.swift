@@ -91,7 +91,7 @@ struct InspectCommand: AsyncParsableCommand {
 
   /// An archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
-    if SavedFile.isForeign(data) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
+    if SavedFile.isForeign(data, named: file) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
     return try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
