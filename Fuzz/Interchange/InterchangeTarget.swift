@@ -15,6 +15,12 @@ enum InterchangeTarget: String, CaseIterable {
     limits.depth = 64
     return limits
   }()
+  /// In XML a UID is a dictionary with a number.
+  static let limitsOfXML = {
+    var limits = InterchangeTarget.limits
+    limits.values *= 4
+    return limits
+  }()
   /// That may live at once for an input of 4 KiB.
   static let mostBytes = 16 << 20
 
@@ -140,8 +146,8 @@ enum InterchangeTarget: String, CaseIterable {
     let second = expected([], { try read.encoded(as: .binary, limits: limits) }, isSure: true)
     if first != second || read != list { found("A property list that was written and read gave other bytes") }
     guard let text = expected([.unwritable, .limit], { try list.encoded(as: .xml, limits: limits) }) else { return }
-    guard let fromText = expected([], { try PropertyList(text, limits: limits) }, isSure: true) else { return }
-    guard let again = expected([], { try fromText.encoded(as: .xml, limits: limits) }, isSure: true) else { return }
+    guard let fromText = expected([], { try PropertyList(text, limits: limitsOfXML) }, isSure: true) else { return }
+    guard let again = expected([], { try fromText.encoded(as: .xml, limits: limitsOfXML) }, isSure: true) else { return }
     if again != text { found("A property list that was written as XML and read gave other XML") }
   }
 
