@@ -192,6 +192,21 @@ import Darwin
     }
   }
 
+  @Test("a small file that names a long text or data many times is an error, and doesn't fill the memory", arguments: [true, false])
+  func namedManyTimes(isText: Bool) throws {
+    try cleaning {
+      let long: PropertyList = isText ? .string(String(repeating: "y", count: 1 << 20)) : .data(Data(repeating: 7, count: 1 << 20))
+      let many = PropertyList.array(Array(repeating: .uid(3), count: 2_000))
+      try put(keyed([["NS.objects": many, "$class": .uid(2)], type("NSArray"), long]), "a.archive")
+      for (output, options) in [("a.json", ["--tagged"]), ("a.json", ["--lossy"]), ("a.keepsake", []), ("a.plist", ["--tagged"])] {
+        let told = failure { _ = try ConvertCommand.parse([path("a.archive"), path(output)] + options).convert() }
+        #expect(told?.message.contains("named many times") == true, "\(output) \(options): \(String(describing: told))")
+      }
+      // As it is.
+      try convert("a.archive", "b.bplist")
+    }
+  }
+
   @Test("JSON5 is read by its name")
   func json5() throws {
     try cleaning {

@@ -26,6 +26,7 @@ struct Conversion {
       throw CommandFailure(.data, "\(target.words) needs no tags", next: "--tagged is for JSON and property lists")
     }
     progress("converting \(Printable.size(Int64(file.byteCount)))")
+    var room = SpellingRoom(of: file.byteCount)
     switch (file.content, target) {
     case (.archive(let archive), .archive): self.init(archive, .exact)
     case (.keyed(let list, _), .keyed): self.init(try list.encoded(as: .binary), .exact)
@@ -36,6 +37,7 @@ struct Conversion {
     case (.archive(let archive), _) where target.isPlain && wanted ?? .tagged == .tagged:
       try self.init(tagged: archive, target, progress)
     case (.keyed(let list, let graph), _) where target.isPlain && wanted ?? .tagged == .tagged:
+      try room.take(graph)
       self.init(try Self.encode(TaggedDocument.keyed(graph, for: target), as: target), .tagged)
       try check(target, progress) { if case .keyed(_, let again) = $0.content { again == graph } else { false } }
       losses = KeyedFidelity.losses(from: list, to: try KeyedWriter.list(graph))
@@ -45,7 +47,7 @@ struct Conversion {
     case (_, .keyed):
       self.init(try KeyedWriter.list(file.graph()).encoded(as: .binary), .exact)
       try check(target, progress) { if case .keyed = $0.content { true } else { false } }
-    default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, progress)
+    default: try self.init(plain: file.graph(), target, isLossy: wanted == .lossy, room, progress)
     }
   }
 
@@ -56,8 +58,10 @@ struct Conversion {
     try check(target, progress) { if case .archive(let again) = $0.content { again == archive } else { false } }
   }
 
-  private init(plain graph: ObjectGraph, _ target: FileFormat, isLossy: Bool, _ progress: (String) -> Void) throws {
-    var plain = PlainForm(graph, for: target, isLossy: isLossy)
+  private init(
+    plain graph: ObjectGraph, _ target: FileFormat, isLossy: Bool, _ room: SpellingRoom, _ progress: (String) -> Void
+  ) throws {
+    var plain = PlainForm(graph, for: target, isLossy: isLossy, room)
     let value = try plain.tree()
     if target == .archive {
       var script = ArchiveScript()

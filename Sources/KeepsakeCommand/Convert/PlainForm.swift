@@ -24,6 +24,7 @@ struct PlainForm {
   private var seen: Set<Int> = []
   private var open: Set<Int> = []
   private var values = 0
+  private var room: SpellingRoom
 
   /// Lists and dictionaries in each other: what readers of JSON take.
   static let maximumDepth = 512
@@ -32,8 +33,8 @@ struct PlainForm {
   static let classKey = "$class"
   static let caseKey = "$case"
 
-  init(_ graph: ObjectGraph, for target: FileFormat, isLossy: Bool) {
-    (self.graph, self.target, self.isLossy) = (graph, target, isLossy)
+  init(_ graph: ObjectGraph, for target: FileFormat, isLossy: Bool, _ room: SpellingRoom) {
+    (self.graph, self.target, self.isLossy, self.room) = (graph, target, isLossy, room)
   }
 
   mutating func tree() throws -> ArchiveValue {
@@ -52,6 +53,7 @@ struct PlainForm {
     guard path.count <= Self.maximumDepth else {
       throw failure("values are nested more than \(Self.maximumDepth) deep")
     }
+    try room.take(leaf: value)
     if let (mark, inner, _) = ArchiveScript.unmarked(value) {
       if mark == .float, case .number(let number) = inner, target == .json, !number.isFinite { return try self.value(inner) }
       return mark == .float || (mark == .decimal && target == .archive) ? value : try self.value(inner)
