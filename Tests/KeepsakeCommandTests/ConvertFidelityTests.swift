@@ -202,6 +202,7 @@ import Darwin
         let told = failure { _ = try ConvertCommand.parse([path("a.archive"), path(output)] + options).convert() }
         #expect(told?.message.contains("named many times") == true, "\(output) \(options): \(String(describing: told))")
       }
+      #expect(failure { _ = try DiffCommand.parse([path("a.archive"), path("a.archive")]).difference() }?.kind == .data)
       // As it is.
       try convert("a.archive", "b.bplist")
     }

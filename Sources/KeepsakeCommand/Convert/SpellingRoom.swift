@@ -20,6 +20,14 @@ struct SpellingRoom {
     for object in graph.objects { for field in object?.fields ?? [] { try take(all: field.value) } }
   }
 
+  /// Whether another program's file can be written out, or compared, value by value.
+  static func check(_ file: ArchiveInspection) throws {
+    guard file.foreign != nil else { return }
+    var room = SpellingRoom(of: file.header.byteCount)
+    try room.take(all: file.root)
+    for object in file.objects { for field in object?.fields ?? [] { try room.take(all: field.value) } }
+  }
+
   /// Calls itself for each level, of which readers allow some hundred.
   private mutating func take(all value: ArchiveValue) throws {
     switch value {

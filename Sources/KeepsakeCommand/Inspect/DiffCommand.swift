@@ -59,7 +59,11 @@ struct DiffCommand: AsyncParsableCommand {
   static func archive(
     at path: String, slot: String?, version: String?, seal: SealRequest? = nil
   ) throws -> ArchiveInspection {
-    try InspectCommand.naming(path) { try inspection(at: path, slot: slot, version: version, seal: seal) }
+    try InspectCommand.naming(path) {
+      let inspection = try inspection(at: path, slot: slot, version: version, seal: seal)
+      try SpellingRoom.check(inspection)
+      return inspection
+    }
   }
 
   private static func inspection(

@@ -127,7 +127,12 @@ struct InspectCommand: AsyncParsableCommand {
       case .store(let report):
         if json { try Output.document(report) } else { Output.text(report.text) }
       case .archive(let inspection):
-        if json { Output.bytes(inspection.json()) } else { Output.text(text(of: inspection)) }
+        if json {
+          try Self.naming(file) { try SpellingRoom.check(inspection) }
+          Output.bytes(inspection.json())
+        } else {
+          Output.text(text(of: inspection))
+        }
       case .save(let report, let inspection):
         if json {
           Output.bytes(report.json(with: inspection))
