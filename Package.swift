@@ -131,10 +131,12 @@ let package = Package(
     // A library, played by the demo and by tests.
     .target(
       name: "FlowerGarden", dependencies: ["Keepsake"], path: "Examples/FlowerGarden", exclude: ["README.md"], swiftSettings: strict),
-    // Beside the sources, a folder a target.
-    .testTarget(name: "ArchitectureTests"),
+    // Beside the sources, a folder a target. What several of them share is in TestSupport.
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+    .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
-    .testTarget(name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive"], resources: [.copy("Fixtures")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive", "TestSupport"], resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeInterchangeTests",
       dependencies: ["KeepsakeArchive", "KeepsakeInterchange", .product(name: "Crypto", package: "swift-crypto")], exclude: ["tree.py"],
@@ -154,7 +156,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore"], swiftSettings: strict),
+      name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",
@@ -170,7 +173,7 @@ let package = Package(
     .testTarget(
       name: "KeepsakeTests",
       dependencies: [
-        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting",
+        "Keepsake", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeTesting", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
@@ -178,13 +181,14 @@ let package = Package(
       name: "KeepsakeTestingTests",
       dependencies: [
         "FlowerGarden", "Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "KeepsakeTesting",
+        "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeServerTests",
       dependencies: [
-        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation",
+        "Keepsake", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],

@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Reads the imports of every source file: the tree is the architecture only as long as no floor imports one above it.
 struct FloorTests {
-  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  static let root = Repository.root
 
   /// Which modules of ours each target may import.
   static let floors: [String: Set<String>] = [

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import TestSupport
 import Testing
 
 @Archivable final class Token: Hashable {
@@ -15,7 +16,7 @@ import Testing
 }
 
 @Suite struct FormatTests {
-  static let fixture = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/world-v1.keepsake")
+  static let fixture = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/world-v1.keepsake")
 
   /// The world of the golden file.
   static func goldenWorld() -> Pair<World, Everything> {

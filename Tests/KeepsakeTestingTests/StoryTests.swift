@@ -2,6 +2,7 @@ import FlowerGarden
 import Foundation
 import Keepsake
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 // The next function is also in the article TestingYourGame, word by word: `StoryDocumentTests` compares them.
@@ -44,7 +45,7 @@ func flowerGarden() async throws {
 
 /// A developer copies what the article shows: it has to be what runs here.
 struct StoryDocumentTests {
-  static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  static let root = Repository.root
 
   /// The lines of the story's function, from its attribute to its last brace.
   static func story(in text: String) throws -> [Substring] {

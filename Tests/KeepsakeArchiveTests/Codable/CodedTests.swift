@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import TestSupport
 import Testing
 
 @Suite struct CodedTests {
@@ -160,7 +161,7 @@ import Testing
 
   // MARK: Bytes
 
-  static let fixture = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/coded-v1.keepsake")
+  static let fixture = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/coded-v1.keepsake")
 
   @Test func equalValuesGiveTheGoldenBytesInEveryProcess() throws {
     let bytes = try Archive.encode(Self.outside())

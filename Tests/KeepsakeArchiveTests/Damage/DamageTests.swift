@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import TestSupport
 import Testing
 
 /// Small, with one of everything that the reader treats in its own way, so that all of its bytes can be tried.
@@ -162,7 +163,7 @@ private enum Later {
 
   /// What fuzzing once found, and its like: each file with every reader.
   @Test func whatOnceCrashedIsAnErrorOrAValue() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/crashers")
+    let folder = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/crashers")
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
     #expect(!files.isEmpty)
     for file in files {

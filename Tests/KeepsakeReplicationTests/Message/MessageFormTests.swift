@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 /// What stands on the wire, letter by letter: a client in another language is written from it, and devices of other releases read it.
@@ -244,8 +245,7 @@ import Testing
 
   @Test("the examples in docs/PROTOCOL.md are what is sent")
   func documentedForms() throws {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let document = try String(contentsOf: root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
+    let document = try String(contentsOf: Repository.root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
     func plain(_ text: String) throws -> String {
       let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
       return String(decoding: try JSONSerialization.data(withJSONObject: value, options: .sortedKeys), as: UTF8.self)

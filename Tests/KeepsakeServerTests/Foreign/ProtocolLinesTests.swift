@@ -5,6 +5,7 @@ import Testing
 
 @testable import KeepsakeServer
 @testable import KeepsakeStore
+import TestSupport
 
 @Suite("The lines for curl in docs/PROTOCOL.md")
 struct ProtocolLinesTests {
@@ -18,8 +19,7 @@ struct ProtocolLinesTests {
   }
 
   private static func blocks() throws -> [Block: String] {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let document = try String(contentsOf: root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
+    let document = try String(contentsOf: Repository.root.appending(path: "docs/PROTOCOL.md"), encoding: .utf8)
     let blocks = document.components(separatedBy: "```sh\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
     // Each is run below.
     try #require(blocks.count == Block.allCases.count)

@@ -4,6 +4,7 @@ import KeepsakeReplication
 import Testing
 
 @testable import KeepsakeSync
+import TestSupport
 
 /// A device of another language: the client of Examples/ForeignClient, which knows docs/PROTOCOL.md and nothing of this package. Each call
 /// is a process of its own.
@@ -16,8 +17,7 @@ struct PythonDevice: Sendable {
     }
     return missing.isEmpty ? nil : Comment(rawValue: "skipped: \(missing.joined(separator: " and ")) isn't installed")
   }()
-  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Examples/ForeignClient")
+  static let folder = Repository.root.appending(path: "Examples/ForeignClient")
   static let patience: Duration = .seconds(120)
 
   /// What it prints of itself.

@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 // The code of the article OldSaves, word by word: the last test compares them.
@@ -118,8 +119,8 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
 
   @Test("the article shows the code that is tested here")
   func agrees() throws {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let article = try String(contentsOf: root.appending(path: "Sources/Keepsake/Documentation.docc/OldSaves.md"), encoding: .utf8)
+    let article = try String(
+      contentsOf: Repository.root.appending(path: "Sources/Keepsake/Documentation.docc/OldSaves.md"), encoding: .utf8)
     let tested = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
     let blocks = article.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
     #expect(blocks.count == 3)
