@@ -55,4 +55,14 @@ struct RoomMapTests {
       #expect(listed.contains(target), "Tests/\(target) has no line in CONTRIBUTING")
     }
   }
+
+  @Test("Every source file that ARCHITECTURE links to exists")
+  func linkedFilesExist() throws {
+    let document = try String(contentsOf: Repository.root.appending(path: "docs/ARCHITECTURE.md"), encoding: .utf8)
+    let paths = Set(document.matches(of: /\.\.\/([\w\/+.\-]+\.swift)/).map { String($0.1) })
+    #expect(paths.count > 20)
+    for path in paths.sorted() {
+      #expect(FileManager.default.fileExists(atPath: Repository.root.appending(path: path).path), "\(path) is gone")
+    }
+  }
 }
