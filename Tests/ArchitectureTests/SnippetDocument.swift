@@ -67,10 +67,8 @@ struct SnippetDocument {
   /// Why those aren't compiled.
   private(set) var skipped: [String] = []
 
-  /// - Parameters:
-  ///   - name: Stands in the compiler's messages, with the document's own line.
-  ///   - further: Lines as in a comment, by the number of the snippet from 1, for documents without comments.
-  init(_ text: String, name: String, further: [Int: String] = [:]) {
+  /// - Parameter name: What the compiler's messages call the document, with its own line.
+  init(_ text: String, name: String) {
     let lines = text.components(separatedBy: "\n")
     var comment: [String] = []
     var index = 0
@@ -88,7 +86,7 @@ struct SnippetDocument {
         let start = index
         while index < lines.count, lines[index] != "```" { index += 1 }
         count += 1
-        let directives = Directives(comment + (further[count]?.components(separatedBy: "\n") ?? []))
+        let directives = Directives(comment)
         add(Array(lines[start..<index]), directives, at: start + 1, of: name)
         comment = []
         index += 1

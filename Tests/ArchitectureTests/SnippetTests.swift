@@ -13,9 +13,6 @@ struct SnippetTests {
     return ["README.md"] + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(articles)/\($0)" }
   }()
 
-  /// What snippets need that have no comment of their own, as in `SnippetDocument`: by document, and by number from 1.
-  static let further: [String: [Int: String]] = [:]
-
   /// Where the package manager puts what it builds: beside the tests' program.
   static let build: URL = {
     let beside = Bundle.main.executableURL?.deletingLastPathComponent()
@@ -72,7 +69,7 @@ struct SnippetTests {
   @Test("Every Swift snippet of the README and the articles compiles", arguments: documents)
   func compiles(document: String) throws {
     let text = try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8)
-    let snippets = SnippetDocument(text, name: document, further: Self.further[document] ?? [:])
+    let snippets = SnippetDocument(text, name: document)
     for program in snippets.programs {
       let said = try Self.check(program)
       #expect(said.isEmpty, "\(document):\n\(said)")
