@@ -32,10 +32,27 @@ struct BenchmarkTableTests {
   func tablesAgree(copy: String) throws {
     let source = try Self.sections(of: Self.source)
     let copied = try Self.sections(of: copy)
-    #expect(copied["ratios"]?.isEmpty == false, "\(copy) has no table; run make bench WRITE=1")
+    #expect(!copied.isEmpty, "\(copy) has no figures; run make bench WRITE=1")
     for name in copied.keys.sorted() {
       #expect(copied[name] == source[name], "\(copy) and \(Self.source) differ in \(name); run make bench WRITE=1")
     }
+  }
+
+  @Test("the README says how many of the goals are reached, and how many of the aims")
+  func goalsAreCounted() throws {
+    let sections = try Self.sections(of: Self.source).filter { $0.key.hasSuffix("goals") }
+    // The last cell of a goal's row, which follows the head and the line under it.
+    let verdicts = sections.values.flatMap { $0.filter { $0.hasPrefix("|") }.dropFirst(2) }.compactMap { row in
+      row.split(separator: "|").last?.trimmingCharacters(in: .whitespaces)
+    }
+    let musts = verdicts.count { $0.hasPrefix("yes") }
+    let aims = verdicts.count { $0 == "yes, the aim too" }
+    #expect(verdicts.count > 20)
+    let sentence = """
+      Of the \(verdicts.count) goals in [\(Self.source)](\(Self.source)), \(musts) reach what they must, and \(aims) reach their aim.
+      """
+    let readme = try String(contentsOf: FloorTests.root.appending(path: "README.md"), encoding: .utf8)
+    #expect(readme.contains(sentence), "the README should say: \(sentence)")
   }
 
   @Test(
