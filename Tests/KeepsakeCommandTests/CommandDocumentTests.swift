@@ -43,7 +43,10 @@ import Testing
       guard command.shouldDisplay else { return }
       let words = words + [command.commandName]
       let parts = (command.subcommands ?? []).filter { $0.commandName != "help" }
-      guard parts.isEmpty else { return parts.forEach { visit($0, under: words) } }
+      guard parts.isEmpty else {
+        for part in parts { visit(part, under: words) }
+        return
+      }
       // A flag of these names is the parser's; an option, which takes a value, is the subcommand's own.
       let own = (command.arguments ?? []).filter { argument in
         argument.shouldDisplay && !(argument.kind == "flag" && !Self.ofTheParser.isDisjoint(with: argument.options))
