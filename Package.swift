@@ -198,7 +198,7 @@ let package = Package(
       dependencies: [
         "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore",
         "KeepsakeReplication",
-        "Keepsake",
+        "Keepsake", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),
