@@ -23,6 +23,7 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Fields or cases of one type, and keys of hand-written types.
   public var fields = 16_384
 
+  /// Makes the limits that are used where none are given.
   public init() {}
 
   /// The limits used where none are given.

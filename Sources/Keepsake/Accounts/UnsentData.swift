@@ -23,6 +23,7 @@ public struct UnsentData: Sendable, Hashable {
   /// The game has tables of its own (`GameData.records`), which are only here.
   public var hasRecords = false
 
+  /// Makes a value that says that nothing is unsent.
   public init() {}
 
   /// Whether there is nothing of the kind.

@@ -42,6 +42,12 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The asset that it is about, if it is about one.
   public var path: String?
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - path: The asset that the error is about, if it is about one.
   public init(_ code: Code, _ message: String, path: String? = nil) {
     self.code = code
     self.message = message

@@ -20,6 +20,7 @@ public struct AssetProgress: Sendable, Hashable {
 public enum AssetPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// What may be wanted later: the next level.
   case low
+  /// What is needed soon. The default.
   case normal
   /// What the player waits for.
   case high

@@ -44,6 +44,11 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
   /// A sentence that a person can act on.
   public var message: String
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
   public init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message

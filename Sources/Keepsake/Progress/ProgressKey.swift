@@ -15,9 +15,13 @@ public struct ProgressScalar: Sendable, Hashable {
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
 
+  /// A whole number.
   public static func int(_ value: Int64) -> Self { Self(.int(value)) }
+  /// A number.
   public static func double(_ value: Double) -> Self { Self(.double(value)) }
+  /// A text.
   public static func string(_ value: String) -> Self { Self(.string(value)) }
+  /// Bytes.
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
   /// The whole number that it is, if it is one; likewise below. A whole number can be read as a `double`, too.
@@ -25,6 +29,7 @@ public struct ProgressScalar: Sendable, Hashable {
     if case .int(let value) = scalar { return value }
     return nil
   }
+  /// The number that it is, if it is one. A whole number counts as one.
   public var double: Double? {
     switch scalar {
     case .double(let value): value
@@ -32,10 +37,12 @@ public struct ProgressScalar: Sendable, Hashable {
     default: nil
     }
   }
+  /// The text that it is, if it is one.
   public var string: String? {
     if case .string(let value) = scalar { return value }
     return nil
   }
+  /// The bytes that it is, if it is bytes.
   public var data: Data? {
     if case .data(let value) = scalar { return value }
     return nil

@@ -11,6 +11,7 @@ public struct Conflict<Value> {
   }
   /// A save that this program can't read, most likely because a newer one made it.
   public struct UnreadableSide: Sendable {
+    /// When and by whom it was saved, and its metadata.
     public let version: Version
     /// Why: an `ArchiveError`, or what the game's own decoding threw.
     public let error: any Error

@@ -8,6 +8,7 @@ public struct Score: Sendable, Hashable, Identifiable {
   ///
   /// Whole numbers are kept whole, all 64 bits of them; a `Double` that is a whole number is the same score as that number.
   public enum Value: Sendable, Hashable {
+    /// A whole number.
     case int(Int64)
     /// Finite, and not whole or beyond what 64 bits hold.
     case double(Double)
@@ -26,6 +27,7 @@ public struct Score: Sendable, Hashable, Identifiable {
   public var board: String { entry.board }
   /// Who scored it; empty if nobody was named.
   public var player: String { entry.player }
+  /// The number that was scored.
   public var value: Value {
     switch entry.value {
     case .int(let number): .int(number)

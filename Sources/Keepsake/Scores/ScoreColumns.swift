@@ -7,7 +7,10 @@ import KeepsakeInterchange
 public struct ScoreColumns: Sendable, Hashable {
   /// What a number under the key of the date says. Dates are dates, and texts as `Date.description` and ISO 8601 write them are, too.
   public enum NumericDate: Sendable, Hashable {
-    case secondsSince1970, millisecondsSince1970
+    /// Unix time in seconds.
+    case secondsSince1970
+    /// Unix time in milliseconds, as Java and JavaScript have it.
+    case millisecondsSince1970
     /// Of Foundation's `timeIntervalSinceReferenceDate`.
     case secondsSince2001
   }
@@ -18,10 +21,19 @@ public struct ScoreColumns: Sendable, Hashable {
   public var player: String?
   /// Of when it was scored; nil if the list doesn't say.
   public var date: String?
+  /// What a number under `date` says.
   public var numericDate: NumericDate
   /// The keys that lead from the dictionary at the top to the list; none if the list is at the top.
   public var list: [String]
 
+  /// Says under which keys an old list has what.
+  ///
+  /// - Parameters:
+  ///   - score: The key of the number that was scored.
+  ///   - player: The key of who scored it, if the list has it.
+  ///   - date: The key of when it was scored, if the list has it.
+  ///   - numericDate: What a number under `date` says.
+  ///   - list: The keys that lead from the dictionary at the top to the list; none if the list is at the top.
   public init(
     score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970, in list: [String] = []
   ) {

@@ -25,6 +25,12 @@ public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConver
   /// What is wrong there, as a sentence that a person can act on.
   public var message: String
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of problem it is.
+  ///   - path: Where it is, as people write it: `quests[3].reward`; empty for the whole file.
+  ///   - message: What is wrong there, as a sentence that a person can act on.
   public init(_ code: Code, path: String = "", _ message: String) {
     self.code = code
     self.path = path

@@ -9,14 +9,17 @@ public struct Currency: Sendable, Hashable, ExpressibleByStringLiteral {
   /// Its name, on every device.
   public let name: String
 
+  /// Names a currency. Names are compared in Unicode's form NFC.
   public init(_ name: String) { self.name = name.canonical }
   public init(stringLiteral name: String) { self.init(name) }
 }
 
 /// What an operation grants with it: a sword.
 public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
+  /// The name, on every device.
   public let name: String
 
+  /// Names goods. Names are compared in Unicode's form NFC.
   public init(_ name: String) { self.name = name.canonical }
   public init(stringLiteral name: String) { self.init(name) }
 }
@@ -30,6 +33,12 @@ public struct Balance: Sendable, Hashable {
   /// Claimed and not yet confirmed by the bank.
   public var pending: Int
 
+  /// Makes a balance, for tests and previews.
+  ///
+  /// - Parameters:
+  ///   - total: What there is on all devices and in the bank.
+  ///   - spendable: What can be spent here now.
+  ///   - pending: What was claimed and isn't confirmed yet.
   public init(total: Int, spendable: Int, pending: Int) {
     self.total = total
     self.spendable = spendable

@@ -6,7 +6,9 @@ import KeepsakeStore
 public struct LedgerEntry: Sendable, Hashable, Identifiable {
   /// What was done.
   public enum Kind: Sendable, Hashable {
+    /// Money that the player got.
     case earned
+    /// Money that the player spent.
     case spent
     /// Asked of the bank, once per player, under a key.
     case claimed(key: String)
@@ -14,9 +16,11 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
 
   /// The operation's id: repeating one under it changes nothing.
   public var id: OperationID
+  /// What was done.
   public var kind: Kind
   /// Greater than zero, whatever the kind.
   public var amount: Int
+  /// What the amount is of.
   public var currency: Currency
   /// As the game gave it.
   public var reason: String

@@ -19,6 +19,7 @@ public struct Purse: Sendable, Hashable, Archivable {
   /// By the names of the currencies; none is zero.
   private var amounts: [String: Int] = [:]
 
+  /// Makes an empty purse.
   public init() {}
 
   /// How much there is; zero for a currency that was never earned.

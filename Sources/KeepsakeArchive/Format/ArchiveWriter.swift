@@ -204,6 +204,7 @@ public struct ArchiveWriter: ~Copyable {
     putVarint(UInt64(index))
   }
 
+  /// Ends the enum value that `writeCase` began.
   public mutating func endCase() { ascend() }
 
   /// An empty struct takes a byte, so that every element of an array takes one.

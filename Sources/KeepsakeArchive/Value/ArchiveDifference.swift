@@ -13,12 +13,19 @@
 public struct ArchiveDifference: Sendable {
   /// One value that differs.
   public struct Change: Sendable, Equatable {
+    /// What became of a value.
     public enum Kind: String, Sendable {
-      case added, removed, changed
+      /// Only the second archive has it.
+      case added
+      /// Only the first archive has it.
+      case removed
+      /// Both have it, with different values.
+      case changed
       /// The elements of a list that are on both sides stand in another order.
       case reordered
     }
 
+    /// What became of the value.
     public var kind: Kind
     /// As in `characters[3].inventory[0].count`; `[3->5]` for an element that moved; `#7 Boss` stands for the root where the way from
     /// there is long.
@@ -27,30 +34,47 @@ public struct ArchiveDifference: Sendable {
     public var old: ArchiveValue?
     /// Nil for what was removed or reordered.
     public var new: ArchiveValue?
-    /// The values on one line each; a reference shows what it leads to.
+    /// The old value on one line; a reference shows what it leads to.
     public var oldText: String?
+    /// The new value on one line; a reference shows what it leads to.
     public var newText: String?
   }
 
   /// One difference between the saved declarations.
   public struct TypeChange: Sendable, Equatable {
+    /// What became of a declaration.
     public enum Kind: String, Sendable {
-      case typeAdded, typeRemoved
-      /// Another version number, or a struct that became an enum and the like.
-      case version, kind
-      case fieldAdded, fieldRemoved
+      /// Only the second archive describes the type.
+      case typeAdded
+      /// Only the first archive describes the type.
+      case typeRemoved
+      /// Another version number.
+      case version
+      /// A struct became an enum, and the like.
+      case kind
+      /// Only the second archive has the field.
+      case fieldAdded
+      /// Only the first archive has the field.
+      case fieldRemoved
       /// The field has another type.
       case fieldType
-      case caseAdded, caseRemoved
+      /// Only the second archive has the enum case.
+      case caseAdded
+      /// Only the first archive has the enum case.
+      case caseRemoved
       /// The archive's root has another type.
       case root
     }
 
+    /// What became of the declaration.
     public var kind: Kind
+    /// The type's name.
     public var type: String
     /// The field, the case, or a field of a case as in `moved.to`.
     public var member: String?
+    /// How it was declared: a version, a kind or a type, as text.
     public var old: String?
+    /// How it is declared now.
     public var new: String?
   }
 
@@ -58,6 +82,7 @@ public struct ArchiveDifference: Sendable {
   public struct LoneObject: Sendable, Equatable {
     /// Its number in its archive.
     public var number: Int
+    /// The name of its class.
     public var type: String
     var fields: [ArchiveValue.Field]
   }
@@ -70,12 +95,15 @@ public struct ArchiveDifference: Sendable {
     public var count: Int
   }
 
+  /// What differs between the saved declarations.
   public let types: [TypeChange]
   /// In the order in which the values stand in the archives.
   public let changes: [Change]
   /// What was too much to list.
   public let omitted: [Omission]
+  /// Objects that only the first archive has.
   public let removedObjects: [LoneObject]
+  /// Objects that only the second archive has.
   public let addedObjects: [LoneObject]
 
   /// Whether the archives hold the same.

@@ -5,52 +5,91 @@ public import Foundation
 /// Takes no stack for the archive's nesting. Limits apply as in decoding, and structs are counted against bytes, so that a forged archive
 /// can't grow without bound. Throws the same errors as `Archive.decode` for what is no archive, damaged or too new.
 public struct ArchiveInspection: Sendable {
+  /// What an archive says of itself.
   public struct Header: Sendable, Equatable, Codable {
+    /// The version of the format, from 1.
     public var formatVersion: Int
+    /// The length of the archive in bytes.
     public var byteCount: Int
+    /// How many objects it holds, each counted once.
     public var objectCount: Int
     /// The root's type as Swift would write it.
     public var rootType: String
   }
 
-  public enum Kind: String, Sendable, Codable { case structure, enumeration, object, keyedValue, keyedObject }
+  /// How a type is saved.
+  public enum Kind: String, Sendable, Codable {
+    /// A struct, by the order of its fields.
+    case structure
+    /// An enum.
+    case enumeration
+    /// A class, by the order of its fields.
+    case object
+    /// A hand-written value, by its keys.
+    case keyedValue
+    /// A hand-written class, by its keys.
+    case keyedObject
+  }
 
+  /// One field of a type, or of an enum case.
   public struct Field: Sendable, Equatable, Codable {
+    /// The field's key.
     public var key: String
     /// As Swift would write it.
     public var type: String
   }
 
+  /// One type as it was declared when the archive was written.
   public struct TypeDescription: Sendable, Equatable, Codable {
+    /// The type's name in archives.
     public var name: String
+    /// The version that the program gave the type.
     public var version: Int
+    /// How values of the type are saved.
     public var kind: Kind
+    /// The fields, in the order of the archive; none for an enum.
     public var fields: [Field]
+    /// The cases; none for what is no enum.
     public var cases: [Case]
-    /// Values or objects of this type, and the bytes they take, with everything inside them but objects.
+    /// How many values or objects of this type there are.
     public var count: Int
+    /// The bytes that they take, with everything inside them but objects.
     public var byteCount: Int
   }
 
+  /// One case of an enum.
   public struct Case: Sendable, Equatable, Codable {
+    /// The case's key.
     public var name: String
+    /// What the case holds.
     public var fields: [Field]
   }
 
+  /// One object of the archive.
   public struct Object: Sendable, Equatable {
     /// An index into `types`.
     public var type: Int
+    /// What the object holds, in the order of the archive.
     public var fields: [ArchiveValue.Field]
   }
 
+  /// What the archive says of itself.
   public let header: Header
+  /// The types that the archive describes.
   public private(set) var types: [TypeDescription]
+  /// The value that was archived.
   public let root: ArchiveValue
   /// By number; nil for one that was only referred to weakly.
   public let objects: [Object?]
   /// What it was read from in a few words, "XML property list"; nil for an archive.
   package let foreign: String?
 
+  /// Takes an archive apart. Takes time and memory in proportion to it.
+  ///
+  /// - Parameters:
+  ///   - data: The archive.
+  ///   - limits: What it may take at most.
+  /// - Throws: `ArchiveError` for what is no archive, damaged, too new or beyond the limits.
   public init(of data: Data, limits: ArchiveLimits = .standard) throws {
     self = try data.withUnsafeBytes { bytes in
       let file = try ArchiveFile(bytes, limits: limits)

@@ -15,6 +15,7 @@ public struct KeyedTree: Sendable, Equatable {
 
   /// Each class once. Of a `structure` in a value its type is an index into them.
   public internal(set) var classes: [KeyedArchive.ClassName] = []
+  /// The objects; a reference in a value is an index into them.
   public internal(set) var objects: [Object] = []
   /// The values at the top by key.
   public internal(set) var top: [String: ArchiveValue] = [:]

@@ -221,6 +221,12 @@ public final class ArchiveFieldList {
     }
   }
 
+  /// Lists a field.
+  ///
+  /// - Parameters:
+  ///   - key: The field's key in archives.
+  ///   - type: The field's type.
+  ///   - deferrable: Whether the field may be set after the object was made, as references of classes may.
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
     fields.append(FieldEntry(key: key, node: schema.node(of: type), deferrable: deferrable))
     memory += MemoryLayout<T>.stride
@@ -231,6 +237,7 @@ public final class ArchiveFieldList {
     field(key, T.self, deferrable: deferrable)
   }
 
+  /// Lists a case by its key.
   public func enumCase(_ key: String) {
     cases.append(CaseEntry(key: key, fields: []))
   }
@@ -240,6 +247,7 @@ public final class ArchiveFieldList {
     enumCase(key)
   }
 
+  /// Lists a case without payload whose key is its raw value.
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }
