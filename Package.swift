@@ -113,11 +113,13 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
+    // Keeps a folder of plain files and a store the same: `keepsake sync`.
+    .target(name: "KeepsakeMirror", dependencies: ["KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
     .executableTarget(
       name: "KeepsakeCommand",
       dependencies: [
-        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
-        "KeepsakeServer", "KeepsakeSimulation",
+        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore",
+        "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
@@ -194,10 +196,12 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "KeepsakeMirrorTests", dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
+    .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
-        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore",
-        "KeepsakeReplication",
+        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeServer", "KeepsakeSync",
+        "KeepsakeStore", "KeepsakeReplication",
         "Keepsake",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],

@@ -1,4 +1,3 @@
-#if Cloud
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -74,4 +73,3 @@ enum AtomicRename {
   private static let call: Call? = dlsym(nil, "renameat2").map { unsafeBitCast($0, to: Call.self) }
   #endif
 }
-#endif

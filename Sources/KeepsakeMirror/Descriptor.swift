@@ -1,4 +1,3 @@
-#if Cloud
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
@@ -45,4 +44,3 @@ struct Descriptor: ~Copyable {
     guard fsync(number) == 0 else { throw .system("write the file to the disk", errno, path: path) }
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Cloud
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
@@ -45,4 +44,3 @@ struct FileSignature: Hashable, Sendable, Codable {
     Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 
@@ -134,4 +133,3 @@ extension FolderMirror {
     return view.basis
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 
@@ -21,7 +20,7 @@ extension FolderMirror {
       guard let path = owners[String(tag)] else {
         report(
           MirrorIssue(
-            path: Printable.text((temporary.folder + [temporary.name]).joined(separator: "/")),
+            path: (temporary.folder + [temporary.name]).joined(separator: "/"),
             message: "left by an earlier sync of a file that isn't known any more; left alone"))
         continue
       }
@@ -72,4 +71,3 @@ extension FolderMirror {
     return true
   }
 }
-#endif

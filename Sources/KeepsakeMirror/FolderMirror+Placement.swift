@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 
@@ -91,4 +90,3 @@ extension FolderMirror {
     if try release(one) { held.removeAll { $0.temporary == old } }
   }
 }
-#endif

@@ -1,7 +1,6 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
-import KeepsakeStore
+package import KeepsakeStore
 
 /// Keeps a folder of plain files and a store the same: what a program changes in the folder becomes versions of the store,
 /// what the store receives from other devices becomes files.
@@ -14,7 +13,7 @@ import KeepsakeStore
 /// Not thread-safe: whoever owns it calls one pass after the other. Files that a program keeps open and writes into without
 /// ever closing them (a database, say) are kept whenever they stand still for a moment; what such a program writes through
 /// the old descriptor after its file was replaced is only noticed within that moment.
-final class FolderMirror {
+package final class FolderMirror {
   /// A file that was moved out of a save's place, and is deleted once its bytes are known to be kept.
   struct Held {
     var temporary: Temporary
@@ -31,19 +30,24 @@ final class FolderMirror {
   /// Passes in which a name may stand on the disk and yet not be listed before it is taken for another's spelling.
   private static let unlistedPasses = 3
 
-  struct Settings {
+  package struct Settings {
     /// How long a file has to stand still before it is taken for complete.
-    var settleMilliseconds: Int64 = 300
+    package var settleMilliseconds: Int64
     /// The most plain bytes of a file.
-    var maximumBytes = 256 << 20
+    package var maximumBytes: Int
+
+    package init(settleMilliseconds: Int64 = 300, maximumBytes: Int = 256 << 20) {
+      self.settleMilliseconds = settleMilliseconds
+      self.maximumBytes = maximumBytes
+    }
   }
 
   /// The time of day, and a time that never jumps; both in milliseconds.
-  struct Clock {
+  package struct Clock {
     var now: () -> Int64
     var uptime: () -> Int64
 
-    static var system: Clock {
+    package static var system: Clock {
       let start = ContinuousClock.now
       return Clock(
         now: { Int64(Date().timeIntervalSince1970 * 1_000) },
@@ -52,13 +56,15 @@ final class FolderMirror {
   }
 
   /// What one pass did, and what it left for the next.
-  struct Pass {
-    var events: [MirrorEvent] = []
+  package struct Pass {
+    package var events: [MirrorEvent] = []
     /// Files that have not stood still for long enough, and temporaries that wait.
-    var unsettled = 0
+    package var unsettled = 0
     /// Files that could not be read, kept or written; they are tried again after a while.
-    var troubled = 0
-    var isQuiet: Bool { events.allSatisfy(\.isIssue) && unsettled == 0 }
+    package var troubled = 0
+    package var isQuiet: Bool { events.allSatisfy(\.isIssue) && unsettled == 0 }
+
+    package init() {}
   }
 
   let folder: MirrorFolder
@@ -68,14 +74,14 @@ final class FolderMirror {
   /// Called between the steps of the work; throws to stop there as a crash would.
   let checkpoint: (MirrorStep, SavePath?) throws -> Void
   /// Told how many files of a look are done, of how many.
-  var progress: (Int, Int) -> Void = { _, _ in }
+  package var progress: (Int, Int) -> Void = { _, _ in }
   var random = SystemRandomNumberGenerator()
   var placed: PlacedTable
   var held: [Held] = []
   /// Changes that were read and wait for their commit.
   var changes: [Change] = []
   var pass = Pass()
-  private(set) var counts = MirrorCounts()
+  package private(set) var counts = MirrorCounts()
 
   /// Since when a path has looked as it does.
   private var observed: [SavePath: (state: DiskState, since: Int64)] = [:]
@@ -93,7 +99,7 @@ final class FolderMirror {
   /// left behind.
   ///
   /// - Throws: `MirrorError` or `StoreError`.
-  init(
+  package init(
     path: String, state: String, store: Store, settings: Settings = Settings(), clock: Clock = .system,
     checkpoint: @escaping (MirrorStep, SavePath?) throws -> Void = { _, _ in }
   ) throws {
@@ -106,7 +112,7 @@ final class FolderMirror {
     if placed.damagedLines > 0 {
       report(
         MirrorIssue(
-          path: Printable.text(placed.path),
+          path: placed.path,
           message: "\(placed.damagedLines) lines were damaged; the files in question are compared by content"))
     }
     try takeUpTemporaries()
@@ -114,19 +120,19 @@ final class FolderMirror {
   }
 
   /// Looks at every file slot again in the next pass: at the start, after a reconnect, now and then.
-  func doubtEverything() throws {
+  package func doubtEverything() throws {
     let (paths, issues) = try store.paths()
     doubtful.formUnion(paths)
     issues.forEach(report)
   }
 
   /// Looks at these slots again in the next pass: the store says that they changed.
-  func doubt(slots: [String]) {
+  package func doubt(slots: [String]) {
     for slot in slots {
       do throws(SavePathRefusal) {
         if let path = try SavePath(slot: slot) { doubtful.insert(path) }
       } catch {
-        report(MirrorIssue(path: Printable.text(slot), message: "not written here: \(error.message)"))
+        report(MirrorIssue(path: slot, message: "not written here: \(error.message)"))
       }
     }
   }
@@ -137,7 +143,7 @@ final class FolderMirror {
   /// event, and tried again in the next pass.
   ///
   /// - Throws: `MirrorError` if the folder itself can't be read.
-  func run() throws -> Pass {
+  package func run() throws -> Pass {
     let listing = try folder.scan()
     try checkpoint(.scanned, nil)
     listing.issues.forEach(report)
@@ -163,6 +169,12 @@ final class FolderMirror {
     pass = Pass()
     return result
   }
+
+  /// The files of which a version is on the disk, as far as the table says, sorted.
+  package var placedFiles: [SavePath] { placed.paths.filter { placed[$0]?.hash != nil } }
+
+  /// Whether a plain file is on the disk at `path` now.
+  package func hasFile(at path: SavePath) -> Bool { folder.status(of: path).signature != nil }
 
   /// What may need work: files that aren't as they were placed, and slots that aren't what is placed. All others cost no more
   /// than their look.
@@ -214,7 +226,7 @@ final class FolderMirror {
     guard case .file = folder.status(of: path) else {
       if doubtful.contains(path) {
         report(
-          MirrorIssue(path: Printable.text(path.text), message: "something that is not a plain file in plain folders stands in its place"))
+          MirrorIssue(path: path.text, message: "something that is not a plain file in plain folders stands in its place"))
       }
       return
     }
@@ -224,7 +236,7 @@ final class FolderMirror {
       pass.unsettled += 1
     } else {
       report(
-        MirrorIssue(path: Printable.text(path.text), message: "this folder can't tell the name from another one's; rename one of them"))
+        MirrorIssue(path: path.text, message: "this folder can't tell the name from another one's; rename one of them"))
     }
   }
 
@@ -274,7 +286,7 @@ final class FolderMirror {
   private func trouble(_ path: SavePath?, _ name: String?, _ message: String) {
     if let path { retries[path] = clock.uptime() + Self.retryMilliseconds }
     pass.troubled += 1
-    report(MirrorIssue(path: Printable.text(name ?? path?.text ?? folder.path), message: message))
+    report(MirrorIssue(path: name ?? path?.text ?? folder.path, message: message))
   }
 
   /// Each trouble is told once.
@@ -295,8 +307,7 @@ final class FolderMirror {
 }
 
 extension MirrorEvent {
-  var isIssue: Bool {
+  package var isIssue: Bool {
     if case .issue = self { true } else { false }
   }
 }
-#endif

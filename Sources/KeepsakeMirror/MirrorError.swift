@@ -1,9 +1,8 @@
-#if Cloud
 import Foundation
 
 /// Why a file of the mirrored folder, or the folder itself, could not be read, written or kept.
-struct MirrorError: Error, Hashable, Sendable, CustomStringConvertible {
-  enum Code: String, Hashable, Sendable, Codable {
+package struct MirrorError: Error, Hashable, Sendable, CustomStringConvertible {
+  package enum Code: String, Hashable, Sendable, Codable {
     /// The mirrored folder isn't there, or another one stands in its place.
     case folder
     /// The file system refused.
@@ -19,14 +18,14 @@ struct MirrorError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A content that should be here isn't, or is damaged.
     case content
   }
-  var code: Code
+  package var code: Code
   /// A sentence that a person can act on.
-  var message: String
-  var path: String?
+  package var message: String
+  package var path: String?
   /// The system's error number, if that was the cause.
-  var errorNumber: Int32?
+  package var errorNumber: Int32?
 
-  init(_ code: Code, _ message: String, path: String? = nil, errorNumber: Int32? = nil) {
+  package init(_ code: Code, _ message: String, path: String? = nil, errorNumber: Int32? = nil) {
     self.code = code
     self.message = message
     self.path = path
@@ -38,8 +37,7 @@ struct MirrorError: Error, Hashable, Sendable, CustomStringConvertible {
     MirrorError(.io, "could not \(action): \(String(cString: strerror(number)))", path: path, errorNumber: number)
   }
 
-  var description: String {
-    path.map { "\(Printable.text($0)): \(message)" } ?? message
+  package var description: String {
+    path.map { "\($0): \(message)" } ?? message
   }
 }
-#endif

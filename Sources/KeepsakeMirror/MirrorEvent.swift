@@ -1,8 +1,7 @@
-#if Cloud
-import KeepsakeReplication
+package import KeepsakeReplication
 
 /// Something that the mirror did or found, for the person who watches it.
-enum MirrorEvent: Hashable, Sendable {
+package enum MirrorEvent: Hashable, Sendable {
   /// A changed file was kept as a version, and waits to be sent.
   case captured(SavePath, VersionID, bytes: Int)
   /// A deleted file was kept as a tombstone; its earlier versions stay in the history.
@@ -20,14 +19,16 @@ enum MirrorEvent: Hashable, Sendable {
 }
 
 /// What the mirror did since it was opened.
-struct MirrorCounts: Hashable, Sendable, Codable {
-  var captured = 0
-  var deleted = 0
-  var placed = 0
-  var removed = 0
-  var rescued = 0
-  var conflicts = 0
-  var issues = 0
+package struct MirrorCounts: Hashable, Sendable, Codable {
+  package var captured = 0
+  package var deleted = 0
+  package var placed = 0
+  package var removed = 0
+  package var rescued = 0
+  package var conflicts = 0
+  package var issues = 0
+
+  package init() {}
 
   mutating func count(_ event: MirrorEvent) {
     switch event {
@@ -43,7 +44,6 @@ struct MirrorCounts: Hashable, Sendable, Codable {
 }
 
 /// The moments between which a crash must lose nothing and double nothing. Tests stop the mirror, or change a file, there.
-enum MirrorStep: String, CaseIterable, Hashable, Sendable {
+package enum MirrorStep: String, CaseIterable, Hashable, Sendable {
   case scanned, read, noted, committed, written, swapped, recorded, examined, discarded
 }
-#endif

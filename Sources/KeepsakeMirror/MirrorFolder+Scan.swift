@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
@@ -21,10 +20,10 @@ struct FolderListing {
 }
 
 /// Something in the folder, or named by the cloud, that is not mirrored, and why.
-struct MirrorIssue: Hashable, Sendable, Codable {
-  /// Made safe to print.
-  var path: String
-  var message: String
+package struct MirrorIssue: Hashable, Sendable, Codable {
+  /// As the disk or the cloud names it: whoever prints it escapes control characters.
+  package var path: String
+  package var message: String
 }
 
 extension MirrorFolder {
@@ -49,7 +48,7 @@ extension MirrorFolder {
       guard listing.entries <= Self.maximumEntries else {
         throw MirrorError(.tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
       }
-      let shown = (components.map(Printable.text) + [Printable.bytes(name)]).joined(separator: "/")
+      let shown = (components + [String(decoding: name, as: UTF8.self)]).joined(separator: "/")
       if SavePath.isReserved(name) {
         note(temporary: String(decoding: name, as: UTF8.self), at: components, in: &listing)
         continue
@@ -131,4 +130,3 @@ extension MirrorFolder {
     return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
   }
 }
-#endif

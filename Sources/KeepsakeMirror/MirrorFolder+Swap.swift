@@ -1,5 +1,5 @@
-#if Cloud
 import Foundation
+import KeepsakeReplication
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc
@@ -16,7 +16,7 @@ extension MirrorFolder {
     guard let parent = try parent(of: path, creating: true) else {
       throw MirrorError(.io, "the folder for it vanished while it was made", path: path.text)
     }
-    let suffix = path.tag + "-" + WordText.hexadecimal(random.next())
+    let suffix = path.tag + "-" + Hexadecimal.text(random.next())
     let part = Self.partPrefix + suffix
     let mode = Self.mode(of: path.components.last ?? "", in: parent.number)
     do throws(MirrorError) {
@@ -64,7 +64,7 @@ extension MirrorFolder {
   /// - Returns: The temporary that holds it; nil if nothing stood there.
   func takeAway(_ path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary? {
     guard let parent = try parent(of: path) else { return nil }
-    let aside = Self.swapPrefix + path.tag + "-" + WordText.hexadecimal(random.next())
+    let aside = Self.swapPrefix + path.tag + "-" + Hexadecimal.text(random.next())
     guard renameat(parent.number, path.components.last ?? "", parent.number, aside) == 0 else {
       if errno == ENOENT { return nil }
       throw .system("take the file away", errno, path: path.text)
@@ -122,12 +122,3 @@ extension MirrorFolder {
     }
   }
 }
-
-/// A word in sixteen digits.
-enum WordText {
-  static func hexadecimal(_ word: UInt64) -> String {
-    let digits = String(word, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
-}
-#endif

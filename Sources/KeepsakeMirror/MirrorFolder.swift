@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
@@ -79,7 +78,7 @@ final class MirrorFolder {
     var current = try Descriptor(opening: ".", in: root.number, flags: O_RDONLY | O_DIRECTORY, path: path)
     for component in components {
       if creating, mkdirat(current.number, component, 0o777) != 0, errno != EEXIST {
-        throw .system("make the folder \"\(Printable.text(component))\"", errno, path: path)
+        throw .system("make the folder \"\(component)\"", errno, path: path)
       }
       do throws(MirrorError) {
         current = try Descriptor(opening: component, in: current.number, flags: O_RDONLY | O_DIRECTORY, path: path)
@@ -87,7 +86,7 @@ final class MirrorFolder {
         switch error.errorNumber {
         case ENOENT: return nil
         case ELOOP, ENOTDIR:
-          throw MirrorError(.blocked, "\"\(Printable.text(component))\" on the way to it is not a plain folder", path: path)
+          throw MirrorError(.blocked, "\"\(component)\" on the way to it is not a plain folder", path: path)
         default: throw error
         }
       }
@@ -141,7 +140,7 @@ final class MirrorFolder {
   ) throws(MirrorError) -> Data? {
     guard expected.size <= Int64(limit) else {
       throw MirrorError(
-        .tooLarge, "the file has \(Printable.size(expected.size)); at most \(Printable.size(Int64(limit))) are synced", path: path)
+        .tooLarge, "the file has \(expected.size) bytes; at most \(limit) are synced", path: path)
     }
     guard let file = try openToRead(name, in: parent, path: path) else { return nil }
     guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else { return nil }
@@ -166,7 +165,7 @@ final class MirrorFolder {
 }
 
 /// Which file or folder this is, whatever its name.
-struct FileIdentity: Hashable, Sendable {
+package struct FileIdentity: Hashable, Sendable {
   var device: UInt64
   var inode: UInt64
 
@@ -174,5 +173,7 @@ struct FileIdentity: Hashable, Sendable {
     device = UInt64(truncatingIfNeeded: status.st_dev)
     inode = UInt64(truncatingIfNeeded: status.st_ino)
   }
+
+  /// Of the folder at `path`; links on the way are followed.
+  package init(folder path: String) throws(MirrorError) { self.init(try Descriptor(folder: path).status(path: path)) }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
@@ -26,7 +25,7 @@ struct MirrorStore {
       do throws(SavePathRefusal) {
         if let path = try SavePath(slot: slot) { paths.append(path) }
       } catch {
-        issues.append(MirrorIssue(path: Printable.text(slot), message: "not written here: \(error.message)"))
+        issues.append(MirrorIssue(path: slot, message: "not written here: \(error.message)"))
       }
     }
     return (paths.sorted(), issues)
@@ -117,4 +116,3 @@ extension SlotView {
     winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && basis.contains(record.id))
   }
 }
-#endif

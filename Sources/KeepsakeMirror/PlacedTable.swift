@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
@@ -184,4 +183,3 @@ struct PlacedTable: ~Copyable {
     return encoder
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 
@@ -7,7 +6,7 @@ import KeepsakeReplication
 /// A value of this type is safe to walk from the folder's root, whoever named it: it is not absolute, has no empty, `.` or
 /// `..` component, no control character, nothing of Keepsake's own, and is bounded. Two paths are equal if their bytes are:
 /// a string would take two spellings of `é` for one, a file system may keep them as two files.
-struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// With the slot's prefix what stores and clouds take as the name of a slot.
   static let maximumBytes = ExchangeRules.maximumSlotBytes - slotPrefix.utf8.count
   /// Most file systems take 255; the rest is left for names of temporaries.
@@ -18,7 +17,7 @@ struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   static let slotPrefix = "file:"
   /// Components of this name, or that begin with it and a hyphen, in any case, are Keepsake's own: the state folder and
   /// temporaries.
-  static let reservedName = ".keepsake"
+  package static let reservedName = ".keepsake"
 
   private let bytes: [UInt8]
 
@@ -45,9 +44,9 @@ struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
     try self.init(String(decoding: name.dropFirst(prefix.count), as: UTF8.self))
   }
 
-  var text: String { String(decoding: bytes, as: UTF8.self) }
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
   var slot: String { Self.slotPrefix + text }
-  var description: String { text }
+  package var description: String { text }
 
   var components: [String] {
     bytes.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
@@ -56,7 +55,7 @@ struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// Names the path in a temporary's name, so that what is left after a crash finds its way home.
   var tag: String { String(ContentHash(of: Data(bytes)).description.prefix(16)) }
 
-  static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
+  package static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
 
   private static func check(_ component: ArraySlice<UInt8>) throws(SavePathRefusal) {
     guard !component.isEmpty else { throw .emptyComponent }
@@ -99,4 +98,3 @@ enum SavePathRefusal: String, Error, Hashable, Sendable, Codable {
     }
   }
 }
-#endif

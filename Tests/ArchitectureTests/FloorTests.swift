@@ -19,9 +19,10 @@ struct FloorTests {
     "KeepsakeSimulation": ["KeepsakeArchive", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "Keepsake"],
     "KeepsakeTesting": ["Keepsake", "KeepsakeReplication", "KeepsakeSimulation", "KeepsakeSync"],
     "KeepsakeServer": ["KeepsakeReplication"],
+    "KeepsakeMirror": ["KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [
-      "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer",
-      "KeepsakeSimulation",
+      "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
+      "KeepsakeServer", "KeepsakeSimulation",
     ],
     "CZstd": [],
   ]

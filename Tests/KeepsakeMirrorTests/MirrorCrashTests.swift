@@ -1,10 +1,9 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
 
-@testable import KeepsakeCommand
+@testable import KeepsakeMirror
 
 @Suite struct MirrorCrashTests {
   /// Something that happens to a folder in which `kept` and `gone` stand with the text "before".
@@ -222,4 +221,3 @@ import Testing
     #expect(try world.temporaries().isEmpty, "\(when)")
   }
 }
-#endif

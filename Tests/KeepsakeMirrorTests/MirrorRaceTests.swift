@@ -1,9 +1,8 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 import Testing
 
-@testable import KeepsakeCommand
+@testable import KeepsakeMirror
 
 @Suite struct MirrorRaceTests {
   @Test("what the game saves in the very moment its file is replaced is not lost", arguments: [false, true])
@@ -107,4 +106,3 @@ import Testing
     #expect(try world.history("a").allSatisfy { !$0.tombstone })
   }
 }
-#endif

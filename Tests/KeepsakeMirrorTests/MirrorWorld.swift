@@ -1,10 +1,9 @@
-#if Cloud
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
 
-@testable import KeepsakeCommand
+@testable import KeepsakeMirror
 
 /// What a test throws where a process would die.
 struct Crash: Error {}
@@ -150,6 +149,18 @@ final class MirrorWorld {
     return id
   }
 
+  /// Commits an earlier version's bytes over all that stand, as `keepsake restore` does.
+  func restore(_ record: VersionRecord) throws {
+    var random = SystemRandomNumberGenerator()
+    let writer = store.writer
+    try store.write { transaction in
+      let draft = SaveDraft(
+        id: VersionID(using: &random), slot: record.slot, basis: .everyHead, contents: record.contents, length: record.length,
+        savedAtMilliseconds: clock.now)
+      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: clock.now, writer: writer, in: &transaction, using: &random)
+    }
+  }
+
   /// Gives the other device everything that this one has, as a cloud between them would.
   func send(to other: MirrorWorld) throws {
     for slot in try store.read({ try $0.slots() }) {
@@ -179,4 +190,3 @@ final class MirrorWorld {
     try two.settle()
   }
 }
-#endif

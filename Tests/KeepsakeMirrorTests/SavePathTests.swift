@@ -1,8 +1,7 @@
-#if Cloud
 import Foundation
 import Testing
 
-@testable import KeepsakeCommand
+@testable import KeepsakeMirror
 
 @Suite struct SavePathTests {
   @Test(
@@ -51,4 +50,3 @@ import Testing
     #expect(try SavePath(slot: "File:x") == nil)
   }
 }
-#endif
