@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Keepsake
+@testable import KeepsakeInterchange
 
 /// What is JSON and what isn't doesn't depend on the platform's reader.
 @Suite struct JSONReadingTests {

@@ -1,6 +1,5 @@
 #if Cloud
 import Foundation
-import Keepsake
 import KeepsakeInterchange
 
 /// A property list's values as JSON and back: what both have, in the same order.
