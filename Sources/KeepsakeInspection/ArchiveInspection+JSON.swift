@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeArchive
 
 /// What programs read.
 extension ArchiveInspection {
@@ -7,7 +8,7 @@ extension ArchiveInspection {
   /// Structs are objects with their keys, objects carry `$id` and `$type`, references are `{"$ref": n}`, enum cases their name or
   /// `{"$case": name, ...}`; numbers that JSON doesn't have are strings; dictionaries with other keys than strings are lists of pairs.
   public func json() -> Data {
-    var json = JSONText()
+    var json = JSONWriter()
     json.beginObject()
     json.key("header")
     json.beginObject()
@@ -45,7 +46,7 @@ extension ArchiveInspection {
   }
 }
 
-extension JSONText {
+extension JSONWriter {
   mutating func value(_ type: ArchiveInspection.TypeDescription) {
     beginObject()
     key("name")
@@ -83,19 +84,6 @@ extension JSONText {
       key("type")
       value(field.type)
       end()
-    }
-    end()
-  }
-
-  mutating func object(_ number: Int, _ type: String, _ fields: [ArchiveValue.Field]) {
-    beginObject()
-    key("$id")
-    value(number)
-    key("$type")
-    value(type)
-    for field in fields {
-      key(field.key)
-      value(field.value)
     }
     end()
   }

@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// What people read.
 extension ArchiveInspection {
   /// The types, the root and the objects as indented text; control characters are shown as escapes.
@@ -39,8 +41,11 @@ extension ArchiveInspection {
 
   /// The root on one line, cut where it is long: for lists of small archives.
   package func rootLine(longest: Int = 50, characters: Int = 200) -> String {
-    ValueLine(longest: longest, characters: characters, types: types, reference: caption).text(root)
+    ValueLine(longest: longest, characters: characters, typeName: typeName, reference: caption).text(root)
   }
+
+  /// A type's name by its index; empty for none.
+  func typeName(_ type: Int) -> String { types.indices.contains(type) ? types[type].name : "" }
 
   /// What a reference shows: the object's number and class.
   func caption(_ number: Int) -> String {
@@ -70,7 +75,7 @@ extension ArchiveInspection {
   private static let deepestIndent = 40
 
   private func append(_ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
-    var line = ValueLine(longest: longest, characters: Self.lineCharacters, types: types, reference: caption)
+    var line = ValueLine(longest: longest, characters: Self.lineCharacters, typeName: typeName, reference: caption)
     var walk = ValueWalk(value, longest: longest)
     // Of a dictionary, so that a short key stands before its value.
     var pendingKey: String?

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeepsakeArchive
 
 /// An archive taken apart without the types that wrote it.
 ///
@@ -37,11 +38,8 @@ public struct ArchiveInspection: Sendable {
     public var fields: [Field]
   }
 
-  public struct Object: Sendable, Equatable {
-    /// An index into `types`.
-    public var type: Int
-    public var fields: [ArchiveValue.Field]
-  }
+  /// Its type is an index into `types`.
+  public typealias Object = ArchiveValue.Object
 
   public let header: Header
   public private(set) var types: [TypeDescription]

@@ -11,6 +11,7 @@ struct FloorTests {
     "KeepsakeMacroExpansion": [],
     "KeepsakeMacros": ["KeepsakeMacroExpansion"],
     "KeepsakeArchive": [],
+    "KeepsakeInspection": ["KeepsakeArchive"],
     "KeepsakeInterchange": ["KeepsakeArchive"],
     "KeepsakeReplication": [],
     "KeepsakeStore": ["KeepsakeReplication", "CZstd"],
@@ -21,8 +22,8 @@ struct FloorTests {
     "KeepsakeServer": ["KeepsakeReplication"],
     "KeepsakeMirror": ["KeepsakeReplication", "KeepsakeStore"],
     "KeepsakeCommand": [
-      "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
-      "KeepsakeServer", "KeepsakeSimulation",
+      "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror", "KeepsakeReplication",
+      "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
     ],
     "CZstd": [],
   ]
@@ -30,7 +31,9 @@ struct FloorTests {
   /// All that the pure floors may import: values and bytes, and hashing; on Apple's platforms vectors and transforms, too.
   static let pureImports: Set<String> = ["Foundation", "Crypto", "KeepsakeMacros", "Synchronization", "simd", "CoreGraphics"]
   /// Which of them may stand on which.
-  static let furtherImports: [String: Set<String>] = ["KeepsakeInterchange": ["KeepsakeArchive"]]
+  static let furtherImports: [String: Set<String>] = [
+    "KeepsakeInspection": ["KeepsakeArchive"], "KeepsakeInterchange": ["KeepsakeArchive"],
+  ]
 
   /// Words that reach for a clock, a random source, a file or the network.
   static let impureWords = [
@@ -94,7 +97,7 @@ struct FloorTests {
 
   @Test(
     "the pure floors import no database, network, clock or randomness",
-    arguments: ["KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication"])
+    arguments: ["KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeReplication"])
   func pureFloorsStayPure(target: String) throws {
     let files = try Self.sources(of: target)
     #expect(!files.isEmpty)

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
+@testable import KeepsakeInspection
 
 /// What is spelled in another format and edited must become the archive that the game reads, to the last byte.
 @Suite struct ArchiveScriptTests {
@@ -106,7 +108,7 @@ import Testing
 
   @Test("a script whose parts contradict each other is a typed error, and never an archive")
   func contradictions() throws {
-    let script = try ArchiveScript(of: Archive.encode(FormatTests.goldenWorld()))
+    let script = try ArchiveScript(of: Archive.encode(GoldenWorld.make()))
     let changes: [(inout ArchiveScript) -> Void] = [
       { $0.objectCount = 1 }, { $0.objects[0].number = 99 }, { $0.objects[0].type = 0 }, { $0.objects[0].type = -4 },
       { $0.fixedTypes = 99 },

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
+@testable import KeepsakeInspection
 
 /// What changed between two saves is how support finds out what a player lost: a change that isn't shown is a lie.
 @Suite struct DifferenceTests {
@@ -28,7 +30,7 @@ import Testing
   @Test func aSaveDoesNotDifferFromItself() throws {
     let same = try difference(world(), world())
     #expect(same.isEmpty && same.text().isEmpty)
-    #expect(try difference(FormatTests.goldenWorld(), FormatTests.goldenWorld()).isEmpty)
+    #expect(try difference(GoldenWorld.make(), GoldenWorld.make()).isEmpty)
   }
 
   @Test func aChangedNumberIsNamedByItsPlace() throws {
@@ -175,7 +177,7 @@ import Testing
   }
 
   @Test func alteredArchivesAreComparedWithoutACrash() throws {
-    let good = try Archive.encode(FormatTests.goldenWorld())
+    let good = try Archive.encode(GoldenWorld.make())
     let whole = try ArchiveInspection(of: good)
     var random = Seeded(8)
     var differences = 0

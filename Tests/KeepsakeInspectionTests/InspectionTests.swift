@@ -2,9 +2,12 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+@testable import KeepsakeInspection
+
 @Suite struct InspectionTests {
   @Test func aSaveCanBeReadWithoutTheGame() throws {
-    let bytes = try Archive.encode(FormatTests.goldenWorld())
+    let bytes = try Archive.encode(GoldenWorld.make())
     let inspection = try ArchiveInspection(of: bytes)
     #expect(inspection.header.formatVersion == 1 && inspection.header.objectCount == 3 && inspection.header.byteCount == bytes.count)
     let world = try #require(inspection.root["first"])
@@ -24,7 +27,7 @@ import Testing
   }
 
   @Test func theJSONFormIsJSON() throws {
-    let inspection = try ArchiveInspection(of: Archive.encode(FormatTests.goldenWorld()))
+    let inspection = try ArchiveInspection(of: Archive.encode(GoldenWorld.make()))
     let json = try JSONSerialization.jsonObject(with: inspection.json()) as? [String: Any]
     let objects = try #require(json?["objects"] as? [[String: Any]])
     #expect(objects.count == 3 && objects[1]["$type"] as? String == "Boss")
@@ -41,7 +44,7 @@ import Testing
   }
 
   @Test func inspectingAlteredArchivesNeverCrashes() throws {
-    let good = try Archive.encode(FormatTests.goldenWorld())
+    let good = try Archive.encode(GoldenWorld.make())
     var random = Seeded(3)
     for index in 16..<good.count - 8 {
       var bad = good

@@ -78,7 +78,7 @@ struct KeyedWriter {
   }
 
   private static func scalar(_ value: ArchiveValue) -> PropertyList? {
-    if let (mark, inner, _) = ArchiveScript.unmarked(value), mark == .float, case .number(let number) = inner {
+    if let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .float, case .number(let number) = inner {
       return .float(Float(number))
     }
     return switch value {
@@ -117,7 +117,7 @@ struct KeyedWriter {
   private mutating func object(_ value: ArchiveValue) throws -> PropertyList {
     if let scalar = Self.scalar(value) { return scalar }
     if let uid = graph.uid(value) { return .integer(Int128(uid)) }
-    if let (_, inner, _) = ArchiveScript.unmarked(value) { return try object(inner) }
+    if let (_, inner, _) = ArchiveMark.unmarked(value) { return try object(inner) }
     switch value {
     case .data(let data): return body("NSMutableData", ["NSData"], [.init("NS.data", .data(data))])
     case .date(let date): return body("NSDate", [], [.init("NS.time", .number(date.timeIntervalSinceReferenceDate))])

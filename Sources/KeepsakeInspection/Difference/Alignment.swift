@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// Which elements of two lists belong together. Pure; the same for the same lists on every machine.
 enum Alignment {
   /// One element of each, or one that the other list doesn't have.

@@ -1,4 +1,5 @@
 public import Foundation
+import KeepsakeArchive
 
 extension ArchiveDifference {
   /// For people: a line for each difference, `+` before what was added and `-` before what was removed; empty if there is none.
@@ -52,7 +53,7 @@ extension ArchiveDifference {
   /// For programs: one JSON document, ending in a line feed. Values are written as `ArchiveInspection.json()` writes them; a reference
   /// leads to an object of the archive that it stands in.
   public func json() -> Data {
-    var json = JSONText()
+    var json = JSONWriter()
     json.beginObject()
     json.key("equal")
     json.value(isEmpty)
@@ -86,7 +87,7 @@ extension ArchiveDifference {
   }
 }
 
-extension JSONText {
+extension JSONWriter {
   fileprivate mutating func value(_ change: ArchiveDifference.TypeChange) {
     beginObject()
     for (name, text) in [

@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// What differs between two archives, field by field.
 ///
 ///     let difference = ArchiveDifference(from: yesterday, to: today)

@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeArchive
 
 /// What tells two values apart whose lines look the same, because they are cut before the place where they differ, or rounded.
 enum Contrast {

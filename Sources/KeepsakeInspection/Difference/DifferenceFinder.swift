@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// Walks two archives side by side from their roots, without recursion, each pair of objects once.
 struct DifferenceFinder {
   enum Side { case old, new }
@@ -186,7 +188,7 @@ struct DifferenceFinder {
     for (order, pair) in pairs.enumerated() {
       let (before, after) = (pair.old.map { a[$0] }, pair.new.map { b[$0] })
       let archive = after == nil ? old : new
-      let line = ValueLine(longest: 50, characters: 100, types: archive.types, reference: archive.caption)
+      let line = ValueLine(longest: 50, characters: 100, typeName: archive.typeName, reference: archive.caption)
       let step = DifferencePath.Step.key((after?.key ?? before?.key).map { line.text($0) } ?? "")
       push(before?.value, after?.value, step, order, path)
       // Keys that are objects, or lead to some, may differ in what their fingerprints leave out.
@@ -241,7 +243,7 @@ extension ArchiveInspection {
 
   /// A value on one line; of an object, what is in it.
   func line(_ value: ArchiveValue) -> String {
-    let line = ValueLine(longest: 50, characters: Self.lineCharacters, types: types, reference: caption)
+    let line = ValueLine(longest: 50, characters: Self.lineCharacters, typeName: typeName, reference: caption)
     if case .reference(let number) = value, objects.indices.contains(number), let object = objects[number] {
       return "#\(number) " + line.text(.structure(type: object.type, object.fields))
     }

@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// The way to a value in both archives; ways share their beginnings.
 struct DifferencePath {
   enum Step {

@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// Keeps the changes that are found, as many as are wanted, and counts the others.
 struct DifferenceRecorder {
   var perPattern = 0

@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeArchive
 
 /// Which objects of two archives are the same one, and what values look like with that in mind.
 struct ObjectMatches {

@@ -1,3 +1,5 @@
+import KeepsakeArchive
+
 /// Compares the declarations that two archives were written with: types by name, fields and cases by key.
 struct TypeComparison {
   let old: ArchiveInspection

@@ -1,4 +1,5 @@
 package import Foundation
+package import KeepsakeArchive
 
 extension ArchiveScript {
   /// The bytes of the archive: see docs/FORMAT.md.
@@ -54,8 +55,8 @@ extension ArchiveScript {
     let place = ["#\(object.number)"]
     (values.path, references.path) = (place, place)
     if entry.kind.isKeyed {
-      try values.writeKeyed(object.fields.filter { $0.key != laterKey })
-      guard case .structure(_, let later) = object.fields.first(where: { $0.key == laterKey })?.value else {
+      try values.writeKeyed(object.fields.filter { $0.key != ArchiveMark.laterKey })
+      guard case .structure(_, let later) = object.fields.first(where: { $0.key == ArchiveMark.laterKey })?.value else {
         return try references.writeKeyed([])
       }
       return try references.writeKeyed(later)

@@ -1,4 +1,5 @@
 package import Foundation
+package import KeepsakeArchive
 
 /// An archive taken apart so that the same bytes can be put together again: with its types as they were described, its objects in their
 /// order, and every value told apart that an `ArchiveInspection` shows alike.
@@ -84,46 +85,6 @@ package struct ArchiveScript: Sendable {
   package var root: ArchiveValue = .none
 
   package init() {}
-
-  // MARK: Marks
-
-  /// What stands around a value that alone doesn't tell what it is.
-  package enum Mark: String, Sendable, CaseIterable {
-    /// In an optional of an optional: there is something, which may itself be nothing.
-    case some
-    /// Of a `Codable` value: a number of 32 bits; a decimal number that is no large integer.
-    case float, decimal
-    /// Under a key of a hand-written value: the second field tells the index of its type in `keyedTypes`.
-    case type
-  }
-
-  /// Stands for no type in marks.
-  package static let noType = -1
-  private static let contentKey = ""
-  private static let indexKey = "index"
-  /// Of a hand-written object: its values in the references section.
-  package static let laterKey = "$references"
-
-  package static func marked(_ mark: Mark, _ value: ArchiveValue) -> ArchiveValue {
-    .enumeration(type: noType, case: mark.rawValue, [.init(key: contentKey, value: value)])
-  }
-
-  package static func typed(_ value: ArchiveValue, _ index: Int) -> ArchiveValue {
-    .enumeration(
-      type: noType, case: Mark.type.rawValue,
-      [.init(key: contentKey, value: value), .init(key: indexKey, value: .integer(Int64(index)))])
-  }
-
-  static func later(_ fields: [ArchiveValue.Field]) -> ArchiveValue.Field { .init(key: laterKey, value: .structure(type: noType, fields)) }
-
-  /// The mark around a value, with what is inside of it and the index of its type; nil for what has none.
-  package static func unmarked(_ value: ArchiveValue) -> (mark: Mark, value: ArchiveValue, index: Int)? {
-    guard case .enumeration(noType, let name, let fields) = value, let mark = Mark(rawValue: name), let inner = fields.first?.value else {
-      return nil
-    }
-    guard case .integer(let index) = fields.last?.value, fields.count == 2 else { return (mark, inner, 0) }
-    return (mark, inner, Int(index))
-  }
 }
 
 extension ArchiveScript {

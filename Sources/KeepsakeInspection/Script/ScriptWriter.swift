@@ -1,4 +1,5 @@
 import Foundation
+import KeepsakeArchive
 
 /// Writes values by the types that a script describes, into the bytes that `Archive.encode` would have written.
 ///
@@ -65,13 +66,17 @@ struct ScriptWriter {
     case .int128: put(try integer(value, Int128.self, node))
     case .uint128: put(try integer(value, UInt128.self, node))
     case .decimal:
-      guard let decimal = Self.decimal(ArchiveScript.unmarked(value)?.value ?? value) else { throw misfit(value, node) }
+      guard let decimal = (ArchiveMark.unmarked(value)?.value ?? value).decimal else { throw misfit(value, node) }
       let digits = try DecimalBytes.make(decimal)
       Varint.append(UInt64(digits.count), to: &bytes)
       bytes += digits
     case .coded:
-      var keys = CodedKeys()
-      let tree = try CodedTreeWriter.bytes(of: try coded(value, &keys, node), keys: keys)
+      let tree: [UInt8]
+      do {
+        tree = try CodedValueWriter.bytes(of: value, limits: limits) { misfit($0, node) }
+      } catch let error as ArchiveError where error.field == nil {
+        throw self.error(error.code, error.message)
+      }
       Varint.append(UInt64(tree.count), to: &bytes)
       bytes += tree
     case .optional, .array, .set, .dictionary, .vector, .named: throw misfit(value, node)
@@ -89,15 +94,6 @@ struct ScriptWriter {
     switch value {
     case .uuid(let uuid): uuid
     case .string(let text): UUID(uuidString: text)
-    default: nil
-    }
-  }
-
-  static func decimal(_ value: ArchiveValue) -> Decimal? {
-    switch value {
-    case .decimal(let digits), .string(let digits): digits == "NaN" ? .nan : Decimal(string: digits)
-    case .integer(let value): Decimal(value)
-    case .unsigned(let value): Decimal(value)
     default: nil
     }
   }
@@ -175,7 +171,7 @@ struct ScriptWriter {
   private mutating func writeOptional(_ value: ArchiveValue, _ wire: WireNode) throws {
     if schema.isObject(wire.first) { return try write(value, as: wire.first) }
     let isNested = schema.nodes[Int(wire.first)].code == .optional
-    if isNested, let (mark, inner, _) = ArchiveScript.unmarked(value), mark == .some {
+    if isNested, let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .some {
       bytes.append(1)
       return try step("?") { try $0.write(inner, as: wire.first) }
     }
@@ -273,22 +269,12 @@ struct ScriptWriter {
       Varint.append(UInt64(index), to: &bytes)
       try writeFields(fields, entry.cases[index].fields, of: entry.name)
     case .keyedValue:
-      guard let fields = Self.fields(value) else { throw misfit(value, node) }
+      guard let fields = value.namedFields else { throw misfit(value, node) }
       try writeKeyed(fields)
     default:
-      guard let fields = Self.fields(value) else { throw misfit(value, node) }
+      guard let fields = value.namedFields else { throw misfit(value, node) }
       if entry.fields.isEmpty { bytes.append(0) }
       try writeFields(fields, entry.fields, of: entry.name)
-    }
-  }
-
-  static func fields(_ value: ArchiveValue) -> [ArchiveValue.Field]? {
-    switch value {
-    case .structure(_, let fields): return fields
-    case .dictionary(let pairs):
-      return pairs.allSatisfy { if case .string = $0.key { true } else { false } }
-        ? pairs.compactMap { pair in if case .string(let key) = pair.key { .init(key: key, value: pair.value) } else { nil } } : nil
-    default: return nil
     }
   }
 
@@ -324,7 +310,7 @@ struct ScriptWriter {
   /// Key, type, length and value of each field, then a zero.
   mutating func writeKeyed(_ fields: [ArchiveValue.Field]) throws {
     for field in fields {
-      guard let key = keys[field.key], let (mark, value, index) = ArchiveScript.unmarked(field.value), mark == .type,
+      guard let key = keys[field.key], let (mark, value, index) = ArchiveMark.unmarked(field.value), mark == .type,
         wires.indices.contains(index)
       else { throw error(.mismatch, "The value under the key \"\(field.key.prefix(80))\" has no type, or the key isn't listed") }
       Varint.append(UInt64(key) + 1, to: &bytes)
