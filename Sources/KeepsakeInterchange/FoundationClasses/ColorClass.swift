@@ -1,39 +1,38 @@
 import Foundation
 
-/// Components of colours: AppKit writes them as a text, UIKit as numbers.
-enum KeyedColor {
-  static let space = "NSColorSpace"
+extension FoundationClass {
+  /// A colour by red, green, blue and alpha: AppKit writes them as a text, UIKit as numbers. One of a catalog has the colour that it stood for inside;
+  /// a pattern, or a colour for print, has none of them and is an object like any other.
+  static let color = FoundationClass(
+    names: ["NSColor", "UIColor"],
+    read: { object in
+      // Not deeper: a forged one may lead to itself.
+      guard let found = try components(object, object.list) ?? object.part(object["NSColor"]).flatMap({ try components(object, $0) })
+      else { return nil }
+      let parts: [KeyedForms.Part] = zip(["red", "green", "blue", "alpha"], found).map { ($0, .number($1)) }
+      let entries = object.entries
+      let isWhole = entries.allSatisfy { plainColorKeys.contains($0.key) }
+      let space = entries.last { $0.key == "NSColorSpace" }?.value.integer
+      let shown: KeyedContent =
+        isWhole ? .shape(parts + (space.map { [("colorSpace", .integer(Int128($0)))] } ?? [])) : .object(object.name, entries)
+      return .forms(KeyedForms(summary: "a colour", shown: shown, parts: parts))
+    })
+
   /// Keys that say no more than the components do.
-  private static let plain: Set<String> = [
-    "NSRGB", "NSWhite", space, "UIColorComponentCount", "UIRed", "UIGreen", "UIBlue", "UIAlpha", "UIWhite", "UIRed-Double",
-    "UIGreen-Double",
-    "UIBlue-Double", "UIAlpha-Double", "UIWhite-Double", "$class",
+  private static let plainColorKeys: Set<String> = [
+    "NSRGB", "NSWhite", "NSColorSpace", "UIColorComponentCount", "UIRed", "UIGreen", "UIBlue", "UIAlpha", "UIWhite", "UIRed-Double",
+    "UIGreen-Double", "UIBlue-Double", "UIAlpha-Double", "UIWhite-Double",
   ]
 
-  static func parts(_ components: [Double]) -> [(name: String, value: KeyedContent)] {
-    zip(["red", "green", "blue", "alpha"], components).map { ($0, .number($1)) }
-  }
-
-  /// nil for a colour without red, green and blue: a pattern, a colour for print. One of a catalog has the colour that it stood for inside.
-  static func content(
-    _ name: KeyedArchive.ClassName, _ object: PropertyList, _ part: (PropertyList?) throws -> PropertyList?
-  ) throws -> KeyedContent? {
-    let fields = (object.dictionary ?? []).filter { $0.key != "$class" }
-    let isWhole = fields.allSatisfy { plain.contains($0.key) }
-    // Not deeper: a forged one may lead to itself.
-    guard let found = try components(object, part) ?? part(object["NSColor"]).flatMap({ try components($0, part) }) else { return nil }
-    return .color(found, name, fields, isWhole: isWhole)
-  }
-
-  private static func components(_ object: PropertyList, _ part: (PropertyList?) throws -> PropertyList?) throws -> [Double]? {
-    func number(_ key: String) -> Double? { (object[key + "-Double"] ?? object[key])?.number }
+  private static func components(_ object: FoundationObject, _ list: PropertyList) throws -> [Double]? {
+    func number(_ key: String) -> Double? { (list[key + "-Double"] ?? list[key])?.number }
     let alpha = number("UIAlpha") ?? 1
     if let red = number("UIRed"), let green = number("UIGreen"), let blue = number("UIBlue") { return [red, green, blue, alpha] }
     if let white = number("UIWhite") { return [white, white, white, alpha] }
-    if let rgb = try numbers(part(object["NSRGB"])?.data), rgb.count == 3 || rgb.count == 4 {
+    if let rgb = try numbers(object.part(list["NSRGB"])?.data), rgb.count == 3 || rgb.count == 4 {
       return Array((rgb + [1]).prefix(4))
     }
-    if let grey = try numbers(part(object["NSWhite"])?.data), grey.count == 1 || grey.count == 2 {
+    if let grey = try numbers(object.part(list["NSWhite"])?.data), grey.count == 1 || grey.count == 2 {
       return [grey[0], grey[0], grey[0], grey.count == 2 ? grey[1] : 1]
     }
     return nil
