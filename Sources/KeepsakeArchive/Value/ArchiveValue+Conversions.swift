@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// What a value can be taken for, where people may have changed it.
 extension ArchiveValue {

@@ -20,7 +20,7 @@ package enum KeyedContent {
   /// A point, size or rectangle, or insets: numbers, by name or in their order.
   case shape([KeyedForms.Part])
   /// Of a class that none of the others is for.
-  case forms(KeyedForms)
+  indirect case forms(KeyedForms)
   /// A dictionary that is no object.
   case fields([PropertyList.Entry])
   /// Of any other class.
