@@ -64,6 +64,18 @@ struct FloorTests {
     #expect(Set(folders.filter { !$0.hasPrefix(".") }) == Set(Self.floors.keys))
   }
 
+  /// More than this nobody finds anything in.
+  static let filesPerFolder = 25
+
+  @Test("no folder has more Swift files than one finds something in", arguments: ["Sources", "Tests"])
+  func foldersStaySmall(top: String) throws {
+    var counts: [String: Int] = [:]
+    let files = try #require(FileManager.default.enumerator(at: Self.root.appending(path: top), includingPropertiesForKeys: nil))
+    for case let file as URL in files where file.pathExtension == "swift" { counts[file.deletingLastPathComponent().path, default: 0] += 1 }
+    #expect(!counts.isEmpty)
+    for (folder, count) in counts where count > Self.filesPerFolder { Issue.record("\(folder) has \(count) Swift files") }
+  }
+
   @Test("no target imports a floor above it", arguments: floors.keys.sorted())
   func arrowsPointDown(target: String) throws {
     let allowed = try #require(Self.floors[target])

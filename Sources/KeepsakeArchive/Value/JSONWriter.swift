@@ -1,4 +1,4 @@
-/// Writes JSON without recursion: the encoders that come with Swift take stack for each level, and archives may nest deep.
+/// Writes JSON, indented and a value a line, without recursion: the encoders that come with Swift take stack for each level, and archives may nest deep.
 ///
 /// The caller keeps to JSON's grammar; keys come in the order in which they are given.
 package struct JSONWriter {
@@ -70,14 +70,18 @@ package struct JSONWriter {
 
   private mutating func string(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-      case UInt8(ascii: "\n"): bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
-      case 0..<0x20, 0x7F:
-        let digits = String(byte, radix: 16)
-        bytes += "\\u00\(digits.utf8.count < 2 ? "0" : "")\(digits)".utf8
-      default: bytes.append(byte)
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": bytes += "\\\"".utf8
+      case "\\": bytes += "\\\\".utf8
+      case "\n": bytes += "\\n".utf8
+      case "\r": bytes += "\\r".utf8
+      case "\t": bytes += "\\t".utf8
+      // Terminals take the later ones for commands as well, and some change the direction of what follows.
+      case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{2028}", "\u{2029}":
+        let digits = String(scalar.value, radix: 16)
+        bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+      default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       }
     }
     bytes.append(UInt8(ascii: "\""))

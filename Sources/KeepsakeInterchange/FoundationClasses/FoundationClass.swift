@@ -1,3 +1,5 @@
+import Foundation
+
 /// One of the classes of Foundation, AppKit or UIKit that keyed archives are full of: all that is known of it, in one place.
 ///
 /// As which keys their values are saved isn't documented by Apple: it was read from real files, and from what Foundation on Linux writes.
