@@ -88,12 +88,13 @@ struct FloorTests {
   }
 
   @Test(
-    "no fault that tests plant can come from a storage of the product",
+    "no storage of the product has faults: only tests and the simulation make any",
     arguments: ["KeepsakeStore", "KeepsakeSync", "Keepsake", "KeepsakeServer"])
   func nobodyPlants(target: String) throws {
     for file in try Self.sources(of: target) {
       let text = try String(contentsOf: file, encoding: .utf8)
-      #expect(!text.contains("PlantedBug") && !text.contains("planted:"), "\(file.lastPathComponent)")
+      // To ask `faults` is fine; to make some, or to override the empty ones, takes one of these words.
+      for word in ["Faults", "PlantedBug", "planting:"] { #expect(!text.contains(word), "\(file.lastPathComponent): \(word)") }
     }
   }
 

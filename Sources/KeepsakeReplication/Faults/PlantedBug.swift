@@ -1,5 +1,5 @@
-/// Faults that tests plant in a storage, to see that the simulation finds them. Whatever decides over that storage has them; no product
-/// code plants any.
+/// The bugs that a test can plant, by the names that `keepsake simulate --planted` takes. Code that decides asks `Faults`
+/// and never names one of these.
 package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   /// The engine says that a save is certain before the storage has committed that.
   case acknowledgeBeforeCommit
@@ -69,21 +69,4 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case thinAncestors
   /// A device lets go of a save that the cloud doesn't have yet.
   case evictUnsent
-}
-
-extension CellState {
-  /// The join, or what faults make of it.
-  func joined(with other: CellState, _ planted: Set<PlantedBug>) -> CellState {
-    guard !planted.isEmpty else { return joined(with: other) }
-    if planted.contains(.resetLikeValue), generation != other.generation {
-      return CellState(generation: max(generation, other.generation), value: value.joined(with: other.value))
-    }
-    switch (value, other.value) {
-    case (.counter(let left), .counter(let right)) where planted.contains(.addCounters) && self != other:
-      let sums = left.merging(right) { CounterEntry(plus: $0.plus &+ $1.plus, minus: $0.minus &+ $1.minus) }
-      return CellState(generation: max(generation, other.generation), value: .counter(sums))
-    case (.union, .union) where planted.contains(.replaceUnion): return other
-    default: return joined(with: other)
-    }
-  }
 }
