@@ -1,4 +1,5 @@
 import Foundation
+
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc

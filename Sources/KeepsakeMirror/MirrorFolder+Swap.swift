@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeReplication
+
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+
 #if canImport(Glibc)
 import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
 import Glibc

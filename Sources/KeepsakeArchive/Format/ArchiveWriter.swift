@@ -372,7 +372,7 @@ public struct ArchiveWriter: ~Copyable {
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
-    core.compiled.noteSize(length)
+    core.compiled.recordSize(length)
     defer {
       // What `deinit` frees instead.
       base = Self.nothing

@@ -15,9 +15,9 @@ package struct CellDraft: Hashable, Sendable {
     /// Takes the best back, on every device, and puts another or none in its place.
     case withdraw(BestScore)
     /// Puts elements into a `set`. Those that are in already aren't put in again.
-    case putIn(Set<Scalar>)
+    case insertElements(Set<Scalar>)
     /// Takes elements out of a `set`: what was put in as far as it is known here.
-    case takeOut(Set<Scalar>)
+    case removeElements(Set<Scalar>)
     /// Changes values in a dictionary, each under its key.
     case entries([Scalar: Change])
     /// Changes the value of an optional; nil asks for none, and changes nothing where there is one.
@@ -26,10 +26,10 @@ package struct CellDraft: Hashable, Sendable {
     /// Whether it leaves nothing behind where nothing was.
     var onlyTakes: Bool {
       switch self {
-      case .takeOut, .optional(nil): true
+      case .removeElements, .optional(nil): true
       case .entries(let changes): changes.values.allSatisfy(\.onlyTakes)
       case .optional(let change?): change.onlyTakes
-      case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .putIn: false
+      case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .insertElements: false
       }
     }
 
@@ -43,7 +43,7 @@ package struct CellDraft: Hashable, Sendable {
       case .add: .counter
       case .reset(let change): change.rule
       case .best, .withdraw: .best
-      case .putIn, .takeOut: .set
+      case .insertElements, .removeElements: .set
       case .entries: .dictionary
       case .optional: .optional
       }
@@ -160,7 +160,7 @@ extension CellDraft {
       switch change {
       case .reset: throw .notInside(key, "a reset")
       case .best, .withdraw: throw .notInside(key, "a best score")
-      case .max, .min, .set, .insert, .add, .putIn, .takeOut, .entries, .optional: return try value(of: change, over: known)
+      case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional: return try value(of: change, over: known)
       }
     }
 

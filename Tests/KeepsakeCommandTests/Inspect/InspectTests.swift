@@ -193,7 +193,7 @@ private final class SyncedFolder {
     try store.write { transaction in
       var random = SystemRandomNumberGenerator()
       let draft = SaveDraft(
-        id: VersionID(using: &random), slot: "file:" + file, basis: .everyHead, contents: [try transaction.keepContent(Data(text.utf8))],
+        id: VersionID(using: &random), slot: "file:" + file, parents: .everyHead, contents: [try transaction.keepContent(Data(text.utf8))],
         length: text.utf8.count, savedAtMilliseconds: 1)
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1, writer: writer, in: &transaction, using: &random)
     }

@@ -8,13 +8,13 @@ extension CellRule {
     text: { set, style in "set " + style.list(set.elements) },
     change: { (change, held, application) throws(CellError) in
       switch change {
-      case .putIn(let elements):
+      case .insertElements(let elements):
         let elements = try application.checked(elements)
         guard let delta = (held ?? ObservedSet()).adding(elements, by: application.context.counter) else {
           throw .overflow(application.key)
         }
         return delta
-      case .takeOut(let elements): return (held ?? ObservedSet()).removing(try application.checked(elements))
+      case .removeElements(let elements): return (held ?? ObservedSet()).removing(try application.checked(elements))
       default: throw application.mismatch(held.map(CellValue.set), asked: change.rule.name)
       }
     },
