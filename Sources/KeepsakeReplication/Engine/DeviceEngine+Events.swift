@@ -17,7 +17,7 @@ extension DeviceEngine {
       serverTimeMilliseconds: now)
     guard step.cursor.ahead == nil, Self.fault(of: answer, to: SentExchange(cursor: step.after), limit: options.page) == nil else { return }
     facts.cursor = step.cursor
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     facts.hasArrivals = false
     try storage.setFacts(facts)
     try storage.stage(step.changes)
