@@ -17,7 +17,7 @@ extension SaveSlots {
   /// - Parameters:
   ///   - version: This version, as `history` lists it, instead of what stands there.
   ///   - sealed: Puts the file under the game's seal, if it has one: then only a game with the same secret takes it, or reads it where the
-  ///     seal is `sealed`. False gives a file that anybody can read and change; a game with a seal takes that back only if emitted so.
+  ///     seal is `sealed`. False gives a file that anybody can read and change; a game with a seal takes that back only if told so.
   /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept here; `StoreError` if it can't be read.
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
