@@ -32,13 +32,13 @@ compile() {
   fi
 }
 
-# The reader and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
-sources() { find Sources/KeepsakeArchive Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' | sort | grep -v "$@"; }
+# The reader, inspecting and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
+sources() { find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' | sort | grep -v "$@"; }
 interchangeSources() {
   find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
 }
 
-isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/KeepsakeArchive Sources/KeepsakeInterchange Fuzz $plugin -newer "$1" -print -quit)" ]; }
+isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange} Fuzz $plugin -newer "$1" -print -quit)" ]; }
 isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
 
 # first TARGET: the folders with its first inputs.
@@ -81,7 +81,7 @@ report() {
 if [ "${1:-}" = coverage ]; then
   # The tools must be of the compiler's own version.
   PATH=$(dirname "$(readlink -f "$(command -v swiftc)")"):$PATH
-  report fuzz Sources/KeepsakeArchive $out/replay "${archive[@]}" >$out/coverage.txt
+  report fuzz "Sources/KeepsakeArchive Sources/KeepsakeInspection" $out/replay "${archive[@]}" >$out/coverage.txt
   report interchange Sources/KeepsakeInterchange $out/replay-interchange "${interchange[@]}" >>$out/coverage.txt
   cat $out/coverage.txt
   exit

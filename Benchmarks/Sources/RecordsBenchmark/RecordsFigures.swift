@@ -15,6 +15,17 @@ struct RecordsFigures: Codable {
       case .range: "find a hundred between two dates"
       }
     }
+
+    /// For a table that has all of them side by side, within 120 characters.
+    var shortTitle: String {
+      switch self {
+      case .changeOne: "change one"
+      case .changeAll: "change all"
+      case .loadAll: "load all"
+      case .find: "find one"
+      case .range: "find a hundred"
+      }
+    }
   }
 
   struct Point: Codable {
@@ -45,7 +56,7 @@ struct RecordsFigures: Codable {
   static func measure(counts: [Int], machine: String) throws -> RecordsFigures {
     var figures = RecordsFigures(machine: machine, counts: counts)
     for count in counts {
-      Progress.tell("\(Format.grouped(count)) records")
+      Progress.report("\(Format.grouped(count)) records")
       let keeper = try Keeper(count: count)
       if count <= largestChecked { try keeper.check() }
       // The first action makes the files that the others read.

@@ -67,7 +67,7 @@ public final class TrackedFiles: Sendable {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)
     let isThere = try file.isThere()
     try reserving(file) {
-      guard let best = try file.standing().first else {
+      guard let best = try file.heads().first else {
         throw GameDataError(.missing, "no file \"\(file.name.prefix(80))\" is known here")
       }
       let bytes = try file.data(of: best.id)
@@ -125,7 +125,7 @@ public final class TrackedFiles: Sendable {
   ///
   /// Captures made before are waited for. Costs one query for all, and reads no content. Throws `StoreError` if the store can't be read.
   public func list() throws -> [FileSummary] {
-    for pending in core.lineages.undecided() {
+    for pending in core.slotParents.undecided() {
       // One that failed has told so itself.
       _ = try? pending.wait()
     }
@@ -143,7 +143,7 @@ public final class TrackedFiles: Sendable {
         files.append(
           FileSummary(
             name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
-            isHere: view.heads.contains { known[$0.id]?.isDeferred == false }, url: urls[name]))
+            isDownloaded: view.heads.contains { known[$0.id]?.isNotDownloaded == false }, url: urls[name]))
       }
       return files
     }

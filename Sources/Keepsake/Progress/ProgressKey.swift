@@ -72,62 +72,10 @@ public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
 
   var key: CellKey { CellKey(collection: ProgressStore.collection, key: name) }
 
-  private init(_ name: String, default value: Value, _ rule: ProgressRule<Value>) {
+  init(_ name: String, default value: Value, _ rule: ProgressRule<Value>) {
     self.name = name.canonical
     defaultValue = value
     self.rule = rule
-  }
-}
-
-extension ProgressKey where Value: ProgressValue {
-  /// The greatest value ever recorded, on any device: a level reached.
-  public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
-
-  /// The smallest value ever recorded: a fastest time.
-  public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
-
-  /// The value set last: only for what has no order, like a name or a chosen hat.
-  public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
-}
-
-extension ProgressKey {
-  /// A set that only grows: badges, levels cleared, hints seen.
-  public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .union())
-  }
-
-  /// A set whose elements can be taken out again: favourites, what is equipped, quests under way.
-  ///
-  /// An element is gone once it is removed, on every device. It stays only where another device put it in meanwhile: an insertion wins
-  /// over a removal by somebody who hadn't seen it. To insert what is in already is no insertion.
-  public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .set())
-  }
-
-  /// A count that every device adds to: enemies met, coins found. It may go down too, but it guards nothing: money belongs
-  /// into the wallet.
-  public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
-
-  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met, which of each world's stars
-  /// were found.
-  ///
-  ///     extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
-  ///     try game.progress.record(61, at: "cave", for: .bestTimes)
-  ///     game.progress[.bestTimes, at: "cave"]
-  ///
-  /// What was written under a name stays until the whole key is reset.
-  public static func dictionary<Key: ProgressValue, Entry>(
-    _ name: String, of rule: ProgressRule<Entry>
-  ) -> Self where Value == [Key: Entry] {
-    Self(name, default: [:], .dictionary(of: rule))
-  }
-
-  /// A value that is nil until something is recorded, and again after a reset to nil: when the game was first won. Nil never takes a value
-  /// back.
-  public static func optional<Wrapped: ProgressValue>(
-    _ name: String, of rule: ProgressRule<Wrapped>
-  ) -> Self where Value == Wrapped? {
-    Self(name, default: nil, .optional(of: rule))
   }
 }
 

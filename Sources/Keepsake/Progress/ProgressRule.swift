@@ -9,7 +9,10 @@ import KeepsakeReplication
 ///     }
 ///     extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
-  let kind: ProgressKind
+  /// The rule's name, as errors have it.
+  let name: String
+  /// What games can do to a value of this rule, or to one inside.
+  let verbs: Set<ProgressVerb>
   /// What has to be done to a cell so that it takes the value in.
   let change: @Sendable (Value) -> CellDraft.Change
   /// The value of a cell; nil if it holds another kind.
@@ -18,25 +21,23 @@ public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
 
 extension ProgressRule where Value: ProgressValue {
   /// The greatest value ever recorded.
-  public static var max: Self { scalar(.max) }
+  public static var max: Self { scalar(.max, .record) { .max($0) } }
 
   /// The smallest value ever recorded.
-  public static var min: Self { scalar(.min) }
+  public static var min: Self { scalar(.min, .record) { .min($0) } }
 
   /// The value set last.
-  public static var latest: Self { scalar(.latest) }
+  public static var latest: Self { scalar(.latest, .set) { .set($0) } }
 
-  private static func scalar(_ kind: ProgressKind) -> Self {
+  private static func scalar(
+    _ rule: CellRule, _ verb: ProgressVerb, _ change: @escaping @Sendable (Scalar) -> CellDraft.Change
+  ) -> Self {
     Self(
-      kind: kind,
-      change: {
-        let scalar = $0.progressScalar.scalar
-        return kind == .max ? .max(scalar) : kind == .min ? .min(scalar) : .set(scalar)
-      },
+      name: rule.name, verbs: [verb], change: { change($0.progressScalar.scalar) },
       value: { cell in
         switch cell {
         case .max(let scalar), .min(let scalar), .latest(_, let scalar): Value(progressScalar: ProgressScalar(scalar))
-        case .union, .counter, .best, .set, .dictionary, .optional, .later: nil
+        default: nil
         }
       })
   }
@@ -46,7 +47,7 @@ extension ProgressRule {
   /// A set that only grows.
   public static func union<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
-      kind: .union, change: { .insert(Set($0.map(\.element))) },
+      name: CellRule.union.name, verbs: [.insert], change: { .insert(Set($0.map(\.element))) },
       value: { cell in
         guard case .union(let scalars) = cell else { return nil }
         return Set(scalars.compactMap { Element(progressScalar: ProgressScalar($0)) })
@@ -56,7 +57,7 @@ extension ProgressRule {
   /// A set whose elements can be taken out again.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
-      kind: .set, change: { .putIn(Set($0.map(\.element))) },
+      name: CellRule.set.name, verbs: [.insert, .remove], change: { .insertElements(Set($0.map(\.element))) },
       value: { cell in
         guard case .set(let set) = cell else { return nil }
         return Set(set.elements.compactMap { Element(progressScalar: ProgressScalar($0)) })
@@ -65,7 +66,7 @@ extension ProgressRule {
 
   static func dictionary<Key: ProgressValue, Entry>(of rule: ProgressRule<Entry>) -> Self where Value == [Key: Entry] {
     Self(
-      kind: .dictionary(rule.kind),
+      name: "dictionary of \(rule.name)", verbs: rule.verbs,
       change: { values in
         .entries(Dictionary(values.map { ($0.key.element, rule.change($0.value)) }, uniquingKeysWith: { first, _ in first }))
       },
@@ -83,7 +84,7 @@ extension ProgressRule {
 
   static func optional<Wrapped>(of rule: ProgressRule<Wrapped>) -> Self where Value == Wrapped? {
     Self(
-      kind: .optional(rule.kind), change: { .optional($0.map(rule.change)) },
+      name: "optional \(rule.name)", verbs: rule.verbs, change: { .optional($0.map(rule.change)) },
       value: { cell in
         guard case .optional(let value) = cell else { return nil }
         return .some(value.flatMap(rule.value))
@@ -95,12 +96,66 @@ extension ProgressRule where Value == Int {
   /// A count that every device adds to.
   public static var counter: Self {
     Self(
-      kind: .counter,
+      name: CellRule.counter.name, verbs: [.add],
       change: { .add(plus: $0 > 0 ? UInt64($0.magnitude) : 0, minus: $0 < 0 ? UInt64($0.magnitude) : 0) },
       value: { cell in
         guard case .counter(let entries) = cell else { return nil }
         return Int(clamping: CellValue.total(of: entries))
       })
+  }
+}
+
+// MARK: Keys, by their rules
+
+extension ProgressKey where Value: ProgressValue {
+  /// The greatest value ever recorded, on any device: a level reached.
+  public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
+
+  /// The smallest value ever recorded: a fastest time.
+  public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
+
+  /// The value set last: only for what has no order, like a name or a chosen hat.
+  public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
+}
+
+extension ProgressKey {
+  /// A set that only grows: badges, levels cleared, hints seen.
+  public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
+    Self(name, default: [], .union())
+  }
+
+  /// A set whose elements can be taken out again: favourites, what is equipped, quests under way.
+  ///
+  /// An element is gone once it is removed, on every device. It stays only where another device put it in meanwhile: an insertion wins
+  /// over a removal by somebody who hadn't seen it. To insert what is in already is no insertion.
+  public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
+    Self(name, default: [], .set())
+  }
+
+  /// A count that every device adds to: enemies met, coins found. It may go down too, but it guards nothing: money belongs
+  /// into the wallet.
+  public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
+
+  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met, which of each world's stars
+  /// were found.
+  ///
+  ///     extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+  ///     try game.progress.record(61, at: "cave", for: .bestTimes)
+  ///     game.progress[.bestTimes, at: "cave"]
+  ///
+  /// What was written under a name stays until the whole key is reset.
+  public static func dictionary<Key: ProgressValue, Entry>(
+    _ name: String, of rule: ProgressRule<Entry>
+  ) -> Self where Value == [Key: Entry] {
+    Self(name, default: [:], .dictionary(of: rule))
+  }
+
+  /// A value that is nil until something is recorded, and again after a reset to nil: when the game was first won. Nil never takes a value
+  /// back.
+  public static func optional<Wrapped: ProgressValue>(
+    _ name: String, of rule: ProgressRule<Wrapped>
+  ) -> Self where Value == Wrapped? {
+    Self(name, default: nil, .optional(of: rule))
   }
 }
 

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A saved value without its Swift type: what `keepsake inspect` shows.
+/// A saved value without its Swift type: what `KeyedArchive.tree()` gives, and an `ArchiveInspection` of the module KeepsakeInspection.
 ///
 /// Values nest as deeply as the archive says, up to `ArchiveLimits.depth` times the levels that honest types put between: comparing and
 /// printing them takes no stack for that, and code that walks them should not either.
@@ -39,7 +39,7 @@ public enum ArchiveValue: Sendable {
   case structure(type: Int, [Field])
   /// A case of an enum with what it holds; `type` is an index into the archive's types.
   indirect case enumeration(type: Int, case: String, [Field])
-  /// The number of an object: see `ArchiveInspection.objects`. Shared and cyclic references are the same number.
+  /// The number of an object: see the objects of what it was read from. Shared and cyclic references are the same number.
   case reference(Int)
 
   /// One field with its value.
@@ -70,6 +70,15 @@ public enum ArchiveValue: Sendable {
     }
   }
 
+  /// An object of a class.
+  public struct Object: Sendable, Equatable {
+    /// An index into the archive's types.
+    public var type: Int
+    public var fields: [Field]
+
+    package init(type: Int, fields: [Field]) { (self.type, self.fields) = (type, fields) }
+  }
+
   /// The value under a key of a struct or enum case, or at a string key of a dictionary.
   public subscript(key: String) -> ArchiveValue? {
     switch self {
@@ -98,7 +107,7 @@ extension ArchiveValue: Equatable {
   }
 
   /// Whether both are the same, but for what is inside of them.
-  func agrees(with other: ArchiveValue) -> Bool {
+  package func agrees(with other: ArchiveValue) -> Bool {
     switch self {
     case .none: if case .none = other { return true }
     case .bool(let a): if case .bool(let b) = other { return a == b }

@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 import KeepsakeStore
 
@@ -61,7 +62,7 @@ struct SavedFile {
       content = try Self.content(of: list, limits: .standard)
     } else {
       spelling = .archive
-      let archive = try InspectCommand.telling(data, at: name) {
+      let archive = try InspectCommand.describingErrors(data, at: name) {
         let archive = try ArchiveFrame.opened(data)
         try ArchiveInspection.verify(archive)
         return archive

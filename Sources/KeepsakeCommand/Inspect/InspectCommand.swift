@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -92,7 +93,7 @@ struct InspectCommand: AsyncParsableCommand {
   /// An archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
     if SavedFile.isForeign(data, named: file) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
-    return try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+    return try describingErrors(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
   /// Runs `body`; a failure with the file's values says which file.
@@ -107,11 +108,11 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
-  static func telling<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
+  static func describingErrors<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
-      let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
+      let start = data.prefix(8).map { Hexadecimal.text(UInt64($0)).suffix(2) }.joined(separator: " ")
       let others = SavedFile.isForeign(data) ? "" : ", and no property list or JSON"
       throw CommandFailure(
         .data, "\(file) is neither an archive nor a store of Keepsake's\(others)",

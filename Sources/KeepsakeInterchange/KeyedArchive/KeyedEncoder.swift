@@ -22,8 +22,7 @@ extension KeyedArchive {
     } catch EncodingError.invalidValue(_, let context) {
       throw PropertyListError(.unwritable, context.debugDescription, path: KeyedEncoding.text(context.codingPath))
     }
-    var assembly = KeyedAssembly()
-    return try assembly.list(root, key: key).encoded(as: format, limits: limits)
+    return try KeyedAssembly.list(root, key: key).encoded(as: format, limits: limits)
   }
 }
 
@@ -83,8 +82,8 @@ struct KeyedEncoding: Encoder {
 
   /// The box of a value: this place's, or that of an object that was met before.
   func box<T: Encodable>(_ value: T) throws -> KeyedBox {
-    guard path.count <= KeyedPlace.mostLevels else {
-      throw PropertyListError(.limit, "Values are nested more than \(KeyedPlace.mostLevels) deep", path: Self.text(path))
+    guard path.count <= KeyedLocation.mostLevels else {
+      throw PropertyListError(.limit, "Values are nested more than \(KeyedLocation.mostLevels) deep", path: Self.text(path))
     }
     if let leaf = Self.leaf(value) {
       box.content = leaf

@@ -5,7 +5,7 @@ struct KeyedFieldList {
   let keys: [String]
   private let values: [String: (PropertyList, KeyedContent?)]
 
-  init(_ place: KeyedPlace) throws {
+  init(_ place: KeyedLocation) throws {
     let pairs: [(String, (PropertyList, KeyedContent?))]
     switch try place.content() {
     case .object(let name, let entries): pairs = place.session.names.fields(name, entries).map { ($0.key, ($0.value, nil)) }
@@ -19,8 +19,9 @@ struct KeyedFieldList {
         default: throw place.misfit([String: Any].self)
         }
       }
-    case .shape, .range, .color: pairs = try (place.content().parts ?? []).map { ($0.name, (.null, $0.value)) }
-    case .attributed(let text, let runs): pairs = [("text", (.string(text), nil)), ("runs", (.array(runs), nil))]
+    case .shape(let parts): pairs = parts.map { ($0.name, (.null, $0.value)) }
+    case .forms(let forms) where forms.fields != nil || !forms.parts.isEmpty:
+      pairs = (forms.fields ?? []).map { ($0.key, ($0.value, nil)) } + forms.parts.map { ($0.name, (.null, $0.value)) }
     case .string(let text):
       guard case .shape(let parts) = KeyedShape.content(text) else { throw place.misfit([String: Any].self) }
       pairs = parts.map { ($0.name, (.null, $0.value)) }
@@ -37,10 +38,10 @@ struct KeyedFieldList {
 }
 
 struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
-  private let place: KeyedPlace
+  private let place: KeyedLocation
   private let list: KeyedFieldList
 
-  init(place: KeyedPlace, _ list: KeyedFieldList) {
+  init(place: KeyedLocation, _ list: KeyedFieldList) {
     self.place = place
     self.list = list
   }
@@ -48,7 +49,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   var codingPath: [any CodingKey] { place.path }
   var allKeys: [Key] { list.keys.compactMap { Key(stringValue: $0) } }
 
-  private func inner(_ key: any CodingKey) throws -> KeyedPlace {
+  private func inner(_ key: any CodingKey) throws -> KeyedLocation {
     guard let (value, given) = list[key.stringValue] else {
       throw DecodingError.keyNotFound(key, .init(codingPath: place.path, debugDescription: "there is no such key"))
     }
@@ -71,11 +72,11 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 }
 
 struct KeyedElements: UnkeyedDecodingContainer {
-  private let place: KeyedPlace
+  private let place: KeyedLocation
   private let elements: [(PropertyList, KeyedContent?)]
   private(set) var currentIndex = 0
 
-  init(place: KeyedPlace, _ elements: [(PropertyList, KeyedContent?)]) {
+  init(place: KeyedLocation, _ elements: [(PropertyList, KeyedContent?)]) {
     self.place = place
     self.elements = elements
   }
@@ -85,7 +86,7 @@ struct KeyedElements: UnkeyedDecodingContainer {
   var isAtEnd: Bool { currentIndex >= elements.count }
 
   /// Goes on only if `body` succeeds, so that another type may be tried.
-  private mutating func take<Result>(_ type: Any.Type, _ body: (KeyedPlace) throws -> Result) throws -> Result {
+  private mutating func take<Result>(_ type: Any.Type, _ body: (KeyedLocation) throws -> Result) throws -> Result {
     guard !isAtEnd else {
       throw DecodingError.valueNotFound(
         type, .init(codingPath: place.path, debugDescription: "the list has only \(elements.count) elements"))

@@ -32,8 +32,8 @@ extension DeviceEngine {
     }
     optional = []
     stagedSlots = Set(bySlot.keys)
-    let deferred = try deferredRecords(in: storage).filter { !covered.contains($0.id) }
-    hasDeferred = !deferred.isEmpty
+    let notDownloaded = try notDownloadedRecords(in: storage).filter { !covered.contains($0.id) }
+    hasNotDownloaded = !notDownloaded.isEmpty
     for slot in bySlot.keys.sorted() {
       var heads: [VersionID] = []
       for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {
@@ -45,14 +45,14 @@ extension DeviceEngine {
         if try heads.count > 1 || !comesWhenAsked(record, in: storage) { try need(record) }
       }
       guard heads.count > 1 else { continue }
-      for record in deferred where heads.contains(record.id) { try need(record) }
+      for record in notDownloaded where heads.contains(record.id) { try need(record) }
       let shared = storage.sharedRecords()
       let lookup = { (id: VersionID) in try records[id] ?? shared(id) }
       for id in try Resolution.mergeAncestors(of: heads, record: lookup).all {
         if let record = try lookup(id) { try need(record, optionally: true) }
       }
     }
-    for record in deferred {
+    for record in notDownloaded {
       if try storage.heads(of: record.slot).count > 1 || !comesWhenAsked(record, in: storage) { try need(record, isAsked: true) }
     }
     unanswered = []
@@ -190,6 +190,6 @@ extension DeviceEngine {
   /// Goes on without a content: one damaged picture must not hold up everything else.
   private mutating func giveUp(_ hash: ContentHash, _ effects: inout [EngineEffect]) {
     givenUp.insert(hash)
-    if !optional.contains(hash) { effects.append(.news(.damaged(hash))) }
+    if !optional.contains(hash) { effects.append(.notify(.damaged(hash))) }
   }
 }

@@ -9,7 +9,7 @@ extension DeviceEngine {
     guard case .running = standing, !paging, exchange == nil else { return }
     var facts = try storage.facts()
     let isNext = facts.cursor == step.after && facts.cursor.ahead == nil
-    guard isNext || storage.planted.contains(.eventPastGap) else { return }
+    guard isNext || storage.faults.takesEventsPastGaps else { return }
     // What is kept back is whole, and this goes on from it.
     guard try storage.staged().isEmpty || holdsArrivals && facts.hasArrivals else { return }
     let answer = ExchangeResponse(
@@ -17,7 +17,7 @@ extension DeviceEngine {
       serverTimeMilliseconds: now)
     guard step.cursor.ahead == nil, Self.fault(of: answer, to: SentExchange(cursor: step.after), limit: options.page) == nil else { return }
     facts.cursor = step.cursor
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     facts.hasArrivals = false
     try storage.setFacts(facts)
     try storage.stage(step.changes)

@@ -1,7 +1,7 @@
 // What fails, and what the engine says of itself.
 extension DeviceEngine {
   package var status: EngineStatus {
-    EngineStatus(phase: phase, attempts: attempts, hearing: hearing, transfers: transfers.map(\.status), refusals: refused)
+    EngineStatus(phase: phase, attempts: attempts, fetching: fetching, transfers: transfers.map(\.status), refusals: refused)
   }
 
   private var phase: EngineStatus.Phase {
@@ -14,7 +14,7 @@ extension DeviceEngine {
     return exchange == nil && transfers.isEmpty ? .idle : .busy
   }
 
-  private var hearing: EngineStatus.Phase {
+  private var fetching: EngineStatus.Phase {
     switch standing {
     case .stopped: return .stopped
     case .halted(let failure): return .halted(failure)

@@ -29,7 +29,7 @@ extension DeviceEngine {
     guard case .running = standing, exchange == nil, cursor.seq > 0 else { return false }
     var facts = try storage.facts()
     guard facts.cursor == cursor else { return false }
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     try storage.setFacts(facts)
     // The cloud is there: what failed before need not wait any longer.
     (paused, transfersPaused) = (nil, nil)
@@ -55,12 +55,12 @@ extension DeviceEngine {
       waiting += group.versions
       try storage.removeFromOutbox(group.id)
     }
-    var pieces = Pieces(options, isPiece: !storage.planted.contains(.restartInPieces))
+    var pieces = Pieces(options, isPiece: !storage.faults.offersInPieces)
     var offered = refused
     for slot in try storage.slots() {
       // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
-      for id in try lineage(from: headsToOffer(of: slot, in: storage), in: storage) where !offered.contains(id) {
-        if storage.planted.contains(.restartUnacknowledged), try storage.version(id)?.acknowledged == true { continue }
+      for id in try ancestry(from: headsToOffer(of: slot, in: storage), in: storage) where !offered.contains(id) {
+        if storage.faults.offersOnlyUnacknowledged, try storage.version(id)?.acknowledged == true { continue }
         guard var version = try storage.version(id), !version.neverLeft else { continue }
         version.acknowledged = false
         version.offered = true
@@ -90,7 +90,7 @@ extension DeviceEngine {
   }
 
   /// What is known here of that which these versions come from, newest first, with themselves.
-  func lineage(from versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
+  func ancestry(from versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
     var order = versions
     var seen = Set(order)
     var index = 0

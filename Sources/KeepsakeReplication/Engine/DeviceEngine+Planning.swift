@@ -114,11 +114,11 @@ extension DeviceEngine {
     var uploads: [PlannedUpload] = []
     var encoded: [ContentHash: EncodedContent] = [:]
     var alignments: Alignments = [:]
-    var deferred: Set<VersionID>?
+    var notDownloaded: Set<VersionID>?
     // Each round but the last finds one more group that waits.
     while true {
       let fitting = isOffer ? (waiting.ids.isEmpty ? whole : []) : fitting(waiting.left(of: groups, known), known)
-      var plan = SendingPlan(storage.planted.contains(.splitGroup) ? Array(fitting.prefix(1)) : fitting, known)
+      var plan = SendingPlan(storage.faults.splitsGroups ? Array(fitting.prefix(1)) : fitting, known)
       var left = options.inlineBytes
       var placed: Set<ContentHash> = []
       var unplaced: Set<ContentHash> = []
@@ -138,8 +138,8 @@ extension DeviceEngine {
             guard try storage.hasContent(hash) else {
               // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
               // Neither does a save of which only the record is here: its contents are there, or were.
-              let left = try deferred ?? Set(storage.deferredVersions())
-              deferred = left
+              let left = try notDownloaded ?? Set(storage.notDownloadedVersions())
+              notDownloaded = left
               if left.contains(record.id) { continue }
               guard try storage.isCovered(record.id) else { return .lost(record.id, hash) }
               if waiting.covers.contains(record.id) { waits = true }

@@ -17,7 +17,7 @@ extension DeviceEngine {
     damagedThere.subtract(sent.damaged)
     var facts = try storage.facts()
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     facts.isRefused = false
     if response.restart {
       try storage.setFacts(facts)
@@ -37,7 +37,7 @@ extension DeviceEngine {
     // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
     if sent.announced == announced { announced = 0 }
     paging = response.more
-    complete = !response.more || storage.planted.contains(.showHalfPages)
+    complete = !response.more || storage.faults.showsHalfPages
     for content in response.contents { try take(content, &effects, in: &storage) }
 
     switch response.outcome {
@@ -75,12 +75,12 @@ extension DeviceEngine {
     if let reply = response.wallet, let state = try storage.wallet() {
       var wallet = Wallet(state)
       var ignored = false
-      if case .fork = reply.standing, storage.planted.contains(.ignoreFork) { ignored = true }
+      if case .fork = reply.state, storage.faults.ignoresForks { ignored = true }
       if !ignored {
         let change = wallet.receive(reply, using: &random)
         if wallet.state != state { try storage.setWallet(wallet.state) }
-        if change.balancesChanged { effects.append(.news(.wallet)) }
-        if !change.decisions.isEmpty { effects.append(.news(.decisions(change.decisions))) }
+        if change.balancesChanged { effects.append(.notify(.wallet)) }
+        if !change.decisions.isEmpty { effects.append(.notify(.decisions(change.decisions))) }
         if change.hasMore { exchangeDue = true }
       }
     }
@@ -118,7 +118,7 @@ extension DeviceEngine {
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
     let missing = try missingContents(in: storage)
-    guard missing.allSatisfy(\.isAsked) || storage.planted.contains(.showWithoutContents) else { return }
+    guard missing.allSatisfy(\.isAsked) || storage.faults.showsWithoutContents else { return }
     held.removeAll { content in !missing.contains { $0.hash == content.root } }
     guard holdsArrivals else { return try showStaged(&effects, in: &storage) }
     var facts = try storage.facts()
@@ -126,7 +126,7 @@ extension DeviceEngine {
     // Whoever kept back nothing has seen everything.
     guard try changesWhatShows(storage.staged(), in: storage) else { return try showStaged(&effects, in: &storage) }
     facts.hasArrivals = true
-    facts.arrivalsDeferred = try deferring(storage.staged(), in: storage)
+    facts.arrivalsNotDownloaded = try deferring(storage.staged(), in: storage)
     try storage.setFacts(facts)
   }
 
@@ -136,7 +136,7 @@ extension DeviceEngine {
       switch change.item {
       case .cell(let update):
         guard let local = try storage.cell(update.key) else { return true }
-        return local.joined(with: update.state, storage.planted) != local
+        return local.joined(with: update.state, under: storage.faults) != local
       case .version(let record):
         guard let local = try storage.version(record.id)?.record else { return true }
         let joined = local.joined(with: record)
@@ -151,11 +151,11 @@ extension DeviceEngine {
   /// Shows what was kept back, all of it at once; nothing while a part of it is still on its way. Whichever engine runs beside it goes on.
   ///
   /// - Returns: What is new for the game, once the transaction has committed.
-  package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNews] {
+  package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNotification] {
     var engine = DeviceEngine()
     var effects: [EngineEffect] = []
     try engine.showArrivals(&effects, in: &storage)
-    return effects.compactMap { if case .news(let news) = $0 { news } else { nil } }
+    return effects.compactMap { if case .notify(let notifications) = $0 { notifications } else { nil } }
   }
 
   mutating func showArrivals(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
@@ -177,10 +177,10 @@ extension DeviceEngine {
     }
     var facts = try storage.facts()
     guard !facts.caughtUp || facts.hasArrivals else { return }
-    if !facts.caughtUp { effects.append(.news(.caughtUp)) }
+    if !facts.caughtUp { effects.append(.notify(.caughtUp)) }
     facts.caughtUp = true
     facts.hasArrivals = false
-    facts.arrivalsDeferred = []
+    facts.arrivalsNotDownloaded = []
     try storage.setFacts(facts)
   }
 
@@ -198,7 +198,7 @@ extension DeviceEngine {
       switch change.item {
       case .cell(let update):
         let local = try storage.cell(update.key)
-        let joined = local?.joined(with: update.state, storage.planted) ?? update.state
+        let joined = local?.joined(with: update.state, under: storage.faults) ?? update.state
         guard joined != local else { continue }
         try storage.setCell(CellUpdate(key: update.key, state: joined))
         cells.insert(update.key)
@@ -221,18 +221,18 @@ extension DeviceEngine {
       }
     }
     let facts = try storage.facts()
-    for id in facts.hasArrivals ? facts.arrivalsDeferred : try deferring(staged, in: storage) {
-      if try !storage.isCovered(id) { try storage.setDeferred(true, id) }
+    for id in facts.hasArrivals ? facts.arrivalsNotDownloaded : try deferring(staged, in: storage) {
+      if try !storage.isCovered(id) { try storage.setNotDownloaded(true, id) }
     }
     for (slot, versions) in stragglers.sorted(by: { $0.key < $1.key }) {
       // What was never sent from here others may have replaced, and still not know what it has become here.
-      let untold = versions.subtracting(covered).union(versions.intersection(unsent))
-      if !untold.isEmpty { try sayCovered(untold, toldBesides: covered, in: slot, storage: &storage) }
+      let unreported = versions.subtracting(covered).union(versions.intersection(unsent))
+      if !unreported.isEmpty { try sayCovered(unreported, toldBesides: covered, in: slot, storage: &storage) }
     }
     try send(offers, in: &storage)
-    if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
-    if !cells.isEmpty { effects.append(.news(.cells(cells.sorted()))) }
-    if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+    if !slots.isEmpty { effects.append(.notify(.slots(slots.sorted()))) }
+    if !cells.isEmpty { effects.append(.notify(.cells(cells.sorted()))) }
+    if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
   }
 
   /// The best of this device where another one took a player's best back.
@@ -268,11 +268,11 @@ extension DeviceEngine {
     let waiting = Set(try storage.outbox(limit: storage.outboxCount()).flatMap(\.versions))
     let staysHere = try storage.staysHere(slot)
     let heads = try storage.heads(of: slot).filter { try !staysHere || storage.version($0)?.record.tombstone == true }
-    var untold = replaced.subtracting(told)
+    var unreported = replaced.subtracting(told)
     for head in heads {
       var known: Set<VersionID> = []
       var knownHere: Set<VersionID> = []
-      for id in try lineage(from: [head], in: storage) {
+      for id in try ancestry(from: [head], in: storage) {
         guard let version = try storage.version(id) else { continue }
         // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
         if version.acknowledged ? !version.neverLeft : waiting.contains(id) { known.formUnion(version.record.covers) }
@@ -280,10 +280,10 @@ extension DeviceEngine {
       }
       let lacking = replaced.intersection(knownHere).subtracting(known)
       if !lacking.isEmpty { try say(lacking, by: head, isWaiting: waiting.contains(head), in: &storage) }
-      untold.subtract(knownHere)
+      unreported.subtract(knownHere)
     }
     // Nobody knows any more which of the heads comes from it. That one of them stands for it is enough to take it away.
-    if !untold.isEmpty, let head = heads.first { try say(untold, by: head, isWaiting: waiting.contains(head), in: &storage) }
+    if !unreported.isEmpty, let head = heads.first { try say(unreported, by: head, isWaiting: waiting.contains(head), in: &storage) }
   }
 
   private func say(

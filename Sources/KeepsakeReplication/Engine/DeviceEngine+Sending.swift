@@ -1,7 +1,7 @@
 // From the outbox to the wire.
 extension DeviceEngine {
   func hasWalletNews(in storage: some DeviceStorage) throws -> Bool {
-    try !walletPaused && storage.wallet().map { Wallet($0).hasNews } ?? false
+    try !walletPaused && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
   }
 
   /// The exchange that takes what was planned along.
@@ -26,7 +26,7 @@ extension DeviceEngine {
     // A rejected request is searched for its cause piece by piece.
     let wallet = single && !plan.groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
-    if storage.planted.contains(.forgetWhenSent) {
+    if storage.faults.forgetsWhenSent {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
     }
     sent.damaged = Array(damagedThere.sorted().prefix(ExchangeRules.maximumDamaged))
@@ -86,7 +86,7 @@ extension DeviceEngine {
       try storage.putVersion(version)
       acknowledged.append(id)
     }
-    if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+    if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
     try retryAfterDelete(acknowledged, in: storage)
   }
 
@@ -126,14 +126,14 @@ extension DeviceEngine {
       }
       if kept != group { try storage.updateOutbox(kept) }
     }
-    try refuseDeferred(waiting, lacking: missing, &effects, in: &storage)
+    try refuseNotDownloaded(waiting, lacking: missing, &effects, in: &storage)
   }
 
   /// The cloud lost contents that were left to it: another device has them, or nobody. The save is told of again when it is whole there.
-  private mutating func refuseDeferred(
+  private mutating func refuseNotDownloaded(
     _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    let lost = try deferredRecords(in: storage).filter { record in
+    let lost = try notDownloadedRecords(in: storage).filter { record in
       try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
     }
     guard !lost.isEmpty else { return }
@@ -200,16 +200,16 @@ extension DeviceEngine {
     if rest.cells.count < group.cells.count || rest.versions.count < group.versions.count {
       group.cells.removeAll { !items.contains(ExchangeRules.item($0.key)) }
       group.versions.removeAll { !items.contains(ExchangeRules.item($0)) }
-      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.planted.contains(.refuseWhole) { try storage.appendToOutbox(rest) }
+      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.faults.refusesWholeGroups { try storage.appendToOutbox(rest) }
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
     retrying.remove(id)
     if lacksRoom(group) { roomTriedMilliseconds = now }
-    if storage.planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
+    if storage.faults.dropsRefused { try storage.removeFromOutbox(group.id) }
     // What is tried again and again for want of room is told once.
-    let news = refusals.filter { $0.reason != .quota || toldRefused.insert($0.item).inserted }
-    if !news.isEmpty { effects.append(.news(.refused(news))) }
+    let notifications = refusals.filter { $0.reason != .quota || toldRefused.insert($0.item).inserted }
+    if !notifications.isEmpty { effects.append(.notify(.refused(notifications))) }
   }
 
   /// The cloud doesn't take this content.

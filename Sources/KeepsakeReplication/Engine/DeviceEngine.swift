@@ -127,7 +127,7 @@ package struct DeviceEngine: Sendable {
   /// Of these, what only serves to merge better.
   var optional: Set<ContentHash> = []
   /// There are heads of which only the record is here, as of when `needs` was worked out.
-  var hasDeferred = false
+  var hasNotDownloaded = false
   /// Slots that were asked for since `needs` was worked out: what was given up of them gets another chance.
   var unanswered: Set<String> = []
   /// Slots of which versions are staged, when `needs` was worked out.
@@ -174,14 +174,14 @@ package struct DeviceEngine: Sendable {
     self.now = now
     if !holdsArrivals { try showArrivals(&effects, in: &storage) }
     switch event {
-    case .started, .sendNow:
-      if case .stopped = standing, case .sendNow = event { return [] }
+    case .started, .sync:
+      if case .stopped = standing, case .sync = event { return [] }
       try forgive(in: &storage)
       exchangeDue = true
     case .committed:
       // What the game saved while others' saves are kept back has other ancestors in common with them, which history must not lose.
       // And what stands beside a save of which only the record is here is a conflict, which needs both; what replaces it leaves nothing to wait for.
-      if try holdsArrivals && !stagedSlots.isEmpty || hasDeferred || !storage.deferredVersions().isEmpty { needs = nil }
+      if try holdsArrivals && !stagedSlots.isEmpty || hasNotDownloaded || !storage.notDownloadedVersions().isEmpty { needs = nil }
     case .announced(let cloud):
       if let cursor = cloud.unknown, try heardUnknown(cursor, now: now, &effects, in: &storage) { break }
       announced = max(announced, cloud.seq)
@@ -189,7 +189,7 @@ package struct DeviceEngine: Sendable {
     case .woke:
       woke()
     case .answered(let request, let response):
-      guard let landed = exchange, landed.request == request || storage.planted.contains(.takeLateAnswer) else { return [] }
+      guard let landed = exchange, landed.request == request || storage.faults.takesLateAnswers else { return [] }
       exchange = nil
       try answered(response, to: landed.sent, now: now, &effects, in: &storage, using: &random)
     case .uploaded(let request, let hash):

@@ -25,13 +25,13 @@ extension DeviceEngine {
     }
   }
 
-  func deferredRecords(in storage: some DeviceStorage) throws -> [VersionRecord] {
-    try storage.deferredVersions().compactMap { try storage.version($0)?.record }
+  func notDownloadedRecords(in storage: some DeviceStorage) throws -> [VersionRecord] {
+    try storage.notDownloadedVersions().compactMap { try storage.version($0)?.record }
   }
 
   /// What of the staged versions shows without its contents, on purpose.
   func deferring(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> [VersionID] {
-    guard !storage.planted.contains(.showWithoutContents) else { return [] }
+    guard !storage.faults.showsWithoutContents else { return [] }
     let records = staged.compactMap { if case .version(let record) = $0.item { record } else { nil } }
     let covered = Set(records.flatMap(\.covers))
     return try records.filter { record in
@@ -43,22 +43,24 @@ extension DeviceEngine {
 
   /// Saves of which everything is here by now, whichever way it came, are as all others.
   mutating func holdWhatCame(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
-    guard hasDeferred else { return }
+    guard hasNotDownloaded else { return }
     var slots: Set<String> = []
-    for record in try deferredRecords(in: storage) where try record.contents.allSatisfy(storage.hasContent) {
-      try storage.setDeferred(false, record.id)
+    for record in try notDownloadedRecords(in: storage) where try record.contents.allSatisfy(storage.hasContent) {
+      try storage.setNotDownloaded(false, record.id)
       slots.insert(record.slot)
     }
     guard !slots.isEmpty else { return }
-    hasDeferred = try !storage.deferredVersions().isEmpty
-    effects.append(.news(.slots(slots.sorted())))
+    hasNotDownloaded = try !storage.notDownloadedVersions().isEmpty
+    effects.append(.notify(.slots(slots.sorted())))
   }
 
   /// Whether something of the slot that was asked for is still on its way, or will be.
-  package func isBringing(_ slot: String, in storage: some DeviceStorage) throws -> Bool {
+  package func isDownloading(_ slot: String, in storage: some DeviceStorage) throws -> Bool {
     if exchangeDue || exchange != nil || paging || !complete || needs == nil || unanswered.contains(slot) { return true }
     // By content: another slot may have asked for the same.
-    let lacking = try deferredRecords(in: storage).filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
+    let lacking = try notDownloadedRecords(in: storage).filter { $0.slot == slot }.flatMap(\.contents).filter {
+      try !storage.hasContent($0)
+    }
     let coming = Set(needs?.map(\.hash) ?? []).union(transfers.filter { !$0.isUpload }.map(\.hash))
     return lacking.contains(where: coming.contains)
   }

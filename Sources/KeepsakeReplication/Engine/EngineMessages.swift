@@ -9,7 +9,7 @@ package enum EngineEvent: Hashable, Sendable {
   /// A wake-up that the engine asked for.
   case woke
   /// The game wants everything sent now: waiting for a retry ends.
-  case sendNow
+  case sync
   /// The answer to the exchange of this number.
   case answered(request: UInt64, ExchangeResponse)
   /// A content was put into the cloud.
@@ -29,11 +29,11 @@ package enum EngineEffect: Hashable, Sendable {
   /// Send `woke` after this time; a later `wake` replaces an earlier one.
   case wake(afterMilliseconds: Int64)
   /// Something that the game may want to hear of.
-  case news(EngineNews)
+  case notify(EngineNotification)
 }
 
 /// What changed for the game.
-package enum EngineNews: Hashable, Sendable {
+package enum EngineNotification: Hashable, Sendable {
   /// Versions came from other devices: these slots, sorted.
   case slots([String])
   /// Values came from other devices: these cells, sorted.
@@ -97,16 +97,16 @@ package struct EngineStatus: Hashable, Sendable {
   /// Failures in a row.
   package var attempts: Int
   /// The same for what comes from the cloud alone: `idle` says that all of it is here, whatever this device has still to send.
-  package var hearing: Phase
+  package var fetching: Phase
   /// Contents on their way, in the order in which they began.
   package var transfers: [EngineTransfer]
   /// What of the outbox the cloud doesn't take, as it was last looked at.
   package var refusals: [EngineRefusal]
 
-  package init(phase: Phase, attempts: Int, hearing: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []) {
+  package init(phase: Phase, attempts: Int, fetching: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []) {
     self.phase = phase
     self.attempts = attempts
-    self.hearing = hearing
+    self.fetching = fetching
     self.transfers = transfers
     self.refusals = refusals
   }

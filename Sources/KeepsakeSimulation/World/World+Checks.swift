@@ -6,8 +6,8 @@ extension World {
   func check(_ index: Int, after effects: [EngineEffect]) {
     checkRetreats(index)
     var shown = false
-    for case .news(let news) in effects {
-      switch news {
+    for case .notify(let notification) in effects {
+      switch notification {
       case .slots, .cells: shown = true
       default: break
       }
@@ -81,7 +81,7 @@ extension World {
         continue
       }
       // What the game leaves in the cloud it has by name on purpose.
-      for hash in version.record.contents where !storage.hasContent(hash) && !storage.isDeferred(record) {
+      for hash in version.record.contents where !storage.hasContent(hash) && !storage.isNotDownloaded(record) {
         violation("the cloud says that device \(index) has \(short(record.id)), which it has only by name")
       }
     }
@@ -124,9 +124,9 @@ extension World {
     }
     var made: [String: Int64] = [:]
     for (verdict, operation) in cloud.decisions.values where verdict == .accepted {
-      switch operation.kind {
-      case .earn, .claim: made[operation.currency, default: 0] += operation.amount
-      case .spend: made[operation.currency, default: 0] -= operation.amount
+      switch operation.effect {
+      case .credit, .claim: made[operation.currency, default: 0] += operation.amount
+      case .debit: made[operation.currency, default: 0] -= operation.amount
       case .giveBack: break
       }
     }

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 /// The same saves, read by a later program.
 enum Old {
   @Archivable struct Hero {
@@ -127,22 +129,6 @@ final class Stage: Archivable {
     linked = try reader.decode(Stage?.self, forKey: "linked")
   }
 }
-
-struct HandKeyed: Archivable {
-  var text: String
-  var number: Int
-  init(text: String, number: Int) { (self.text, self.number) = (text, number) }
-  func encode(to writer: inout ArchiveWriter) throws {
-    try writer.encode(number, forKey: "number")
-    try writer.encode(text, forKey: "text")
-    try writer.encode([1.5], forKey: "extra")
-  }
-  init(from reader: inout ArchiveReader) throws {
-    text = try reader.decode(String.self, forKey: "text")
-    number = try reader.decode(Int.self, forKey: "number")
-  }
-}
-
 @Archivable struct Campaign {
   var level: Stage
   var heroes: [Creature] = []

@@ -32,7 +32,7 @@ import Testing
     #expect(first.storage.outboxCount() == 0)
     #expect(try second.sync() == .idle)
     #expect(second.value("level") == 6 && second.texts() == ["one"])
-    #expect(second.news.contains(.caughtUp))
+    #expect(second.notifications.contains(.caughtUp))
 
     try first.save("two, here")
     try second.save("two, there")

@@ -15,9 +15,9 @@ struct Adopter {
 
   private let source: Store
   private let core: GameCore
-  private let own: AccountPlace
+  private let own: AccountLocation
 
-  init(from source: Store, into core: GameCore, for own: AccountPlace) {
+  init(from source: Store, into core: GameCore, for own: AccountLocation) {
     (self.source, self.core, self.own) = (source, core, own)
   }
 
@@ -39,7 +39,7 @@ struct Adopter {
       }
       guard var wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
       let settled = try transaction.walletEntries(newest: .max) { operation in
-        if case .claim = operation.kind { true } else { false }
+        operation.effect == .claim
       }
       var random = SystemRandomNumberGenerator()
       let parcel = try wallet.pack(
@@ -95,8 +95,8 @@ struct Adopter {
     var living: [VersionID] = []
     let file = FileSlot.name(of: slot)
     for id in heads {
-      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isNews(id, in: mine) else { continue }
-      if try theirs.isDeferred(record) {
+      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine) else { continue }
+      if try theirs.isNotDownloaded(record) {
         adoption.left.notDownloaded.append(file ?? slot)
       } else {
         living.append(id)
@@ -107,7 +107,7 @@ struct Adopter {
     var before: [ContentHash] = []
     var taken: Set<VersionID> = []
     // The oldest first, so that each is kept as what it changed of the one before.
-    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isNews(version.record.id, in: mine) {
+    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
       let (id, isHead) = (version.record.id, living.contains(version.record.id))
       guard isHead || !version.record.tombstone else { continue }
       guard try takeContents(version.record, after: before, theirs, into: &mine) else { continue }
@@ -170,9 +170,9 @@ struct Adopter {
       let known = Set(try mine.walletEntries(newest: .max).map(\.operation.id))
       for operation in try wallet.receive(parcel, knowing: known.contains) {
         let amount = Int(clamping: operation.amount)
-        switch operation.kind {
-        case .earn: adoption.money[Currency(operation.currency), default: 0] += amount
-        case .spend: adoption.money[Currency(operation.currency), default: 0] -= amount
+        switch operation.effect {
+        case .credit: adoption.money[Currency(operation.currency), default: 0] += amount
+        case .debit: adoption.money[Currency(operation.currency), default: 0] -= amount
         case .claim, .giveBack: break
         }
       }
@@ -185,7 +185,7 @@ struct Adopter {
       adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
     }
     // A bank that never hears of the spending lets the other's devices spend the same once more.
-    if try theirs.facts().container != nil { adoption.left.untold = left.untold.sorted().map { Currency($0) } }
+    if try theirs.facts().container != nil { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
   }
 
   // MARK: Preferences of this device

@@ -1,0 +1,74 @@
+import KeepsakeReplication
+
+/// Hands what the engine says on to the parts of a game that it concerns.
+struct CloudEventHandler: Sendable {
+  let core: GameCore
+  let deliveryBuffer: DeliveryBuffer
+  let progress: ProgressStore
+  let scores: HighScores
+  let wallet: WalletStore
+  let preferences: Preferences
+
+  func handle(_ notification: EngineNotification) {
+    switch notification {
+    case .slots(let names): arrived(names)
+    case .cells(let keys): received(keys)
+    case .caughtUp: received([])
+    case .wallet:
+      wallet.invalidate()
+      emit(.wallet)
+    case .decisions(let decisions):
+      wallet.invalidate()
+      emit(.decisions(decisions.map(WalletVerdict.init)))
+    case .acknowledged: core.slotsDidChange()
+    case .refused(let refusals):
+      core.slotsDidChange()
+      for refusal in refusals {
+        core.report(
+          Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
+      }
+    case .damaged(let hash):
+      core.report(
+        Incident(
+          kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
+    }
+  }
+
+  /// Now, or with the rest of what is kept back.
+  private func emit(_ change: GameChange) {
+    if !deliveryBuffer.keep(change) { core.emit(change) }
+  }
+
+  /// The store joined another player.
+  func joined() throws {
+    core.slotsDidChange()
+    try progress.reload()
+  }
+
+  /// Of slots that stay here nothing that the game sees has changed.
+  private func arrived(_ names: [String]) {
+    core.slotsDidChange()
+    var local: Set<String> = []
+    do {
+      local = try core.store.read { try $0.localSlots() }
+    } catch {
+      core.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
+    }
+    let seen = names.filter { !local.contains($0) }
+    let (files, slots) = (seen.compactMap(FileSlot.name), seen.filter { !FileSlot.contains($0) })
+    if !slots.isEmpty { core.emit(.slots(slots)) }
+    if !files.isEmpty { core.emit(.files(files)) }
+  }
+
+  private func received(_ keys: [CellKey]) {
+    scores.received(keys)
+    do {
+      try progress.received(keys)
+      try preferences.received(keys)
+    } catch {
+      // The store closes under the last news; what it holds is read at the next opening.
+      core.report(
+        Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
+    }
+  }
+}

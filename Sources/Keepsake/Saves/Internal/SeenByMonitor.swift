@@ -1,0 +1,86 @@
+import KeepsakeReplication
+import KeepsakeSync
+
+/// Keeps it up to date who has the saves whose status is looked at.
+///
+/// Asks when somebody begins to look at a slot, or what is looked at has come to the cloud, and then every half minute. While nobody looks, or the cloud
+/// can't be reached, it asks nothing. All slots go into one request.
+actor SeenByMonitor {
+  /// Other devices say what they have once a minute, if they have nothing else to say: asked more often, they would say the same.
+  static let pause: Duration = .seconds(30)
+
+  private nonisolated let executor: CloudExecutor
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  private let core: GameCore
+  private let transport: any Transport
+  /// Slots that were asked about since the last pause ended.
+  private var asked: Set<String> = []
+  private var isAsking = false
+  private var ticking: Task<Void, Never>?
+  private var pausing: Task<Void, Never>?
+
+  init(core: GameCore, transport: any Transport, executor: CloudExecutor) {
+    self.core = core
+    self.transport = transport
+    self.executor = executor
+  }
+
+  func start() {
+    let ticks = core.statusTicks.stream(beginningWith: ())
+    ticking = Task { for await _ in ticks { await self.look() } }
+  }
+
+  func stop() {
+    ticking?.cancel()
+    pausing?.cancel()
+    (ticking, pausing) = (nil, nil)
+  }
+
+  private func look() async {
+    guard !isAsking, ticking != nil, isReached else { return }
+    let due = core.seen.slots.subtracting(asked)
+    guard !due.isEmpty else { return }
+    let question: SeenByQuery
+    do {
+      question = try core.store.read { try SeenByQuery(due, in: $0) }
+    } catch {
+      // Whoever looks reads the same store, and is told.
+      return
+    }
+    guard !question.isEmpty else { return }
+    isAsking = true
+    defer { isAsking = false }
+    asked.formUnion(question.heads.keys)
+    pauseUnlessPausing()
+    do {
+      let answers = try await question.answers { [transport] in try await transport.devices(having: $0) }
+      guard ticking != nil else { return }
+      core.seen.note(answers)
+      core.statusTicks.send(())
+    } catch {
+      // It is asked again after the pause; what is wrong with the cloud stands in its status.
+    }
+  }
+
+  private func pauseUnlessPausing() {
+    guard pausing == nil else { return }
+    pausing = Task {
+      do { try await self.core.environment.sleep(Self.pause) } catch { return }
+      await self.pauseEnded()
+    }
+  }
+
+  private func pauseEnded() async {
+    pausing = nil
+    asked = []
+    await look()
+  }
+
+  private var isReached: Bool {
+    switch core.cloudStatus.phase {
+    case .upToDate, .syncing: true
+    case .off, .paused, .connecting, .waiting, .refused, .storeFailed: false
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/// Where each object's bytes stand, and which objects they refer to: found by passing over both sections of objects.
+struct ObjectLocations {
+  /// By number: distance from the start of the archive.
+  private(set) var values: [Int]
+  private(set) var references: [Int]
+  /// Objects that are referred to, in the order in which they were met.
+  private var targets: [Int32] = []
+  private var valueTargets: [Range<Int>]
+  private var referenceTargets: [Range<Int>]
+
+  init(_ file: ArchiveFile, _ core: ReaderCore) throws {
+    self.init(count: file.objectCount)
+    try collect(file, core, withTargets: false)
+  }
+
+  private init(count: Int) {
+    values = Array(repeating: 0, count: count)
+    references = values
+    valueTargets = []
+    referenceTargets = []
+  }
+
+  /// With what each object refers to; where bytes are damaged, up to there.
+  static func withTargets(_ file: ArchiveFile, _ core: ReaderCore) -> ObjectLocations {
+    var places = ObjectLocations(count: file.objectCount)
+    places.valueTargets = Array(repeating: 0..<0, count: file.objectCount)
+    places.referenceTargets = places.valueTargets
+    do {
+      try places.collect(file, core, withTargets: true)
+    } catch {
+      // What stands behind the damage was never built.
+      return places
+    }
+    return places
+  }
+
+  /// Calls `body` with each object that this one's bytes refer to.
+  func forEachTarget(of id: Int, _ body: (Int) -> Void) {
+    for target in targets[valueTargets[id]] { body(Int(target)) }
+    for target in targets[referenceTargets[id]] { body(Int(target)) }
+  }
+
+  private mutating func collect(_ file: ArchiveFile, _ core: ReaderCore, withTargets: Bool) throws {
+    guard let base = file.bytes.baseAddress else { return }
+    var reader = ArchiveReader(core: core, base: base, isExact: false)
+    if withTargets { reader.passedReferences = [] }
+    for isInReferences in [false, true] {
+      let section = isInReferences ? file.referenceSection : file.valueSection
+      reader.cursor = base + section.lowerBound
+      reader.end = base + section.upperBound
+      for run in file.runs {
+        let entry = file.schema.types[run.type]
+        let fields = entry.fields.filter { $0.deferred == isInReferences }
+        for id in run.ids {
+          if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
+          // Also where the object is damaged: what comes before the damage may have been read.
+          defer { recordTargets(of: Int(id), isInReferences, &reader) }
+          if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
+          for field in fields { try reader.skip(field.node) }
+        }
+      }
+    }
+  }
+
+  private mutating func recordTargets(of id: Int, _ isInReferences: Bool, _ reader: inout ArchiveReader) {
+    guard let met = reader.passedReferences, !met.isEmpty else { return }
+    let range = targets.count..<targets.count + met.count
+    targets += met
+    reader.passedReferences = []
+    if isInReferences { referenceTargets[id] = range } else { valueTargets[id] = range }
+  }
+}
