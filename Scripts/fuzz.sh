@@ -33,7 +33,11 @@ compile() {
 }
 
 # The reader, inspecting and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
-sources() { find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' | sort | grep -v "$@"; }
+# (What only re-exports the archive's module can't be a part of that module.)
+sources() {
+  find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' \
+    -not -name KeepsakeInspection.swift | sort | grep -v "$@"
+}
 interchangeSources() {
   find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
 }
