@@ -9,7 +9,8 @@ import TestSupport
 ///     <!-- snippet
 ///     let session: Session            a parameter of the function
 ///     var world: World                the same, as a variable
-///     struct Session { ... }          anything else: a declaration of the program
+///     | @Archivable struct Level { }  anything else: a declaration of the program. The stroke is left out; it keeps DocC
+///                                     from taking a line with an attribute for a directive, also in a comment
 ///     before: switch event {          stands in front of the snippet's text
 ///     after: }                        stands behind it
 ///     new                             begins another program
@@ -50,7 +51,7 @@ struct SnippetDocument {
         } else if text == "manifest" {
           isManifest = true
         } else {
-          declarations.append(line)
+          declarations.append(line.hasPrefix("| ") ? String(line.dropFirst(2)) : line)
         }
       }
     }

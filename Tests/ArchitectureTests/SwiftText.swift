@@ -159,7 +159,7 @@ enum SwiftText {
     return found
   }
 
-  /// The words of a name in camel case, in small letters: `hasUnreportedMoney` has four, `XMLReader` two.
+  /// The words of a name in camel case, in small letters: `hasMuchToSay` has four, `XMLReader` two.
   static func words(of name: String) -> [String] {
     var words: [String] = []
     var word = ""

@@ -74,6 +74,7 @@ public enum ArchiveValue: Sendable {
   public struct Object: Sendable, Equatable {
     /// An index into the archive's types.
     public var type: Int
+    /// What the object holds, in the order of the archive.
     public var fields: [Field]
 
     package init(type: Int, fields: [Field]) { (self.type, self.fields) = (type, fields) }
