@@ -139,7 +139,7 @@ import Testing
     for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
     #expect(money(lab) == 75)
     #expect(lab.wallet(0).total("gems") == 75)
-    #expect(!lab.wallet(0).hasNews)
+    #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
   @Test("A late copy of a request whose store was set back meanwhile leaves money on a chain that nobody holds")
@@ -215,7 +215,7 @@ import Testing
     #expect(money(lab) == 11)
     #expect(lab.wallet(0).total("gems") == 11)
     #expect(lab.wallet(0).pending("gems") == 0)
-    #expect(!lab.wallet(0).hasNews)
+    #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
   @Test("Amounts at the edge overflow and stop the game, or make money from nothing")

@@ -303,7 +303,7 @@ import Testing
     try first.listen()
     #expect(first.requests.count <= 2)
     let state = try #require(first.storage.wallet())
-    #expect(Wallet(state).hasNews)
+    #expect(Wallet(state).hasUnreportedOperations)
     #expect(throws: WalletError.self) { try perform(.spend, 7) }
     #expect(first.storage.outboxCount() == 0)
   }
