@@ -147,7 +147,8 @@ let package = Package(
       name: "KeepsakeArchiveTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
       resources: [.copy("Fixtures")], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeInspectionTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection"], swiftSettings: strict),
+      name: "KeepsakeInspectionTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeInterchangeTests",
       dependencies: ["KeepsakeArchive", "KeepsakeInterchange", .product(name: "Crypto", package: "swift-crypto")], exclude: ["tree.py"],

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ArchiveWorlds
@@ -54,7 +55,7 @@ import Testing
     ]
     for seed in 1...UInt64(20) { archives.append(("seed \(seed)", try Archive.encode(RandomWorld.make(seed: seed)))) }
     for name in ["world-v1", "coded-v1"] {
-      let file = FormatTests.fixture.deletingLastPathComponent().appending(path: name + ".keepsake")
+      let file = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/\(name).keepsake")
       archives.append((name, try Data(contentsOf: file)))
     }
     return withExtendedLifetime(stranger) { archives }

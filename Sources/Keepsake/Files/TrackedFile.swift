@@ -79,7 +79,7 @@ public struct TrackedFile: Sendable {
   /// Puts a version back into the file: as a whole or not at all, durably.
   ///
   /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards, and replaces
-  /// what `standing` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
+  /// what `heads` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
   @discardableResult
   public func restore(_ version: VersionID) throws -> Version {
     let bytes = try data(of: version)

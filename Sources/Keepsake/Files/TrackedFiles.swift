@@ -30,7 +30,7 @@ public final class TrackedFiles: Sendable {
   /// Begins to keep versions of the file at `url`, or goes on, and captures what is there; a file that isn't there yet may come later.
   ///
   /// Where other devices have a file under this name that this one never placed, and what is here differs, the two stand beside each other: see
-  /// `TrackedFile.standing`.
+  /// `TrackedFile.heads`.
   ///
   /// - Parameters:
   ///   - name: What the versions are found by at the next start and on other devices; the file's own name, if nil. At most 200 bytes or so, as a slot's
@@ -57,7 +57,7 @@ public final class TrackedFiles: Sendable {
   /// Puts a file of the player's other devices at `url`, as a whole or not at all, durably, and tracks it there.
   ///
   /// What another program put there meanwhile is never replaced. If the very same bytes are there already they are tracked as they are. Where devices wrote without knowing
-  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.standing`.
+  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.heads`.
   ///
   /// - Parameter name: As `list` has it.
   /// - Throws: `GameDataError` with `missing` if nothing stands under the name; `occupied` if something else is there; `misuse` if the name is tracked at another

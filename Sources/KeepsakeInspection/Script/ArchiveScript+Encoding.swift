@@ -69,8 +69,8 @@ extension ArchiveScript {
     if let extra = object.fields.first(where: { !known.contains($0.key) }) {
       throw ArchiveError(.mismatch, "\(entry.name) has no field \"\(extra.key.prefix(80))\"", field: place[0])
     }
-    try values.writeFields(object.fields, entry.fields.filter { !$0.notDownloaded }, of: entry.name, isWhole: false)
-    try references.writeFields(object.fields, entry.fields.filter(\.notDownloaded), of: entry.name, isWhole: false)
+    try values.writeFields(object.fields, entry.fields.filter { !$0.deferred }, of: entry.name, isWhole: false)
+    try references.writeFields(object.fields, entry.fields.filter(\.deferred), of: entry.name, isWhole: false)
   }
 
   private func putSchema(_ schema: ArchiveSchema, _ root: Int32, _ wires: [Int32], _ bytes: inout [UInt8]) {
@@ -145,7 +145,7 @@ private struct SchemaBuilder {
     var entries: [FieldEntry] = []
     for field in fields {
       entries.append(
-        FieldEntry(key: field.key, node: try node(of: field.type), deferrable: field.isNotDownloaded, notDownloaded: field.isNotDownloaded))
+        FieldEntry(key: field.key, node: try node(of: field.type), deferrable: field.isDeferred, deferred: field.isDeferred))
     }
     return entries
   }

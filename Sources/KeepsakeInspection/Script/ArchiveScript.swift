@@ -29,10 +29,10 @@ package struct ArchiveScript: Sendable {
     package var key: String
     package var type: Expression
     /// Stands in the references section.
-    package var isNotDownloaded: Bool
+    package var isDeferred: Bool
 
-    package init(key: String, type: Expression, isNotDownloaded: Bool) {
-      (self.key, self.type, self.isNotDownloaded) = (key, type, isNotDownloaded)
+    package init(key: String, type: Expression, isDeferred: Bool) {
+      (self.key, self.type, self.isDeferred) = (key, type, isDeferred)
     }
   }
 
@@ -106,7 +106,7 @@ extension ArchiveScript {
   private init(describing file: ArchiveFile) {
     let schema = file.schema
     func fields(_ entries: [FieldEntry]) -> [Field] {
-      entries.map { Field(key: $0.key, type: Self.expression($0.node, in: schema), isNotDownloaded: $0.notDownloaded) }
+      entries.map { Field(key: $0.key, type: Self.expression($0.node, in: schema), isDeferred: $0.deferred) }
     }
     types = schema.types.map { entry in
       var type = TypeDefinition(kind: .init(entry.kind), name: entry.name, version: entry.version)
