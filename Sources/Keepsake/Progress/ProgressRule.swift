@@ -1,13 +1,15 @@
 import KeepsakeReplication
 
-/// How two devices' values of a key become one: for the values within a dictionary or an optional. A plain key has its rule by the way in
-/// which it is made (`ProgressKey.max`, `.union` and the others).
+/// How two devices' values become one, for the values in a dictionary or an optional. A plain key has its rule from the
+/// function that makes it (`ProgressKey.max`, `.union` and so on).
 ///
-///     extension ProgressKey<[String: Int]> {
-///       static var bestTimes: Self { .dictionary("best times", of: .min) }
-///       static var defeated: Self { .dictionary("defeated", of: .counter) }
-///     }
-///     extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
+/// ```swift
+/// extension ProgressKey<[String: Int]> {
+///   static var bestTimes: Self { .dictionary("best times", of: .min) }
+///   static var defeated: Self { .dictionary("defeated", of: .counter) }
+/// }
+/// extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
+/// ```
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
   let kind: ProgressKind
   /// What has to be done to a cell so that it takes the value in.
@@ -53,7 +55,7 @@ extension ProgressRule {
       })
   }
 
-  /// A set whose elements can be taken out again.
+  /// A set whose elements can be removed.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
       kind: .set, change: { .insertElements(Set($0.map(\.element))) },
