@@ -22,6 +22,8 @@ let package = Package(
     .library(name: "Keepsake", targets: ["Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore"]),
     // For the tests of games: devices, a cloud and a clock in one process. Fetches nothing more.
     .library(name: "KeepsakeTesting", targets: ["KeepsakeTesting"]),
+    // For tools: shows archives and compares them, without the types that wrote them. No game has to be built with it.
+    .library(name: "KeepsakeInspection", targets: ["KeepsakeInspection"]),
     .executable(name: "keepsake", targets: ["KeepsakeCommand"]),
   ],
   traits: [
@@ -60,7 +62,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "KeepsakeArchive", dependencies: ["KeepsakeMacros"], swiftSettings: strict),
-    // What other programs wrote: property lists and keyed archives.
+    // Archives shown, compared and taken apart, without the types that wrote them: for tools, and not for games.
+    .target(name: "KeepsakeInspection", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
+    // What other programs wrote: JSON, property lists and keyed archives.
     .target(name: "KeepsakeInterchange", dependencies: ["KeepsakeArchive"], swiftSettings: strict),
     .target(
       name: "KeepsakeReplication",
@@ -113,11 +117,13 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
       swiftSettings: strict),
+    // Keeps a folder of plain files and a store the same: `keepsake sync`.
+    .target(name: "KeepsakeMirror", dependencies: ["KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
     .executableTarget(
       name: "KeepsakeCommand",
       dependencies: [
-        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync",
-        "KeepsakeServer", "KeepsakeSimulation",
+        "FlowerGarden", "Keepsake", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
+        "KeepsakeReplication", "KeepsakeStore", "KeepsakeSync", "KeepsakeServer", "KeepsakeSimulation",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: cloud),
         .product(name: "Logging", package: "swift-log", condition: cloud),
       ],
@@ -133,10 +139,16 @@ let package = Package(
       name: "FlowerGarden", dependencies: ["Keepsake"], path: "Examples/FlowerGarden", exclude: ["README.md"], swiftSettings: strict),
     // Beside the sources, a folder a target. What several of them share is in TestSupport.
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+    // The types that the tests of archives save.
+    .target(name: "ArchiveWorlds", dependencies: ["KeepsakeArchive"], path: "Tests/ArchiveWorlds", swiftSettings: strict),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeArchiveTests", dependencies: ["KeepsakeArchive", "TestSupport"], resources: [.copy("Fixtures")], swiftSettings: strict),
+      name: "KeepsakeArchiveTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
+      resources: [.copy("Fixtures")], swiftSettings: strict),
+    .testTarget(
+      name: "KeepsakeInspectionTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "KeepsakeInterchangeTests",
       dependencies: ["KeepsakeArchive", "KeepsakeInterchange", .product(name: "Crypto", package: "swift-crypto")], exclude: ["tree.py"],
@@ -194,11 +206,13 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "KeepsakeMirrorTests", dependencies: ["KeepsakeMirror", "KeepsakeReplication", "KeepsakeStore"], swiftSettings: strict),
+    .testTarget(
       name: "KeepsakeCommandTests",
       dependencies: [
-        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInterchange", "KeepsakeServer", "KeepsakeSync", "KeepsakeStore",
-        "KeepsakeReplication",
-        "Keepsake",
+        "KeepsakeCommand", "FlowerGarden", "KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeMirror",
+        "KeepsakeServer", "KeepsakeSync", "KeepsakeStore", "KeepsakeReplication",
+        "Keepsake", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift", condition: cloud),
       ],
       swiftSettings: strict),

@@ -32,23 +32,29 @@ compile() {
   fi
 }
 
-# The reader and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
-sources() { find Sources/KeepsakeArchive Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' | sort | grep -v "$@"; }
+# The reader, inspecting and the targets are one module: that runs faster, and the targets can repair what they alter with the reader's own means.
+# (What only re-exports the archive's module can't be a part of that module.)
+sources() {
+  find Sources/KeepsakeArchive Sources/KeepsakeInspection Fuzz -name '*.swift' -not -path 'Fuzz/Interchange/*' \
+    -not -name KeepsakeInspection.swift | sort | grep -v "$@"
+}
 interchangeSources() {
   find Sources/KeepsakeInterchange Fuzz/Interchange Fuzz/MemoryWatch.swift -name '*.swift' | sort | grep -v "$@"
 }
 
-isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/KeepsakeArchive Sources/KeepsakeInterchange Fuzz $plugin -newer "$1" -print -quit)" ]; }
+isOld() { [ ! -x "$1" ] || [ -n "$(find Sources/Keepsake{Archive,Inspection,Interchange} Fuzz $plugin -newer "$1" -print -quit)" ]; }
 isInterchange() { [[ " ${interchange[*]} " = *" $1 "* ]]; }
 
 # first TARGET: the folders with its first inputs.
 first() { if isInterchange "$1"; then echo $out/seeds-interchange "${corpus[@]}"; else echo $out/seeds $crashers; fi; }
 
 swift build --traits Cloud --target KeepsakeArchive >$out/build.log 2>&1 || { cat $out/build.log >&2; exit 1; }
-# The readers of other programs' files are a module of their own, with their targets; the archive is used as it was built.
+# The readers of other programs' files are a module of their own, with their targets; the archive is used as it was built,
+# without the objects of files that are gone.
 # The package manager calls a package by its folder.
 interchangeFlags=("${common[@]}" -module-name KeepsakeInterchange -package-name "$(basename "$PWD" | tr 'A-Z.-' 'a-z__')"
-  -load-plugin-executable "$plugin#KeepsakeMacros" -I .build/debug/Modules .build/debug/KeepsakeArchive.build/*.o)
+  -load-plugin-executable "$plugin#KeepsakeMacros" -I .build/debug/Modules
+  $(find Sources/KeepsakeArchive -name '*.swift' | sed 's|.*/|.build/debug/KeepsakeArchive.build/|; s|$|.o|'))
 if isOld $out/replay; then
   compile $out/replay "${flags[@]}" -Onone -profile-generate -profile-coverage-mapping $(sources -e Fuzz/Entry -e Fuzz/Mutator -e Fuzz/MemoryWatch)
 fi
@@ -81,7 +87,7 @@ report() {
 if [ "${1:-}" = coverage ]; then
   # The tools must be of the compiler's own version.
   PATH=$(dirname "$(readlink -f "$(command -v swiftc)")"):$PATH
-  report fuzz Sources/KeepsakeArchive $out/replay "${archive[@]}" >$out/coverage.txt
+  report fuzz "Sources/KeepsakeArchive Sources/KeepsakeInspection" $out/replay "${archive[@]}" >$out/coverage.txt
   report interchange Sources/KeepsakeInterchange $out/replay-interchange "${interchange[@]}" >>$out/coverage.txt
   cat $out/coverage.txt
   exit

@@ -115,7 +115,9 @@ public protocol Archivable {
   /// Writes the elements of an array, which are of this type.
   static func archiveWriteElements(_ values: UnsafeRawPointer, count: Int, to writer: inout ArchiveWriter) throws
 
+  /// Writes a value that may be missing, as part of another.
   static func archiveWriteOptional(_ value: Self?, to writer: inout ArchiveWriter) throws
+  /// Reads what `archiveWriteOptional` wrote.
   static func archiveReadOptional(from reader: inout ArchiveReader) throws -> Self?
 
   /// For numbers: the code of the scalar as which an array of them is written in one block. 0 for everything else.

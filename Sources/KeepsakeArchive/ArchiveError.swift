@@ -31,6 +31,7 @@ public struct ArchiveError: Error, Sendable, Equatable {
     case unsupported
   }
 
+  /// What kind of failure it is.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String
@@ -41,6 +42,14 @@ public struct ArchiveError: Error, Sendable, Equatable {
   /// The distance from the start of the archive in bytes, where known.
   public var offset: Int?
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - type: The name of the type in which it happened, where known.
+  ///   - field: The key of the field, where known.
+  ///   - offset: The distance from the start of the archive in bytes, where known.
   public init(_ code: Code, _ message: String, type: String? = nil, field: String? = nil, offset: Int? = nil) {
     self.code = code
     self.message = message

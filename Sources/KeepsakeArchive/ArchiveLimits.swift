@@ -23,13 +23,14 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Fields or cases of one type, and keys of hand-written types.
   public var fields = 16_384
 
+  /// Makes the limits that are used where none are given.
   public init() {}
 
   /// The limits used where none are given.
   public static let standard = ArchiveLimits()
 
   /// How deeply a type expression such as `[[Int?]]` may nest; Swift source never comes near.
-  static let typeDepth = 64
+  package static let typeDepth = 64
   /// Where only the archive's own description is at hand, structs and optionals count as levels, too: an altered
   /// description can make them lead to themselves. Honest types have a few of them for each level that `depth` counts.
   static let describedLevels = 4
@@ -49,7 +50,7 @@ public struct ArchiveLimits: Sendable, Equatable {
   private static let wrappers = 512
 
   /// How deeply values may nest where only the archive's own description is at hand.
-  var describedDepth: Int { levels(Self.describedLevels) }
+  package var describedDepth: Int { levels(Self.describedLevels) }
 
   /// So many levels for each that `depth` counts.
   func levels(_ each: Int) -> Int { depth >= .max / each ? .max : max(0, depth) * each }

@@ -10,18 +10,23 @@ public import Foundation
 public enum PropertyList: Sendable {
   /// Binary files can say it, Foundation never does.
   case null
+  /// A truth value.
   case bool(Bool)
   /// As wide as the binary format has. Foundation takes what fits into 64 bits, with or without a sign.
   case integer(Int128)
+  /// A number of double precision.
   case number(Double)
   /// A number that takes 32 bits in a binary file. In XML it is a `number`.
   case float(Float)
+  /// A text.
   case string(String)
+  /// Bytes.
   case data(Data)
   /// To the second in XML, which has no more.
   case date(Date)
   /// The number of an object in a keyed archive: see `KeyedArchive`. In XML a dictionary with the one key `CF$UID`.
   case uid(UInt64)
+  /// A list.
   case array([PropertyList])
   /// Elements in the order in which they stand. Binary files only.
   case set([PropertyList])
@@ -30,9 +35,12 @@ public enum PropertyList: Sendable {
 
   /// A key of a dictionary with its value.
   public struct Entry: Sendable, Equatable {
+    /// The entry's key.
     public var key: String
+    /// The entry's value.
     public var value: PropertyList
 
+    /// Makes an entry of a dictionary.
     public init(_ key: String, _ value: PropertyList) {
       self.key = key
       self.value = value
@@ -91,12 +99,19 @@ public enum PropertyList: Sendable {
     return elements[index]
   }
 
+  /// The text that it is; nil for anything else.
   public var string: String? { if case .string(let value) = self { value } else { nil } }
+  /// The truth value that it is; nil for anything else.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+  /// The bytes that it is; nil for anything else.
   public var data: Data? { if case .data(let value) = self { value } else { nil } }
+  /// The date that it is; nil for anything else.
   public var date: Date? { if case .date(let value) = self { value } else { nil } }
+  /// The number of an object that it is; nil for anything else.
   public var uid: UInt64? { if case .uid(let value) = self { value } else { nil } }
+  /// The list that it is; nil for anything else.
   public var array: [PropertyList]? { if case .array(let value) = self { value } else { nil } }
+  /// The entries of the dictionary that it is; nil for anything else.
   public var dictionary: [Entry]? { if case .dictionary(let value) = self { value } else { nil } }
   /// nil for what takes more than 64 bits, too.
   public var integer: Int? { if case .integer(let value) = self { Int(exactly: value) } else { nil } }

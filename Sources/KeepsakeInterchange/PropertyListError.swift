@@ -26,6 +26,7 @@ public struct PropertyListError: Error, Sendable, Equatable {
     case mismatch
   }
 
+  /// What kind of failure it is.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String
@@ -36,6 +37,14 @@ public struct PropertyListError: Error, Sendable, Equatable {
   /// Where the value stands, as people write it: `quests[3].reward`; empty where that isn't known, or for the whole file.
   public var path: String
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - offset: The distance from the start of a binary file in bytes, where known.
+  ///   - line: The line of an XML file, from 1, where known.
+  ///   - path: Where the value stands, as people write it: `quests[3].reward`.
   public init(_ code: Code, _ message: String, offset: Int? = nil, line: Int? = nil, path: String = "") {
     self.code = code
     self.message = message

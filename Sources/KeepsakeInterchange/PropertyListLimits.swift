@@ -11,6 +11,7 @@ public struct PropertyListLimits: Sendable, Equatable {
   /// each other twice could stand for any number: in memory they are shared, but whoever walks or writes the tree would never end.
   public var values = 32 << 20
 
+  /// Makes the limits that are used where none are given.
   public init() {}
 
   /// The limits used where none are given.

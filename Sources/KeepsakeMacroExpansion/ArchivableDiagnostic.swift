@@ -57,7 +57,7 @@ enum ArchivableDiagnostic: DiagnosticMessage {
     case .mergeWithoutRuleOnCoded(let name):
       "@Merge alone goes by the rules of an archivable type, and '\(name)' is @Coded: give it a rule, or @Merge(combining:)"
     case .severalMergeRules(let name): "'\(name)' can be merged in one way only: remove one @Merge"
-    case .badMergeRule: "@Merge takes one of .max, .min, .union or .counter, written out, or combining:, or nothing"
+    case .badMergeRule: "@Merge takes one of \(MergeMark.listed), written out, or combining:, or nothing"
     case .codedReference(let name): "@Coded keeps no references: make '\(name)' strong, or mark its class @Archivable"
     case .codedOnCase: "@Coded works on properties: give the payload the type Coded<...>"
     case .severalNames: "An attribute on several names is unclear: declare them one by one"

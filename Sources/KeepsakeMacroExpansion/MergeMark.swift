@@ -2,6 +2,15 @@ import SwiftSyntax
 
 /// What `@Merge` says of a property.
 enum MergeMark {
+  /// The cases of `MergeRule`, as they are written; `MergeFields` has a function of each name.
+  static let rules = ["max", "min", "union", "counter"]
+
+  /// For people: ".max, .min, .union or .counter".
+  static var listed: String {
+    let names = rules.map { "." + $0 }
+    return names.dropLast().joined(separator: ", ") + " or " + names.suffix(1).joined()
+  }
+
   /// A case of `MergeRule`.
   case rule(String)
   /// Nothing but that it is merged: value by value, or by the rules of its type.
@@ -19,7 +28,7 @@ enum MergeMark {
     case "combining": self = .combining(argument.expression.trimmedDescription)
     case nil:
       let name = argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
-      guard let name, ["max", "min", "union", "counter"].contains(name) else { return nil }
+      guard let name, Self.rules.contains(name) else { return nil }
       self = .rule(name)
     default: return nil
     }

@@ -36,7 +36,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
   /// Cells that were ever set to less than they held: never happens.
   package private(set) var retreats: [CellKey] = []
   /// For tests of the tests.
-  package var planted: Set<PlantedBug> = []
+  package var faults = Faults()
 
   package init() {}
 
@@ -74,7 +74,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
   }
   package func slots() -> [String] { headsBySlot.keys.sorted() }
   package func heads(of slot: String) -> [VersionID] {
-    guard planted.contains(.winnerByArrival) else { return (headsBySlot[slot] ?? []).sorted() }
+    guard faults.showsFirstArrival else { return (headsBySlot[slot] ?? []).sorted() }
     return (arrivals[slot] ?? []).filter { headsBySlot[slot]?.contains($0) == true }
   }
   package func isCovered(_ id: VersionID) -> Bool { covered.contains(id) }

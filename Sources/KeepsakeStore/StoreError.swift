@@ -54,6 +54,12 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
   /// What reported the failure below, if anything did.
   public var cause: (any Error)?
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - cause: What reported the failure below, if anything did.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     self.code = code
     self.message = message

@@ -3,34 +3,10 @@ import KeepsakeArchive
 import TestSupport
 import Testing
 
-@Archivable final class Token: Hashable {
-  let id: Int
-  init(_ id: Int) { self.id = id }
-  static func == (a: Token, b: Token) -> Bool { a.id == b.id }
-  func hash(into hasher: inout Hasher) { hasher.combine(id) }
-}
-
-@Archivable struct Tokens {
-  var set: Set<Token> = []
-  var counts: [Token: String] = [:]
-}
+@testable import ArchiveWorlds
 
 @Suite struct FormatTests {
-  static let fixture = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/world-v1.keepsake")
-
-  /// The world of the golden file.
-  static func goldenWorld() -> Pair<World, Everything> {
-    let boss = Boss(type: 5, name: "boss")
-    boss.rage = 300
-    let hero = Creature(type: -1, name: "Held 🗡️")
-    hero.inventory = [Item(kind: 3), Item(kind: 4, count: 900, durability: 0.25)]
-    hero.target = boss
-    boss.friends = [hero, boss]
-    let world = World(
-      creatures: [hero, boss, Minion(master: boss)],
-      events: [.idle, .moved(to: [1, -2]), .said("x", nil), .both(.idle, .said("y", 7))], name: "golden")
-    return Pair(first: world, second: Everything())
-  }
+  private static let fixture = Repository.root.appending(path: "Tests/KeepsakeArchiveTests/Fixtures/world-v1.keepsake")
 
   @Test func savesOfTheFirstReleaseCanBeReadForEver() throws {
     let golden = try Data(contentsOf: Self.fixture)
@@ -44,7 +20,7 @@ import Testing
   }
 
   @Test func equalWorldsGiveTheGoldenBytesInEveryProcess() throws {
-    let bytes = try Archive.encode(Self.goldenWorld())
+    let bytes = try Archive.encode(GoldenWorld.make())
     if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1" { try bytes.write(to: Self.fixture) }
     #expect(try bytes == Data(contentsOf: Self.fixture))
     #expect(try Archive.encode(Archive.decode(Pair<World, Everything>.self, from: bytes)) == bytes)

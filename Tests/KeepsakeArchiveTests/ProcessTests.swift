@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 // A game saves in one process and loads in another, where no class has been used yet and hash values are different.
 #if os(macOS) || os(Linux) || os(Windows) || os(FreeBSD)
 @Suite struct ProcessTests {
@@ -14,10 +16,10 @@ import Testing
     // Only tidying up: what stays behind does no harm.
     defer { _ = try? FileManager.default.removeItem(atPath: path) }
     await #expect(processExitsWith: .success) { [path = path as String] in
-      try Archive.encode(FormatTests.goldenWorld()).write(to: URL(filePath: path))
+      try Archive.encode(GoldenWorld.make()).write(to: URL(filePath: path))
     }
     let bytes = try Data(contentsOf: URL(filePath: path))
-    #expect(try bytes == Archive.encode(FormatTests.goldenWorld()))
+    #expect(try bytes == Archive.encode(GoldenWorld.make()))
     // The first thing that the fresh process does: subclasses must be found without having been used.
     await #expect(processExitsWith: .success) { [path = path as String] in
       let pair = try Archive.decode(Pair<World, Everything>.self, from: Data(contentsOf: URL(filePath: path)))

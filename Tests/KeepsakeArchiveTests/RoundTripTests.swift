@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 @Suite struct RoundTripTests {
   func again<V: Archivable>(_ value: V) throws -> V { try Archive.decode(V.self, from: Archive.encode(value)) }
 

@@ -23,7 +23,7 @@ import Testing
   @Test("a failing world is told with its seed, what was violated, and how it came to that")
   func failure() async throws {
     var options = World.Options()
-    options.planted = [.coverUnloaded]
+    options.faults = Faults(planting: [.coverUnloaded])
     let report = await SimulationRun.world(seed: 1, options: options)
     let answer = SimulateAnswer(report)
     let text = answer.text(lines: 5)

@@ -58,7 +58,7 @@ import Testing
   @Test("The simulation would not notice a bug", arguments: PlantedBug.allCases)
   func plantedBugsAreFound(bug: PlantedBug) async {
     var options = World.Options()
-    options.planted = [bug]
+    options.faults = Faults(planting: [bug])
     let planted = options
     let caught = await live(1...Self.plantedSeeds, planted, failures: Self.catches).failures.prefix(Self.catches).map(\.seed)
     let waits = zip(caught, [0] + caught).map { $0 - $1 }

@@ -27,7 +27,7 @@ struct PreferenceReport: BenchmarkReport {
   var setting: String {
     guard let ours = sets(.keepsake) else { return "" }
     return Format.table(
-      ["one set", "caller's thread", "", "until the caller goes on", "", "with a flush at the end", ""],
+      ["one set", "caller's thread", "", "until the call returns", "", "with a flush at the end", ""],
       Way.allCases.compactMap { way in
         sets(way).map { row in
           [

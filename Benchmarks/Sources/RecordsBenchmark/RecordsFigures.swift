@@ -15,6 +15,17 @@ struct RecordsFigures: Codable {
       case .range: "find a hundred between two dates"
       }
     }
+
+    /// For a table that has all of them side by side, within 120 characters.
+    var shortTitle: String {
+      switch self {
+      case .changeOne: "change one"
+      case .changeAll: "change all"
+      case .loadAll: "load all"
+      case .find: "find one"
+      case .range: "find a hundred"
+      }
+    }
   }
 
   struct Point: Codable {

@@ -9,8 +9,8 @@ struct RecordsReport: BenchmarkReport {
   var isMet: Bool { hasCrossover }
 
   func write(to documents: Documents) throws {
-    try documents.write(sections, to: ["docs/FILES_OR_DATABASE.md", "Sources/Keepsake/Documentation.docc/FilesOrDatabase.md"])
-    try documents.draw(CrossoverPlot(figures).svg, to: ["docs/files-or-database.svg", "Sources/Keepsake/Documentation.docc/files-or-database.svg"])
+    try documents.write(sections, to: ["Sources/Keepsake/Documentation.docc/FilesOrDatabase.md"])
+    try documents.draw(CrossoverPlot(figures).svg, to: ["Sources/Keepsake/Documentation.docc/files-or-database.svg"])
   }
 
   private func table(_ action: RecordsFigures.Action) -> String {
@@ -24,16 +24,16 @@ struct RecordsReport: BenchmarkReport {
       })
   }
 
-  /// The number of records from which `records` is the quicker one.
+  /// The number of records from which `records` is the faster one.
   var crossovers: String {
     Format.table(
-      ["records are quicker than"] + RecordsFigures.Action.allCases.map(\.title),
+      ["records are faster than"] + RecordsFigures.Action.allCases.map(\.shortTitle),
       Keeper.Way.allCases.filter { $0 != .records }.map { way in
         [way.title]
           + RecordsFigures.Action.allCases.map { action in
             guard let count = figures.crossover(action, way) else { return "never" }
             guard let first = figures.counts.first, count > Double(first) else { return "always" }
-            return "from about \(Format.grouped(Self.rounded(count)))"
+            return "from \(Format.grouped(Self.rounded(count)))"
           }
       })
   }

@@ -150,10 +150,10 @@ struct SyncFigures: Codable {
     }
   }
 
-  /// Thirty days of play on one device while one of the two was away.
+  /// Thirty days of play on one device while one of the two was offline.
   private mutating func measureAbsences(_ cloud: CloudProcess, in folder: URL) async throws {
     for isOffline in [true, false] {
-      Progress.report("sync: a month, \(isOffline ? "played offline" : "while the other was away")")
+      Progress.report("sync: a month, \(isOffline ? "played offline" : "while the other was offline")")
       let player = try await Player(cloud, in: folder.appending(path: "\(isOffline)"), isMetered: true)
       guard let meters = player.meters else { return }
       let (first, second) = (player.first, player.second)
@@ -174,11 +174,11 @@ struct SyncFigures: Codable {
       }
       if isOffline {
         first.cloud.isEnabled = true
-        absences.append(try await Self.catchUp(first, meters.first, "the device that played: tells the cloud"))
+        absences.append(try await Self.catchUp(first, meters.first, "the device that played: sends"))
       }
       second.cloud.isEnabled = true
-      let from = isOffline ? "of what was played offline" : "of what was played online"
-      absences.append(try await Self.catchUp(second, meters.second, "the device that was away: hears \(from)"))
+      let from = isOffline ? "what was played offline" : "what was played online"
+      absences.append(try await Self.catchUp(second, meters.second, "the other device: fetches \(from)"))
       let last = ProgressKey<Int>.max("flower \(keys - 1)", default: 0)
       try BenchmarkError.require(
         try second.saves.load(Slot<Pot>("pot")) == pot && second.progress[last] == first.progress[last] && first.progress[last] > 0,

@@ -44,6 +44,12 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The asset concerned, if there is one.
   public var path: String?
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - path: The asset that the error is about, if it is about one.
   public init(_ code: Code, _ message: String, path: String? = nil) {
     self.code = code
     self.message = message

@@ -21,6 +21,7 @@ public struct AssetProgress: Sendable, Hashable {
 public enum AssetPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// For later, such as the next level.
   case low
+  /// What is needed soon. The default.
   case normal
   /// For what the player waits for.
   case high

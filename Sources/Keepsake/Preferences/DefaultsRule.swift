@@ -54,6 +54,7 @@ public struct DefaultsRule: Sendable {
 public struct DefaultsReport: Sendable, Equatable {
   /// A value that was not imported, and why.
   public struct Unfit: Sendable, Equatable {
+    /// The key in the old file.
     public var name: String
     /// A sentence for people.
     public var reason: String

@@ -20,11 +20,17 @@ public struct Preference<Value: Sendable>: Sendable {
   private let key: PreferenceKey<Value>
   private let preferences: Preferences
 
+  /// Binds a property to a preference of a game.
+  ///
+  /// - Parameters:
+  ///   - key: The preference.
+  ///   - game: The game whose `preferences` hold it.
   public init(_ key: PreferenceKey<Value>, _ game: GameData) {
     self.key = key
     preferences = game.preferences
   }
 
+  /// The preference as it is now, its default if it was never set. Setting it does what `preferences[key] = value` does.
   public var wrappedValue: Value {
     get { preferences[key] }
     nonmutating set { preferences[key] = newValue }

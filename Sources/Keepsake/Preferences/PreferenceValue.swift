@@ -13,14 +13,21 @@ public protocol PreferenceValue: Archivable, Sendable {
 
 /// The form in which memory holds the simple values of `Preferences`.
 public enum PreferenceScalar: Sendable {
+  /// A truth value.
   case bool(Bool)
+  /// A whole number of a signed type.
   case int(Int64)
   /// A whole number of an unsigned type.
   case unsigned(UInt64)
+  /// A number of single precision.
   case float(Float)
+  /// A number of double precision.
   case double(Double)
+  /// A text.
   case string(String)
+  /// Bytes.
   case data(Data)
+  /// A point in time.
   case date(Date)
 
   /// Whether both are the same to the last bit: not-a-number is itself, zero isn't minus zero, and two spellings of one text are two.

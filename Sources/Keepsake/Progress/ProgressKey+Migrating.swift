@@ -45,7 +45,7 @@ extension ProgressKey {
   public func migrating<Old>(
     from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
   ) -> Self {
-    precondition(rule.kind.innermost != .set, "the key \"\(name)\" is a set, and can't take the place of another")
+    precondition(!rule.verbs.contains(.remove), "the key \"\(name)\" is a set, and can't take the place of another")
     precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't take its own place")
     var later = self
     let (rule, before) = (rule, earlier)
@@ -78,7 +78,7 @@ extension ProgressRule {
   /// The value as a cell that was never written; nil for what no cell can hold.
   fileprivate func cell(of value: Value, by writer: WriterID, stampedAs stamp: Stamp?) -> CellValue? {
     // Without one of its own it ranks below everything that was set.
-    let stamp = kind == .latest ? stamp : nil
+    let stamp = name == CellRule.latest.name ? stamp : nil
     let context = CellDraft.Context(
       writer: stamp?.writer ?? writer, caughtUp: stamp?.caughtUp ?? false,
       nowMilliseconds: stamp?.milliseconds ?? -Stamp.maximumMilliseconds)

@@ -15,9 +15,13 @@ public struct ProgressScalar: Sendable, Hashable {
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
 
+  /// A whole number.
   public static func int(_ value: Int64) -> Self { Self(.int(value)) }
+  /// A number.
   public static func double(_ value: Double) -> Self { Self(.double(value)) }
+  /// A text.
   public static func string(_ value: String) -> Self { Self(.string(value)) }
+  /// Bytes.
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
   /// The whole number, if it is one; nil otherwise.
@@ -70,90 +74,10 @@ public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
 
   var key: CellKey { CellKey(collection: ProgressStore.collection, key: name) }
 
-  private init(_ name: String, default value: Value, _ rule: ProgressRule<Value>) {
+  init(_ name: String, default value: Value, _ rule: ProgressRule<Value>) {
     self.name = name.canonical
     defaultValue = value
     self.rule = rule
-  }
-}
-
-extension ProgressKey where Value: ProgressValue {
-  /// The greatest value ever recorded on any device, such as a level reached.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything was recorded.
-  public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
-
-  /// The smallest value ever recorded on any device, such as a fastest time.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything was recorded.
-  public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
-
-  /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - value: The value before anything was recorded.
-  public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
-}
-
-extension ProgressKey {
-  /// A set that only grows: badges, completed levels, hints seen.
-  ///
-  /// - Parameter name: The key's name.
-  public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .union())
-  }
-
-  /// A set whose elements can be removed: favourites, equipment, current quests.
-  ///
-  /// Removing an element removes it on every device, unless another device has inserted it in the meantime: an
-  /// insertion wins over a removal that didn't know of it. Inserting an element that is already in the set changes
-  /// nothing.
-  ///
-  /// - Parameter name: The key's name.
-  public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
-    Self(name, default: [], .set())
-  }
-
-  /// A count that every device adds to: enemies met, coins found. It may go down too, but isn't limited: keep money in
-  /// the wallet.
-  ///
-  /// - Parameter name: The key's name.
-  public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
-
-  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
-  ///
-  /// ```swift
-  /// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
-  /// try game.progress.record(61, at: "cave", for: .bestTimes)
-  /// game.progress[.bestTimes, at: "cave"]
-  /// ```
-  ///
-  /// A value stays until the whole key is reset.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - rule: The rule for each value.
-  public static func dictionary<Key: ProgressValue, Entry>(
-    _ name: String, of rule: ProgressRule<Entry>
-  ) -> Self where Value == [Key: Entry] {
-    Self(name, default: [:], .dictionary(of: rule))
-  }
-
-  /// A value that is nil until something is recorded, and after a reset to nil: when the game was first won. Setting
-  /// nil otherwise has no effect.
-  ///
-  /// - Parameters:
-  ///   - name: The key's name.
-  ///   - rule: The rule for the value.
-  public static func optional<Wrapped: ProgressValue>(
-    _ name: String, of rule: ProgressRule<Wrapped>
-  ) -> Self where Value == Wrapped? {
-    Self(name, default: nil, .optional(of: rule))
   }
 }
 

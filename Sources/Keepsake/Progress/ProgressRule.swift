@@ -11,7 +11,10 @@ import KeepsakeReplication
 /// extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
 /// ```
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
-  let kind: ProgressKind
+  /// The rule's name, as errors have it.
+  let name: String
+  /// What games can do to a value of this rule, or to one inside.
+  let verbs: Set<ProgressVerb>
   /// What has to be done to a cell so that it takes the value in.
   let change: @Sendable (Value) -> CellDraft.Change
   /// The value of a cell; nil if it holds another kind.
@@ -20,25 +23,23 @@ public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
 
 extension ProgressRule where Value: ProgressValue {
   /// The greatest value ever recorded.
-  public static var max: Self { scalar(.max) }
+  public static var max: Self { scalar(.max, .record) { .max($0) } }
 
   /// The smallest value ever recorded.
-  public static var min: Self { scalar(.min) }
+  public static var min: Self { scalar(.min, .record) { .min($0) } }
 
   /// The value set last.
-  public static var latest: Self { scalar(.latest) }
+  public static var latest: Self { scalar(.latest, .set) { .set($0) } }
 
-  private static func scalar(_ kind: ProgressKind) -> Self {
+  private static func scalar(
+    _ rule: CellRule, _ verb: ProgressVerb, _ change: @escaping @Sendable (Scalar) -> CellDraft.Change
+  ) -> Self {
     Self(
-      kind: kind,
-      change: {
-        let scalar = $0.progressScalar.scalar
-        return kind == .max ? .max(scalar) : kind == .min ? .min(scalar) : .set(scalar)
-      },
+      name: rule.name, verbs: [verb], change: { change($0.progressScalar.scalar) },
       value: { cell in
         switch cell {
         case .max(let scalar), .min(let scalar), .latest(_, let scalar): Value(progressScalar: ProgressScalar(scalar))
-        case .union, .counter, .best, .set, .dictionary, .optional, .later: nil
+        default: nil
         }
       })
   }
@@ -48,7 +49,7 @@ extension ProgressRule {
   /// A set that only grows.
   public static func union<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
-      kind: .union, change: { .insert(Set($0.map(\.element))) },
+      name: CellRule.union.name, verbs: [.insert], change: { .insert(Set($0.map(\.element))) },
       value: { cell in
         guard case .union(let scalars) = cell else { return nil }
         return Set(scalars.compactMap { Element(progressScalar: ProgressScalar($0)) })
@@ -58,7 +59,7 @@ extension ProgressRule {
   /// A set whose elements can be removed.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
-      kind: .set, change: { .insertElements(Set($0.map(\.element))) },
+      name: CellRule.set.name, verbs: [.insert, .remove], change: { .insertElements(Set($0.map(\.element))) },
       value: { cell in
         guard case .set(let set) = cell else { return nil }
         return Set(set.elements.compactMap { Element(progressScalar: ProgressScalar($0)) })
@@ -67,7 +68,7 @@ extension ProgressRule {
 
   static func dictionary<Key: ProgressValue, Entry>(of rule: ProgressRule<Entry>) -> Self where Value == [Key: Entry] {
     Self(
-      kind: .dictionary(rule.kind),
+      name: "dictionary of \(rule.name)", verbs: rule.verbs,
       change: { values in
         .entries(Dictionary(values.map { ($0.key.element, rule.change($0.value)) }, uniquingKeysWith: { first, _ in first }))
       },
@@ -85,7 +86,7 @@ extension ProgressRule {
 
   static func optional<Wrapped>(of rule: ProgressRule<Wrapped>) -> Self where Value == Wrapped? {
     Self(
-      kind: .optional(rule.kind), change: { .optional($0.map(rule.change)) },
+      name: "optional \(rule.name)", verbs: rule.verbs, change: { .optional($0.map(rule.change)) },
       value: { cell in
         guard case .optional(let value) = cell else { return nil }
         return .some(value.flatMap(rule.value))
@@ -97,12 +98,89 @@ extension ProgressRule where Value == Int {
   /// A count that every device adds to.
   public static var counter: Self {
     Self(
-      kind: .counter,
+      name: CellRule.counter.name, verbs: [.add],
       change: { .add(plus: $0 > 0 ? UInt64($0.magnitude) : 0, minus: $0 < 0 ? UInt64($0.magnitude) : 0) },
       value: { cell in
         guard case .counter(let entries) = cell else { return nil }
         return Int(clamping: CellValue.total(of: entries))
       })
+  }
+}
+
+// MARK: Keys, by their rules
+
+extension ProgressKey where Value: ProgressValue {
+  /// The greatest value ever recorded on any device, such as a level reached.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
+  public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
+
+  /// The smallest value ever recorded on any device, such as a fastest time.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
+  public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
+
+  /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
+  public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
+}
+
+extension ProgressKey {
+  /// A set that only grows: badges, levels cleared, hints seen.
+  public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
+    Self(name, default: [], .union())
+  }
+
+  /// A set whose elements can be taken out again: favourites, what is equipped, quests under way.
+  ///
+  /// An element is gone once it is removed, on every device. It stays only where another device put it in meanwhile: an insertion wins
+  /// over a removal by somebody who hadn't seen it. To insert what is in already is no insertion.
+  public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
+    Self(name, default: [], .set())
+  }
+
+  /// A count that every device adds to: enemies met, coins found. It may go down too, but isn't limited: keep money in
+  /// the wallet.
+  ///
+  /// - Parameter name: The key's name.
+  public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
+
+  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
+  ///
+  /// ```swift
+  /// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+  /// try game.progress.record(61, at: "cave", for: .bestTimes)
+  /// game.progress[.bestTimes, at: "cave"]
+  /// ```
+  ///
+  /// A value stays until the whole key is reset.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - rule: The rule for each value.
+  public static func dictionary<Key: ProgressValue, Entry>(
+    _ name: String, of rule: ProgressRule<Entry>
+  ) -> Self where Value == [Key: Entry] {
+    Self(name, default: [:], .dictionary(of: rule))
+  }
+
+  /// A value that is nil until something is recorded, and after a reset to nil: when the game was first won. Setting
+  /// nil otherwise has no effect.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - rule: The rule for the value.
+  public static func optional<Wrapped: ProgressValue>(
+    _ name: String, of rule: ProgressRule<Wrapped>
+  ) -> Self where Value == Wrapped? {
+    Self(name, default: nil, .optional(of: rule))
   }
 }
 

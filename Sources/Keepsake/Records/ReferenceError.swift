@@ -23,6 +23,12 @@ public struct ReferenceError: Error, Sendable, CustomStringConvertible {
   /// The underlying error, if there is one.
   public var cause: (any Error)?
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - code: What kind of failure it is.
+  ///   - message: A sentence that a person can act on.
+  ///   - cause: What reported the failure below, if anything did.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     (self.code, self.message, self.cause) = (code, message, cause)
   }

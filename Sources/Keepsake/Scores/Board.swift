@@ -37,9 +37,18 @@ public struct Board: Sendable, Hashable {
 
   /// The board's name, the same on every device.
   public let name: String
+  /// Which end of the list is the best.
   public let order: Order
+  /// How many scores stay on this device.
   public let keeping: Keeping
 
+  /// Declares a board. Costs nothing: a board is made by its first score.
+  ///
+  /// - Parameters:
+  ///   - name: The same on every device, at most `maximumNameBytes` bytes. A board that a score can't be submitted to for its name
+  ///     throws `misuse` when it is used.
+  ///   - order: Which end of the list is the best. It can't be changed once a score was submitted.
+  ///   - keeping: How many scores stay on this device.
   public init(_ name: String, order: Order, keeping: Keeping = .best(standardCount)) {
     self.name = name.canonical
     self.order = order

@@ -8,6 +8,7 @@ public struct Score: Sendable, Hashable, Identifiable {
   ///
   /// Integers are kept exactly, in 64 bits. A `Double` that is a whole number is the same score as that integer.
   public enum Value: Sendable, Hashable {
+    /// A whole number.
     case int(Int64)
     /// A finite number that isn't whole, or doesn't fit into 64 bits.
     case double(Double)
@@ -26,6 +27,7 @@ public struct Score: Sendable, Hashable, Identifiable {
   public var board: String { entry.board }
   /// Who scored; empty if nobody was named.
   public var player: String { entry.player }
+  /// The number that was scored.
   public var value: Value {
     switch entry.value {
     case .int(let number): .int(number)

@@ -10,8 +10,11 @@ public struct ScoreColumns: Sendable, Hashable {
   /// What a number under the date's key means. Dates are always accepted, and so are texts in ISO 8601 and as
   /// `Date.description` writes them.
   public enum NumericDate: Sendable, Hashable {
-    case secondsSince1970, millisecondsSince1970
-    /// Seconds since 2001, as Foundation's `timeIntervalSinceReferenceDate`.
+    /// Unix time in seconds.
+    case secondsSince1970
+    /// Unix time in milliseconds, as Java and JavaScript have it.
+    case millisecondsSince1970
+    /// Of Foundation's `timeIntervalSinceReferenceDate`.
     case secondsSince2001
   }
 
@@ -21,10 +24,19 @@ public struct ScoreColumns: Sendable, Hashable {
   public var player: String?
   /// The key of the date; nil if the list has none.
   public var date: String?
+  /// What a number under `date` says.
   public var numericDate: NumericDate
   /// The keys that lead from the top dictionary to the list; empty if the list is at the top.
   public var list: [String]
 
+  /// Says under which keys an old list has what.
+  ///
+  /// - Parameters:
+  ///   - score: The key of the number that was scored.
+  ///   - player: The key of who scored it, if the list has it.
+  ///   - date: The key of when it was scored, if the list has it.
+  ///   - numericDate: What a number under `date` says.
+  ///   - list: The keys that lead from the dictionary at the top to the list; none if the list is at the top.
   public init(
     score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970, in list: [String] = []
   ) {

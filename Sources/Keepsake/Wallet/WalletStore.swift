@@ -77,7 +77,7 @@ public final class WalletStore: Sendable {
   public func ledger(of currency: Currency? = nil, newest limit: Int = 100) throws -> [LedgerEntry] {
     let entries = try core.store.read { transaction in
       try transaction.walletEntries(newest: limit) { operation in
-        operation.kind != .giveBack && (currency == nil || operation.currency == currency?.name)
+        operation.effect != .giveBack && (currency == nil || operation.currency == currency?.name)
       }
     }
     return entries.compactMap(LedgerEntry.init)
@@ -202,9 +202,9 @@ public final class WalletStore: Sendable {
     var shown = try balances()
     for operation in operations where wallet?.knows(operation) != true {
       var balance = shown[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
-      switch operation.kind {
-      case .earn: balance.spendable += Int(clamping: operation.amount)
-      case .spend:
+      switch operation.effect {
+      case .credit: balance.spendable += Int(clamping: operation.amount)
+      case .debit:
         guard balance.spendable >= operation.amount else {
           let error = WalletError.insufficientRights(
             currency: operation.currency, spendable: Int64(balance.spendable), balance: Int64(balance.total))

@@ -19,8 +19,10 @@
 /// encodes nothing or two things at once `unsupported`. Errors of the type's own making are passed on as they are.
 /// A decoder finds the `context` of `Archive.decode` in `userInfo[.archiveContext]`.
 public struct Coded<Value: Codable> {
+  /// The value itself.
   public var value: Value
 
+  /// Wraps a value, so that an archive can hold it.
   public init(_ value: Value) { self.value = value }
 
   /// For generated code: the value of a field that was read as `Coded`.

@@ -217,8 +217,8 @@ extension CodedLeaf {
   /// The same with a mark where the value alone doesn't tell which leaf it is.
   var exactValue: ArchiveValue {
     switch self {
-    case .float: ArchiveScript.marked(.float, value)
-    case .decimal: ArchiveScript.marked(.decimal, value)
+    case .float: ArchiveMark.marked(.float, value)
+    case .decimal: ArchiveMark.marked(.decimal, value)
     default: value
     }
   }

@@ -155,7 +155,7 @@ final class CodedTree: Sendable {
   /// The whole tree for inspection, objects as dictionaries. From the end to the beginning, so that what is inside a value is ready when
   /// its turn comes, without recursion.
   ///
-  /// - Parameter isExact: Whether numbers that look alike are marked: see `ArchiveScript`.
+  /// - Parameter isExact: Whether numbers that look alike are marked: see `ArchiveMark`.
   func archiveValue(isExact: Bool = false) throws -> ArchiveValue {
     var ready: [ArchiveValue] = []
     for entry in entries.indices.reversed() {

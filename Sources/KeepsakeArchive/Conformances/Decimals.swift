@@ -30,13 +30,13 @@ extension Decimal: Archivable {
 }
 
 /// A decimal number as bytes: exponent (signed), sign (0 or 1), then the significand, little-endian and as short as it goes.
-enum DecimalBytes {
+package enum DecimalBytes {
   /// Exponent and sign.
   private static let headBytes = 2
   /// 2 to the 64th.
   private static let word = Decimal(UInt64.max) + 1
 
-  static func make(_ value: Decimal) throws -> [UInt8] {
+  package static func make(_ value: Decimal) throws -> [UInt8] {
     if value.isNaN { return [] }
     guard var significand = UInt128(value.significand.description) else {
       throw ArchiveError(.unsupported, "The decimal number \(value) has a significand of more than 128 bits")

@@ -1,5 +1,6 @@
 /// Integers are prefix varints, signed ones zigzag first; those of one byte are that byte.
 public protocol ArchivableInteger: Archivable, FixedWidthInteger {
+  /// The code of the scalar in archives. For the types that come with the archive.
   static var archiveCode: UInt8 { get }
 }
 

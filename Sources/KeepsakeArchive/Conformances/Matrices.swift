@@ -8,9 +8,11 @@
 ///       init(archiveColumns columns: [SIMD2<Float>]) { (x, y, origin) = (columns[0], columns[1], columns[2]) }
 ///     }
 public protocol ArchivableMatrix: Archivable {
+  /// What a column is: a vector.
   associatedtype ArchiveColumn: Archivable
   /// How many columns there always are.
   static var archiveColumnCount: Int { get }
+  /// The columns, `archiveColumnCount` of them.
   var archiveColumns: [ArchiveColumn] { get }
   /// Called with exactly `archiveColumnCount` columns.
   init(archiveColumns: [ArchiveColumn])

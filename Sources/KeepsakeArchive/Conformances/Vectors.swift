@@ -1,8 +1,12 @@
 /// A number that can stand in a vector, as its bits.
 public protocol ArchivableScalar: SIMDScalar, Hashable, Codable {
+  /// The integer of the same width.
   associatedtype ArchivableBits: FixedWidthInteger
+  /// The code of the scalar in archives.
   static var archiveScalarCode: UInt8 { get }
+  /// The number's bits.
   var archiveBits: ArchivableBits { get }
+  /// The number that has these bits.
   init(archiveBits: ArchivableBits)
 }
 

@@ -60,6 +60,14 @@ struct ArchiveAssembly {
   /// steps from one number to the next.
   private func putRuns(_ output: inout ArchiveWriter, _ order: [Int32]?) {
     let count = core.writtenCount
+    if order == nil, let first = core.onlyRun {
+      output.putVarint(1)
+      output.putVarint(UInt64(first.type))
+      output.putVarint(UInt64(count))
+      output.putByte(0)
+      output.putVarint(UInt64(first.id) << 1)
+      return
+    }
     func object(_ place: Int) -> WriterScratch.Written { core.written(order.map { Int($0[place]) } ?? place) }
     func end(from start: Int) -> Int {
       let type = object(start).type

@@ -1,25 +1,25 @@
 /// The parts of an archive, checked: checksum, sections, schema, and which objects there are.
-final class ArchiveFile {
+package final class ArchiveFile {
   /// Objects of one class, in the order in which they are built.
-  struct Run {
-    let type: Int
-    let ids: ObjectNumbers
+  package struct Run {
+    package let type: Int
+    package let ids: ObjectNumbers
   }
 
   let bytes: UnsafeRawBufferPointer
-  let version: UInt16
-  let schema: ArchiveSchema
-  let staticCount: Int
+  package let version: UInt16
+  package let schema: ArchiveSchema
+  package let staticCount: Int
   /// The types that the root leads to are declared as in the program, so that no field needs to be looked up.
   let isSame: Bool
-  let root: Int32
-  let names: [String]
-  let wires: [Int32]
+  package let root: Int32
+  package let names: [String]
+  package let wires: [Int32]
   let rootSection: Range<Int>
   let valueSection: Range<Int>
   let referenceSection: Range<Int>
-  let objectCount: Int
-  let runs: [Run]
+  package let objectCount: Int
+  package let runs: [Run]
 
   /// What types and runs of objects take for each byte that describes them, at most.
   private static let memoryPerFooterByte = 32
@@ -99,7 +99,7 @@ final class ArchiveFile {
     guard input.offset == bodyEnd else { throw input.damaged("The footer is longer than its content") }
   }
 
-  convenience init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws {
+  package convenience init(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws {
     try self.init(ArchiveEnvelope(bytes, limits: limits), limits: limits)
   }
 
@@ -156,10 +156,10 @@ final class ArchiveFile {
 }
 
 /// The numbers of a run's objects: usually one after the other.
-struct ObjectNumbers: RandomAccessCollection {
+package struct ObjectNumbers: RandomAccessCollection {
   private let first: Int32
   private let list: [Int32]
-  let count: Int
+  package let count: Int
 
   init(from first: Int32, count: Int) {
     self.first = first
@@ -173,7 +173,7 @@ struct ObjectNumbers: RandomAccessCollection {
     self.list = list
   }
 
-  var startIndex: Int { 0 }
-  var endIndex: Int { count }
-  subscript(index: Int) -> Int32 { list.isEmpty ? first &+ Int32(truncatingIfNeeded: index) : list[index] }
+  package var startIndex: Int { 0 }
+  package var endIndex: Int { count }
+  package subscript(index: Int) -> Int32 { list.isEmpty ? first &+ Int32(truncatingIfNeeded: index) : list[index] }
 }

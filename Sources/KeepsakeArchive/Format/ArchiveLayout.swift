@@ -3,11 +3,11 @@
 ///     0         8        10       12       16                                          n-16      n-8      n
 ///     | magic   | version| flags  | zero   | root | objects | references | footer     | footer  | XXH64  |
 ///     | 8 bytes | u16    | u16    | u32    |      |         |            |            | offset  |        |
-enum ArchiveLayout {
+package enum ArchiveLayout {
   /// The high first byte stops mail and text tools, the line ends and the control-Z show a transfer in text mode.
-  static let magic: [UInt8] = [0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A]
-  static let version: UInt16 = 1
-  static let headerBytes = 16
+  package static let magic: [UInt8] = [0x8B, 0x4B, 0x45, 0x45, 0x50, 0x0D, 0x0A, 0x1A]
+  package static let version: UInt16 = 1
+  package static let headerBytes = 16
   static let trailerBytes = 16
 
   /// Whether bytes begin like an archive, as far as they go.

@@ -13,7 +13,7 @@ public struct ArchiveWriter: ~Copyable {
   private var otherLimit: UnsafeMutableRawPointer
   @usableFromInline let core: WriterCore
   /// Of the class that is being written: which fields stand in the references section.
-  @usableFromInline var deferred = FieldMask([])
+  @usableFromInline var deferred = FieldMask()
   /// Where the fields of the class that is writing begin among those of the object.
   @usableFromInline var fieldBase = 0
   @usableFromInline var depth = 0
@@ -34,8 +34,12 @@ public struct ArchiveWriter: ~Copyable {
     stringLimit = core.limits.stringBytes
     // What the last archive of this root took and an eighth: as saved games grow, growing stays rare.
     let expected = core.compiled.expectedBytes
-    let capacity = max(Self.leastBytes, expected + expected / 8)
-    base = Self.allocate(capacity)
+    var capacity = max(Self.leastBytes, expected + expected / 8)
+    if let output = core.takeOutput(atLeast: capacity) {
+      (base, capacity) = output
+    } else {
+      base = Self.allocate(capacity)
+    }
     cursor = base + ArchiveLayout.headerBytes
     limit = base + capacity
     let spare = core.takeSpare()
@@ -200,6 +204,7 @@ public struct ArchiveWriter: ~Copyable {
     putVarint(UInt64(index))
   }
 
+  /// Ends the enum value that `writeCase` began.
   public mutating func endCase() { ascend() }
 
   /// An empty struct takes a byte, so that every element of an array takes one.
@@ -368,14 +373,20 @@ public struct ArchiveWriter: ~Copyable {
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
     core.compiled.recordSize(length)
+    defer {
+      // What `deinit` frees instead.
+      base = Self.nothing
+      if otherBase != Self.nothing { core.keepSpare(otherBase, otherLimit - otherBase) }
+      otherBase = Self.nothing
+    }
+    if length <= WriterCore.mostOutputBytes {
+      // Copying so little costs less than handing the memory over and allocating as much for the next archive.
+      core.keepOutput(base, limit - base)
+      return Data(bytes: base, count: length)
+    }
     // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
-    let data = Data(bytesNoCopy: base, count: length, deallocator: .free)
-    // What `deinit` frees instead.
-    base = Self.nothing
-    if otherBase != Self.nothing { core.keepSpare(otherBase, otherLimit - otherBase) }
-    otherBase = Self.nothing
-    return data
+    return Data(bytesNoCopy: base, count: length, deallocator: .free)
   }
 
   /// Puts pieces of both sections into a new order.

@@ -1,13 +1,13 @@
 /// XXH64 of a run of bytes, seed 0, as specified in the xxHash fast digest algorithm's document (doc/xxhash_spec.md of
 /// the xxHash project): it finds damage, it doesn't prove who wrote the bytes. Chosen because plain Swift computes it at several bytes a cycle on every platform.
-enum Checksum {
+package enum Checksum {
   private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
   private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
   private static let prime3: UInt64 = 0x1656_67B1_9E37_79F9
   private static let prime4: UInt64 = 0x85EB_CA77_C2B2_AE63
   private static let prime5: UInt64 = 0x27D4_EB2F_1656_67C5
 
-  static func xxh64(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+  package static func xxh64(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
     guard let base = bytes.baseAddress else { return finish(prime5) }
     var p = base
     let end = base + bytes.count

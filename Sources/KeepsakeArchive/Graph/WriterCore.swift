@@ -35,6 +35,11 @@ import Foundation
   @exclusivity(unchecked) private var spare: (memory: UnsafeMutableRawPointer, bytes: Int)?
   private static let mostSpareBytes = 64 << 10
 
+  /// Memory for the bytes of a small archive, kept from one to the next.
+  @exclusivity(unchecked) private var output: (memory: UnsafeMutableRawPointer, bytes: Int)?
+  /// Archives up to this are copied out of it.
+  static let mostOutputBytes = 2 << 10
+
   private init(_ compiled: CompiledSchema, classes: [any Archivable.Type], limits: ArchiveLimits) {
     self.compiled = compiled
     schema = compiled.schema
@@ -48,6 +53,7 @@ import Foundation
   deinit {
     for queue in knownQueues.elements { queue.release() }
     if let spare { free(spare.memory) }
+    if let output { free(output.memory) }
   }
 
   func takeSpare() -> (memory: UnsafeMutableRawPointer, bytes: Int)? {
@@ -58,6 +64,17 @@ import Foundation
   /// Memory that `malloc` gave.
   func keepSpare(_ memory: UnsafeMutableRawPointer, _ bytes: Int) {
     if spare == nil, bytes <= Self.mostSpareBytes { spare = (memory, bytes) } else { free(memory) }
+  }
+
+  func takeOutput(atLeast bytes: Int) -> (memory: UnsafeMutableRawPointer, bytes: Int)? {
+    guard let kept = output, kept.bytes >= bytes else { return nil }
+    output = nil
+    return kept
+  }
+
+  /// Memory that `malloc` gave.
+  func keepOutput(_ memory: UnsafeMutableRawPointer, _ bytes: Int) {
+    if output == nil, bytes <= Self.mostSpareBytes { output = (memory, bytes) } else { free(memory) }
   }
 
   /// A writer for one archive. To be given back.
@@ -100,6 +117,17 @@ import Foundation
   var objectCount: Int { scratch.objects.count }
   var writtenCount: Int { scratch.written.count }
   func written(_ position: Int) -> WriterScratch.Written { scratch.written[position] }
+  /// The first of the objects that were written, where all are of one class and numbered in their order.
+  var onlyRun: WriterScratch.Written? {
+    let written = scratch.written.elements
+    guard let first = written.first else { return nil }
+    var id = first.id
+    for entry in written {
+      guard entry.type == first.type, entry.id == id else { return nil }
+      id &+= 1
+    }
+    return first
+  }
   func object(_ id: Int32) -> Unmanaged<AnyObject> { scratch.objects[Int(id)] }
 
   @inline(__always) private func entry(for object: AnyObject) throws -> UnsafeMutablePointer<IdentityTable.Entry> {

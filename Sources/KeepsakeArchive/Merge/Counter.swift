@@ -17,6 +17,7 @@ public struct Counter: Equatable, Hashable, Sendable {
   /// What was added since decoding.
   private(set) var pending = Entry(plus: 0, minus: 0)
 
+  /// Makes a counter at zero.
   public init() {}
 
   /// A counter that begins with a value, as a change still to be saved.
@@ -36,6 +37,7 @@ public struct Counter: Equatable, Hashable, Sendable {
   /// Whether there is a change that no archive has yet.
   public var hasPendingChange: Bool { pending != Entry(plus: 0, minus: 0) }
 
+  /// Changes the counter; a negative amount lowers it. The change is pending until the value is encoded.
   public mutating func add(_ amount: Int) {
     if amount >= 0 {
       pending.plus = Self.sum(pending.plus, UInt64(amount))
@@ -44,8 +46,10 @@ public struct Counter: Equatable, Hashable, Sendable {
     }
   }
 
+  /// Raises the counter.
   public static func += (counter: inout Counter, amount: Int) { counter.add(amount) }
 
+  /// Lowers the counter.
   public static func -= (counter: inout Counter, amount: Int) {
     if amount >= 0 {
       counter.pending.minus = sum(counter.pending.minus, UInt64(amount))

@@ -11,12 +11,14 @@ extension MergeFields {
     value = ElementMerge(mine: value, theirs: other, ancestor: ancestor).result()
   }
 
+  /// Takes an array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
     message: "@Merge on this array takes it as a whole, because its elements aren't Identifiable: give them an id, or remove @Merge"
   )
   public static func fields<E: Archivable>(_ value: inout [E], _ other: [E], _ ancestor: [E]?) { whole(&value, other, ancestor) }
 
+  /// Takes an array as a whole, because its objects have no saved ids.
   @available(
     *, deprecated,
     message: "@Merge on this array takes it as a whole, because its objects are identified by their addresses: give their class a saved id"
@@ -25,6 +27,7 @@ extension MergeFields {
     _ value: inout [E], _ other: [E], _ ancestor: [E]?
   ) where E.ID == ObjectIdentifier { whole(&value, other, ancestor) }
 
+  /// Takes an optional array as a whole, because its elements have no ids.
   @available(
     *, deprecated,
     message: "@Merge on this array takes it as a whole, because its elements aren't Identifiable: give them an id, or remove @Merge"
@@ -49,6 +52,7 @@ extension MergeFields {
     }
   }
 
+  /// Elements that either side added or removed since the ancestor.
   public static func fields<T: Archivable>(_ value: inout Set<T>, _ other: Set<T>, _ ancestor: Set<T>?) {
     let old = ancestor ?? []
     let removedThere = old.subtracting(other)
@@ -58,18 +62,21 @@ extension MergeFields {
 
   // nil counts as an empty collection, which becomes nil again.
 
+  /// Elements by their ids; nil counts as an empty collection, which becomes nil again.
   public static func fields<E: Archivable & Identifiable>(_ value: inout [E]?, _ other: [E]?, _ ancestor: [E]??) {
     var merged = value ?? []
     fields(&merged, other ?? [], ancestor.map { $0 ?? [] })
     value = merged.isEmpty && (value == nil || other == nil) ? nil : merged
   }
 
+  /// Values by their keys; nil counts as an empty collection, which becomes nil again.
   public static func fields<K: Archivable, V: Archivable>(_ value: inout [K: V]?, _ other: [K: V]?, _ ancestor: [K: V]??) {
     var merged = value ?? [:]
     fields(&merged, other ?? [:], ancestor.map { $0 ?? [:] })
     value = merged.isEmpty && (value == nil || other == nil) ? nil : merged
   }
 
+  /// Elements that either side added or removed since the ancestor; nil counts as an empty collection, which becomes nil again.
   public static func fields<T: Archivable>(_ value: inout Set<T>?, _ other: Set<T>?, _ ancestor: Set<T>??) {
     var merged = value ?? []
     fields(&merged, other ?? [], ancestor.map { $0 ?? [] })

@@ -51,12 +51,14 @@ public enum MergeFields {
     return value == again
   }
 
+  /// Refuses `@Merge(.max)` on a type that isn't Comparable when the game is compiled.
   @_disfavoredOverload
   @available(
     *, unavailable, message: "@Merge(.max) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
   )
   public static func max<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
 
+  /// Refuses `@Merge(.min)` on a type that isn't Comparable when the game is compiled.
   @_disfavoredOverload
   @available(
     *, unavailable, message: "@Merge(.min) needs a Comparable type: make the property's type Comparable, or use @Merge(combining:)"
@@ -65,6 +67,7 @@ public enum MergeFields {
 
   // MARK: union
 
+  /// `@Merge(.union)` on a set: what either side has.
   public static func union<T>(_ value: inout Set<T>, _ other: Set<T>, _ ancestor: Set<T>?) {
     value.formUnion(other)
   }
@@ -81,6 +84,7 @@ public enum MergeFields {
     }
   }
 
+  /// Refuses `@Merge(.union)` on what is neither a set nor a dictionary when the game is compiled.
   @_disfavoredOverload
   @available(
     *, unavailable,
@@ -91,10 +95,12 @@ public enum MergeFields {
 
   // MARK: counter
 
+  /// `@Merge(.counter)`: what both sides added and took away.
   public static func counter(_ value: inout Counter, _ other: Counter, _ ancestor: Counter?) {
     value.merge(other, ancestor: ancestor)
   }
 
+  /// Refuses `@Merge(.counter)` on a type that isn't `Counter` when the game is compiled.
   @_disfavoredOverload
   @available(*, unavailable, message: "@Merge(.counter) needs the type Counter: write 'var kills = Counter()', and 'kills += 1' as before")
   public static func counter<T>(_ value: inout T, _ other: T, _ ancestor: T?) {}
@@ -106,6 +112,7 @@ public enum MergeFields {
     value = combine(value, other, ancestor)
   }
 
+  /// Refuses `@Merge(combining:)` on a function of other values when the game is compiled.
   @_disfavoredOverload
   @available(
     *, unavailable,

@@ -1,53 +1,83 @@
 public import Foundation
 
-/// A saved value without its Swift type: what `keepsake inspect` shows.
+/// A saved value without its Swift type: what `KeyedArchive.tree()` gives, and an `ArchiveInspection` of the module KeepsakeInspection.
 ///
 /// Values nest as deeply as the archive says, up to `ArchiveLimits.depth` times the levels that honest types put between: comparing and
 /// printing them takes no stack for that, and code that walks them should not either.
 public enum ArchiveValue: Sendable {
   /// An empty optional.
   case none
+  /// A truth value.
   case bool(Bool)
+  /// A whole number.
   case integer(Int64)
   /// An integer beyond Int64's range.
   case unsigned(UInt64)
+  /// A number of single or double precision.
   case number(Double)
   /// A decimal number, or an integer that takes more than 64 bits, in digits; "NaN" for a Decimal that is none.
   case decimal(String)
+  /// A text.
   case string(String)
+  /// Bytes.
   case data(Data)
+  /// A point in time.
   case date(Date)
+  /// A UUID.
   case uuid(UUID)
+  /// A URL, as text.
   case url(String)
+  /// A vector, by its numbers.
   case vector([ArchiveValue])
+  /// An array.
   case array([ArchiveValue])
   /// Elements in the order in which they were saved.
   case set([ArchiveValue])
+  /// A dictionary, in the order in which it was saved.
   case dictionary([Pair])
   /// A struct or a hand-written value; `type` is an index into the archive's types.
   case structure(type: Int, [Field])
+  /// A case of an enum with what it holds; `type` is an index into the archive's types.
   indirect case enumeration(type: Int, case: String, [Field])
-  /// The number of an object: see `ArchiveInspection.objects`. Shared and cyclic references are the same number.
+  /// The number of an object: see the objects of what it was read from. Shared and cyclic references are the same number.
   case reference(Int)
 
+  /// One field with its value.
   public struct Field: Sendable, Equatable {
+    /// The field's key.
     public var key: String
+    /// The field's value.
     public var value: ArchiveValue
 
+    /// Makes a field.
     public init(key: String, value: ArchiveValue) {
       self.key = key
       self.value = value
     }
   }
 
+  /// One entry of a dictionary.
   public struct Pair: Sendable, Equatable {
+    /// The entry's key.
     public var key: ArchiveValue
+    /// The entry's value.
     public var value: ArchiveValue
 
+    /// Makes an entry.
     public init(key: ArchiveValue, value: ArchiveValue) {
       self.key = key
       self.value = value
     }
+  }
+
+  /// An object of a class.
+  public struct Object: Sendable, Equatable {
+    /// An index into the archive's types.
+    public var type: Int
+    /// What the object holds, in the order of the archive.
+    public var fields: [Field]
+
+    package init(type: Int, fields: [Field]) { (self.type, self.fields) = (type, fields) }
   }
 
   /// The value under a key of a struct or enum case, or at a string key of a dictionary.
@@ -78,7 +108,7 @@ extension ArchiveValue: Equatable {
   }
 
   /// Whether both are the same, but for what is inside of them.
-  func agrees(with other: ArchiveValue) -> Bool {
+  package func agrees(with other: ArchiveValue) -> Bool {
     switch self {
     case .none: if case .none = other { return true }
     case .bool(let a): if case .bool(let b) = other { return a == b }

@@ -1,7 +1,10 @@
 /// Text from an archive made safe for a terminal and short enough for a line.
-enum PrintableText {
+package enum PrintableText {
+  /// Control characters and direction overrides as escapes.
+  package static func escaped(_ text: String) -> String { cut(text, .max) }
+
   /// Control characters and direction overrides as escapes, and a cut after `characters`.
-  static func cut(_ text: String, _ characters: Int) -> String {
+  package static func cut(_ text: String, _ characters: Int) -> String {
     var result = ""
     var count = 0
     for scalar in text.unicodeScalars {
@@ -13,10 +16,10 @@ enum PrintableText {
   }
 
   /// A type's, field's or case's name.
-  static func name(_ text: String) -> String { cut(text, ValueLine.nameCharacters) }
+  package static func name(_ text: String) -> String { cut(text, ValueLine.nameCharacters) }
 
   /// In quotation marks, with those inside escaped.
-  static func quoted(_ text: String, longest: Int) -> String {
+  package static func quoted(_ text: String, longest: Int) -> String {
     var result = "\""
     var count = 0
     for scalar in text.unicodeScalars {

@@ -1,26 +1,32 @@
-import Foundation
+package import Foundation
 
 /// Writes a value on one line, for people: `Item(kind: 3, tags: ["a", "b"])`.
-struct ValueLine {
+package struct ValueLine {
   /// Elements shown of a list, and characters of a string.
-  var longest: Int
+  package var longest: Int
   /// Where the whole line is cut.
-  var characters: Int
-  /// The names of the archive's types, where they are at hand.
-  var types: [ArchiveInspection.TypeDescription] = []
+  package var characters: Int
+  /// The name of a type by its index; empty where it isn't known.
+  private let typeName: (Int) -> String
   /// What is written for a reference.
-  var reference: (Int) -> String = { "#\($0)" }
+  private let reference: (Int) -> String
+
+  package init(
+    longest: Int, characters: Int, typeName: @escaping (Int) -> String = { _ in "" }, reference: @escaping (Int) -> String = { "#\($0)" }
+  ) {
+    (self.longest, self.characters, self.typeName, self.reference) = (longest, characters, typeName, reference)
+  }
 
   /// Keys and names are cut here: in honest archives they are words, in others they could be as long as the archive.
   static let nameCharacters = 200
 
-  func text(_ value: ArchiveValue) -> String {
+  package func text(_ value: ArchiveValue) -> String {
     let (line, isWhole) = start(of: value)
     return isWhole ? line : line + "..."
   }
 
   /// The line if it needn't be cut.
-  func wholeText(_ value: ArchiveValue) -> String? {
+  package func wholeText(_ value: ArchiveValue) -> String? {
     let (line, isWhole) = start(of: value)
     return isWhole && line.utf8.count <= characters ? line : nil
   }
@@ -66,7 +72,7 @@ struct ValueLine {
     }
   }
 
-  private func name(_ type: Int) -> String { types.indices.contains(type) ? PrintableText.name(types[type].name) : "" }
+  private func name(_ type: Int) -> String { PrintableText.name(typeName(type)) }
 
   /// A value that has nothing inside.
   func scalar(_ value: ArchiveValue) -> String {
@@ -90,7 +96,7 @@ struct ValueLine {
   }
 
   /// To the thousandth of a second. Only years of four digits: others are nobody's calendar, and formatting them can fail.
-  static func iso(_ date: Date) -> String? {
+  package static func iso(_ date: Date) -> String? {
     let seconds = date.timeIntervalSinceReferenceDate
     guard seconds > -62_000_000_000 && seconds < 252_000_000_000 else { return nil }
     return date.ISO8601Format(Date.ISO8601FormatStyle(includingFractionalSeconds: seconds != seconds.rounded()))

@@ -3,13 +3,13 @@ import Foundation
 /// Reads saved values by the archive's own description of them, with a stack of its own: the description may be forged.
 ///
 /// Structs are the only values without bytes of their own, so counting them bounds the memory and the time for each byte.
-struct ValueParser {
+package struct ValueParser {
   private let file: ArchiveFile
   private let schema: ArchiveSchema
   private let limits: ArchiveLimits
   /// Whether values are handed out; else they are only checked, and take no memory.
   private let keepsValues: Bool
-  /// Whether what other values look like is told apart, so that the same bytes can be written again: see `ArchiveScript`.
+  /// Whether what other values look like is told apart, so that the same bytes can be written again: see `ArchiveMark`.
   private let isExact: Bool
   private var input: ByteCursor
   /// What is being read, from the outside in.
@@ -19,10 +19,10 @@ struct ValueParser {
   private static let reservedElements = 64
   private var memory: MemoryBudget
   /// By type: how many values, and how many bytes they take.
-  private(set) var counts: [Int]
-  private(set) var bytes: [Int]
+  package private(set) var counts: [Int]
+  package private(set) var bytes: [Int]
 
-  init(_ file: ArchiveFile, limits: ArchiveLimits, keepsValues: Bool = true, isExact: Bool = false) throws {
+  package init(_ file: ArchiveFile, limits: ArchiveLimits, keepsValues: Bool = true, isExact: Bool = false) throws {
     self.file = file
     self.limits = limits
     self.keepsValues = keepsValues
@@ -34,7 +34,7 @@ struct ValueParser {
     bytes = counts
   }
 
-  mutating func root() throws -> ArchiveValue {
+  package mutating func root() throws -> ArchiveValue {
     select(file.rootSection)
     let value = try value(file.root)
     try checkEnd()
@@ -42,8 +42,8 @@ struct ValueParser {
   }
 
   /// Nil for objects that were only referred to; all nil if values are only checked.
-  mutating func objects() throws -> [ArchiveInspection.Object?] {
-    var objects = [ArchiveInspection.Object?](repeating: nil, count: file.objectCount)
+  package mutating func objects() throws -> [ArchiveValue.Object?] {
+    var objects = [ArchiveValue.Object?](repeating: nil, count: file.objectCount)
     for isDeferred in [false, true] {
       select(isDeferred ? file.referenceSection : file.valueSection)
       for run in file.runs {
@@ -58,7 +58,7 @@ struct ValueParser {
           if !isDeferred { counts[run.type] += 1 }
           guard keepsValues, case .structure(_, let fields) = fields else { continue }
           if isExact, isDeferred, entry.kind.isKeyed {
-            if !fields.isEmpty { objects[Int(id)]?.fields.append(ArchiveScript.later(fields)) }
+            if !fields.isEmpty { objects[Int(id)]?.fields.append(ArchiveMark.later(fields)) }
           } else if isDeferred {
             objects[Int(id)]?.fields += fields
           } else {
@@ -208,7 +208,7 @@ struct ValueParser {
     case .keyed:
       guard input.offset == open[index].end else { throw input.damaged("A value under a key has the wrong length") }
       guard keepsValues else { return }
-      let exact = isExact ? ArchiveScript.typed(value, Int(open[index].first)) : value
+      let exact = isExact ? ArchiveMark.typed(value, Int(open[index].first)) : value
       open[index].fields.append(.init(key: open[index].name ?? "", value: exact))
     case .dictionary:
       if open[index].isAtValue {
@@ -238,7 +238,7 @@ struct ValueParser {
     case .dictionary: return .dictionary(value.pairs)
     case .optional:
       // Nothing, and something in which there is nothing, look alike.
-      return isExact && schema.nodes[Int(value.first)].code == .optional ? ArchiveScript.marked(.some, value.key) : value.key
+      return isExact && schema.nodes[Int(value.first)].code == .optional ? ArchiveMark.marked(.some, value.key) : value.key
     case .keyed: return .structure(type: value.type ?? 0, value.fields)
     case .fields:
       if let name = value.name { return .enumeration(type: value.type ?? 0, case: name, value.fields) }

@@ -1,7 +1,7 @@
 /// Goes through a value and all that is inside of it, in order and without recursion: archives may nest deeper than a stack reaches.
-struct ValueWalk: IteratorProtocol {
+package struct ValueWalk: IteratorProtocol {
   /// Where a value stands in the one around it.
-  enum Label: Equatable {
+  package enum Label: Equatable {
     case none
     case field(String)
     case element(Int)
@@ -10,7 +10,7 @@ struct ValueWalk: IteratorProtocol {
     case value(Int)
   }
 
-  enum Event {
+  package enum Event {
     /// A value; if it has children, they follow, and then an `end`.
     case value(ArchiveValue, Label)
     /// Stands for the elements or pairs of a list that are left out; tells how many there are in all.
@@ -24,15 +24,15 @@ struct ValueWalk: IteratorProtocol {
   private let longest: Int
 
   /// - Parameter longest: Elements or pairs of each list that are visited.
-  init(_ value: ArchiveValue, longest: Int = .max) {
+  package init(_ value: ArchiveValue, longest: Int = .max) {
     first = value
     self.longest = longest
   }
 
   /// How many values stand around what came last.
-  private(set) var depth = 0
+  package private(set) var depth = 0
 
-  mutating func next() -> Event? {
+  package mutating func next() -> Event? {
     if let value = first {
       first = nil
       return enter(value, .none)
@@ -54,7 +54,7 @@ struct ValueWalk: IteratorProtocol {
   }
 
   /// After a value with children: passes over them and over their end.
-  mutating func skipChildren() {
+  package mutating func skipChildren() {
     open.removeLast()
   }
 
@@ -70,7 +70,7 @@ struct ValueWalk: IteratorProtocol {
 
 extension ArchiveValue {
   /// How many values stand directly in this one; nil for one that can't have any.
-  var childCount: Int? {
+  package var childCount: Int? {
     switch self {
     case .vector(let values), .array(let values), .set(let values): values.count
     case .dictionary(let pairs): 2 * pairs.count
@@ -80,7 +80,7 @@ extension ArchiveValue {
   }
 
   /// Elements or pairs of a list; nil for what is none, and so is shown whole.
-  var listCount: Int? {
+  package var listCount: Int? {
     switch self {
     case .array(let values), .set(let values): values.count
     case .dictionary(let pairs): pairs.count
@@ -89,7 +89,7 @@ extension ArchiveValue {
   }
 
   /// - Precondition: `index` is below `childCount`.
-  func child(_ index: Int) -> (ValueWalk.Label, ArchiveValue) {
+  package func child(_ index: Int) -> (ValueWalk.Label, ArchiveValue) {
     switch self {
     case .vector(let values), .array(let values), .set(let values): (.element(index), values[index])
     case .dictionary(let pairs):
@@ -100,7 +100,7 @@ extension ArchiveValue {
   }
 
   /// Whether it is written on one line as a matter of course.
-  var isPlain: Bool {
+  package var isPlain: Bool {
     switch self {
     case .structure, .array, .set, .dictionary: false
     case .enumeration(_, _, let fields): fields.isEmpty

@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 
 /// An archive in tagged form: its types, its root and its objects, from which the same bytes can be made again.

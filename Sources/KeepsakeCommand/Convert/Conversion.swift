@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 
 /// One file in another format. What was written is read again before it is handed out, and compared; but for a keyed archive of values that

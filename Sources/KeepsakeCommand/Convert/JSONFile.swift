@@ -1,6 +1,6 @@
 #if Cloud
 import Foundation
-import Keepsake
+import KeepsakeArchive
 import KeepsakeInterchange
 
 /// A property list's values as JSON and back: what both have, in the same order.
@@ -33,72 +33,36 @@ enum JSONFile {
     }
   }
 
-  /// What is nested deeper isn't moved farther to the right.
-  private static let deepestIndent = 64
-
   /// Indented, a value a line, in the order of the values.
   ///
   /// - Throws: `CommandFailure` for what JSON doesn't have.
   static func write(_ list: PropertyList) throws -> Data {
-    var bytes: [UInt8] = []
-    try write(list, 0, &bytes)
-    bytes.append(UInt8(ascii: "\n"))
-    return Data(bytes)
+    var json = JSONWriter()
+    try write(list, 0, &json)
+    return Data(json.bytes + [UInt8(ascii: "\n")])
   }
 
-  private static func write(_ list: PropertyList, _ depth: Int, _ bytes: inout [UInt8]) throws {
+  private static func write(_ list: PropertyList, _ depth: Int, _ json: inout JSONWriter) throws {
     guard depth <= PlainForm.maximumDepth else { throw CommandFailure(.data, "values are nested more than \(PlainForm.maximumDepth) deep") }
     switch list {
-    case .null: bytes += "null".utf8
-    case .bool(let value): bytes += (value ? "true" : "false").utf8
-    case .integer(let value): bytes += "\(value)".utf8
-    case .number(let value) where value.isFinite: bytes += "\(value)".utf8
-    case .string(let text): write(text, &bytes)
+    case .null: json.null()
+    case .bool(let value): json.value(value)
+    case .integer(let value): json.value(value)
+    case .number(let value) where value.isFinite: json.value(value)
+    case .string(let text): json.value(text)
     case .array(let elements):
-      bytes.append(UInt8(ascii: "["))
-      for (index, element) in elements.enumerated() {
-        newLine(index > 0, depth + 1, &bytes)
-        try write(element, depth + 1, &bytes)
-      }
-      if !elements.isEmpty { newLine(false, depth, &bytes) }
-      bytes.append(UInt8(ascii: "]"))
+      json.beginArray()
+      for element in elements { try write(element, depth + 1, &json) }
+      json.end()
     case .dictionary(let entries):
-      bytes.append(UInt8(ascii: "{"))
-      for (index, entry) in entries.enumerated() {
-        newLine(index > 0, depth + 1, &bytes)
-        write(entry.key, &bytes)
-        bytes += ": ".utf8
-        try write(entry.value, depth + 1, &bytes)
+      json.beginObject()
+      for entry in entries {
+        json.key(entry.key)
+        try write(entry.value, depth + 1, &json)
       }
-      if !entries.isEmpty { newLine(false, depth, &bytes) }
-      bytes.append(UInt8(ascii: "}"))
+      json.end()
     case .number, .float, .data, .date, .uid, .set: throw CommandFailure(.software, "a value was left that JSON doesn't have")
     }
-  }
-
-  private static func newLine(_ isNext: Bool, _ depth: Int, _ bytes: inout [UInt8]) {
-    if isNext { bytes.append(UInt8(ascii: ",")) }
-    bytes.append(UInt8(ascii: "\n"))
-    for _ in 0..<min(depth, deepestIndent) { bytes += [0x20, 0x20] }
-  }
-
-  private static func write(_ text: String, _ bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "\""))
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": bytes += "\\\"".utf8
-      case "\\": bytes += "\\\\".utf8
-      case "\n": bytes += "\\n".utf8
-      case "\r": bytes += "\\r".utf8
-      case "\t": bytes += "\\t".utf8
-      // Terminals take the later ones for commands as well, and some change the direction of what follows.
-      case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{2028}", "\u{2029}":
-        let digits = String(scalar.value, radix: 16)
-        bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
-      default: bytes += UTF8.encode(scalar).map { Array($0) } ?? []
-      }
-    }
-    bytes.append(UInt8(ascii: "\""))
   }
 }
 #endif

@@ -7,19 +7,12 @@ import KeepsakeInterchange
 /// and dictionaries are NSDictionary, cases without payload their names.
 struct KeyedWriter {
   private let graph: ObjectGraph
-  private var objects: [PropertyList] = [.string("$null")]
-  private var classes: [String: UInt64] = [:]
-  /// By their bytes: two spellings of a letter are two texts.
-  private var texts: [[UInt8]: UInt64] = [:]
+  private var table = KeyedObjectTable()
   /// By number: where an object of the graph stands.
   private var places: [Int: UInt64] = [:]
   private var waiting: [Int] = []
   private var nothing: UInt64?
   private var depth = 0
-
-  /// Of an object that is a collection to which several references lead: the one field that it has.
-  private static let collectionKey = "NS.objects"
-  private static let version: Int128 = 100_000
 
   static func list(_ graph: ObjectGraph) throws -> PropertyList {
     var writer = KeyedWriter(graph: graph)
@@ -32,16 +25,14 @@ struct KeyedWriter {
       try writer.fill(writer.waiting[next])
       next += 1
     }
-    return [
-      "$version": .integer(version), "$archiver": "NSKeyedArchiver", "$top": .dictionary(entries), "$objects": .array(writer.objects),
-    ]
+    return writer.table.list(top: entries)
   }
 
   private init(graph: ObjectGraph) { self.graph = graph }
 
   /// The collection that an object of a keyed archive's tree is; nil for any other object.
   static func collection(_ fields: [ArchiveValue.Field]) -> ArchiveValue? {
-    guard fields.count == 1, let field = fields.first, field.key == collectionKey else { return nil }
+    guard fields.count == 1, let field = fields.first, field.key == KeyedTree.collectionKey else { return nil }
     switch field.value {
     case .array, .set, .dictionary, .structure(ObjectGraph.plain, _): return field.value
     default: return nil
@@ -51,24 +42,26 @@ struct KeyedWriter {
   private mutating func fill(_ number: Int) throws {
     guard let place = places[number], let object = graph.objects[number] else { return }
     let type = graph.classes[object.type]
-    if let collection = Self.collection(object.fields) {
-      let above = Array(type.ancestry.dropFirst().filter { $0 != "NSObject" })
-      objects[Int(place)] = body(type.name, above, try collectionEntries(collection))
+    if let collection = Self.collection(object.fields), let content = try content(of: collection),
+      let body = table.object(for: content, as: (type.name, Self.superclasses(type)))
+    {
+      table.fill(place, body)
     } else {
-      objects[Int(place)] = try instance(type, object.fields)
+      table.fill(place, try instance(type, object.fields))
     }
   }
 
   private mutating func instance(_ type: ObjectGraph.Class, _ fields: [ArchiveValue.Field]) throws -> PropertyList {
     let entries = try fields.map { PropertyList.Entry(Self.key($0.key), try field($0.value)) }
-    return body(type.name, Array(type.ancestry.dropFirst().filter { $0 != "NSObject" }), entries)
+    return table.object(type.name, Self.superclasses(type), entries)
   }
 
-  /// An archiver's own keys begin with a $; those of an object get another one in front. What was saved without a key has a number for one, such as $0.
+  private static func superclasses(_ type: ObjectGraph.Class) -> [String] { Array(type.ancestry.dropFirst().filter { $0 != "NSObject" }) }
+
+  /// What was saved without a key has a number for one, such as $0: that is the archiver's own key.
   private static func key(_ key: String) -> String {
-    guard key.hasPrefix("$") else { return key }
-    let isNumber = key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
-    return isNumber ? key : "$" + key
+    let isNumber = key.hasPrefix("$") && key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    return isNumber ? key : KeyedObjectTable.key(key)
   }
 
   /// Numbers and flags stand in the object itself.
@@ -78,7 +71,7 @@ struct KeyedWriter {
   }
 
   private static func scalar(_ value: ArchiveValue) -> PropertyList? {
-    if let (mark, inner, _) = ArchiveScript.unmarked(value), mark == .float, case .number(let number) = inner {
+    if let (mark, inner, _) = ArchiveMark.unmarked(value), mark == .float, case .number(let number) = inner {
       return .float(Float(number))
     }
     return switch value {
@@ -99,17 +92,17 @@ struct KeyedWriter {
     }
     switch value {
     case .none: return isElement ? null() : 0
-    case .string(let text): return self.text(text)
+    case .string(let text): return table.text(text)
     case .reference(let number):
       guard graph.objects.indices.contains(number), graph.objects[number] != nil else { return isElement ? null() : 0 }
       if let known = places[number] { return known }
       waiting.append(number)
-      let place = append(.null)
+      let place = table.reserve()
       places[number] = place
       return place
     default:
-      let place = append(.null)
-      objects[Int(place)] = try object(value)
+      let place = table.reserve()
+      table.fill(place, try object(value))
       return place
     }
   }
@@ -117,14 +110,9 @@ struct KeyedWriter {
   private mutating func object(_ value: ArchiveValue) throws -> PropertyList {
     if let scalar = Self.scalar(value) { return scalar }
     if let uid = graph.uid(value) { return .integer(Int128(uid)) }
-    if let (_, inner, _) = ArchiveScript.unmarked(value) { return try object(inner) }
+    if let (_, inner, _) = ArchiveMark.unmarked(value) { return try object(inner) }
+    if let content = try content(of: value), let object = table.object(for: content) { return object }
     switch value {
-    case .data(let data): return body("NSMutableData", ["NSData"], [.init("NS.data", .data(data))])
-    case .date(let date): return body("NSDate", [], [.init("NS.time", .number(date.timeIntervalSinceReferenceDate))])
-    case .uuid(let uuid): return body("NSUUID", [], [.init("NS.uuidbytes", .data(withUnsafeBytes(of: uuid.uuid) { Data($0) }))])
-    case .url(let text): return body("NSURL", [], [.init("NS.base", .uid(0)), .init("NS.relative", .uid(self.text(text)))])
-    case .decimal(let digits): return try decimal(digits)
-    case .array, .vector, .set, .dictionary: return body(Self.name(of: value), [], try collectionEntries(value))
     case .structure(let type, let fields):
       // A keyed archive's own objects may stand where they are; the structs of others have no class.
       let named = graph.uidType == nil ? "" : graph.classes[type].name
@@ -132,7 +120,8 @@ struct KeyedWriter {
     case .enumeration(_, let name, let fields):
       if fields.isEmpty { return .string(name) }
       return try object(Self.dictionary([.init(key: PlainForm.caseKey, value: .string(name))] + fields))
-    case .none, .string, .bool, .integer, .unsigned, .number, .reference: return .null
+    case .decimal(let digits): throw CommandFailure(.data, "the number \(digits.prefix(80)) has more digits than an NSDecimalNumber")
+    default: return .null
     }
   }
 
@@ -140,87 +129,32 @@ struct KeyedWriter {
     .dictionary(fields.map { .init(key: .string($0.key), value: $0.value) })
   }
 
-  private static func name(of value: ArchiveValue) -> String {
+  /// What Foundation has a class for; nil for all else.
+  private mutating func content(of value: ArchiveValue) throws -> KeyedContent? {
     switch value {
-    case .set: "NSSet"
-    case .dictionary: "NSDictionary"
-    default: "NSArray"
+    case .data(let data): .data(data)
+    case .date(let date): .date(date)
+    case .uuid(let uuid): .uuid(uuid)
+    case .url(let text): .url(text)
+    case .decimal(let digits): .decimal(digits)
+    case .array(let values), .vector(let values): .list(try references(values))
+    case .set(let values): .set(try references(values))
+    case .dictionary(let pairs): .pairs(keys: try references(pairs.map(\.key)), values: try references(pairs.map(\.value)))
+    case .structure(ObjectGraph.plain, let fields) where graph.uidType != nil: try content(of: Self.dictionary(fields))
+    default: nil
     }
   }
 
-  private mutating func collectionEntries(_ value: ArchiveValue) throws -> [PropertyList.Entry] {
-    switch value {
-    case .array(let values), .set(let values), .vector(let values): return [.init(Self.collectionKey, try references(values))]
-    case .dictionary(let pairs):
-      return [.init("NS.keys", try references(pairs.map(\.key))), .init(Self.collectionKey, try references(pairs.map(\.value)))]
-    case .structure(_, let fields): return try collectionEntries(Self.dictionary(fields))
-    default: return []
-    }
-  }
-
-  private mutating func references(_ values: [ArchiveValue]) throws -> PropertyList {
-    .array(try values.map { .uid(try reference($0, isElement: true)) })
-  }
-
-  // MARK: Objects
-
-  private mutating func append(_ object: PropertyList) -> UInt64 {
-    objects.append(object)
-    return UInt64(objects.count - 1)
-  }
-
-  private mutating func text(_ text: String) -> UInt64 {
-    // What stands for nil takes the long way.
-    guard text != "$null" else { return append(body("NSString", [], [.init("NS.string", .string(text))])) }
-    let bytes = Array(text.utf8)
-    if let known = texts[bytes] { return known }
-    let place = append(.string(text))
-    texts[bytes] = place
-    return place
+  private mutating func references(_ values: [ArchiveValue]) throws -> [PropertyList] {
+    try values.map { .uid(try reference($0, isElement: true)) }
   }
 
   private mutating func null() -> UInt64 {
     if let nothing { return nothing }
-    let place = append(body("NSNull", [], []))
+    let place = table.reserve()
+    table.fill(place, table.object(for: .null) ?? .null)
     nothing = place
     return place
-  }
-
-  private mutating func body(_ name: String, _ above: [String], _ entries: [PropertyList.Entry]) -> PropertyList {
-    let key = ([name] + above).joined(separator: "\u{0}")
-    let place: UInt64
-    if let known = classes[key] {
-      place = known
-    } else {
-      place = append(["$classname": .string(name), "$classes": .array(([name] + above + ["NSObject"]).map { .string($0) })])
-      classes[key] = place
-    }
-    return .dictionary(entries + [.init("$class", .uid(place))])
-  }
-
-  /// Up to eight 16-bit digits, the lowest first and each in little-endian order.
-  private mutating func decimal(_ text: String) throws -> PropertyList {
-    guard let value = text == "NaN" ? Decimal.nan : Decimal(string: text), value.isNaN || UInt128("\(value.significand.magnitude)") != nil
-    else {
-      throw CommandFailure(.data, "the number \(text.prefix(80)) has more digits than an NSDecimalNumber")
-    }
-    var left = value.isNaN ? 0 : UInt128("\(value.significand.magnitude)") ?? 0
-    var mantissa = Data()
-    var length: Int128 = 0
-    for _ in 0..<8 {
-      let digit = UInt16(truncatingIfNeeded: left)
-      if left > 0 { length += 1 }
-      mantissa += [UInt8(digit & 0xFF), UInt8(digit >> 8)]
-      left >>= 16
-    }
-    // Not-a-number has a sign and no digits.
-    return body(
-      "NSDecimalNumber", ["NSNumber", "NSValue"],
-      [
-        .init("NS.exponent", .integer(Int128(value.isNaN ? 0 : value.exponent))), .init("NS.length", .integer(length)),
-        .init("NS.negative", .bool(value.isNaN || value.isSignMinus)), .init("NS.compact", false), .init("NS.mantissa.bo", 1),
-        .init("NS.mantissa", .data(mantissa)),
-      ])
   }
 }
 #endif

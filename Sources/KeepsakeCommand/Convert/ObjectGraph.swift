@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 
 /// What a file of any format holds, as values of an archive with the objects that they lead to.
@@ -71,7 +72,7 @@ struct ObjectGraph: Equatable {
     case .dictionary(let pairs): byName(pairs.map { .init(key: moved($0.key, offset), value: moved($0.value, offset)) })
     // Marked as in an archive, so that a decimal number without fractions isn't taken for an integer. (An integer of 128 bits, which no archiver writes,
     // is a decimal number from here on.)
-    case .decimal: ArchiveScript.marked(.decimal, value)
+    case .decimal: ArchiveMark.marked(.decimal, value)
     default: value
     }
   }
@@ -113,7 +114,7 @@ extension ObjectGraph {
     case .bool(let value): .bool(value)
     case .integer(let value): integer(value)
     case .number(let value): .number(value)
-    case .float(let value): ArchiveScript.marked(.float, .number(Double(value)))
+    case .float(let value): ArchiveMark.marked(.float, .number(Double(value)))
     case .string(let value): .string(value)
     case .data(let value): .data(value)
     case .date(let value): .date(value)
@@ -149,7 +150,7 @@ extension ObjectGraph {
 
   /// Numbers without their marks.
   private static func shown(_ value: ArchiveValue) -> ArchiveValue {
-    if let (_, inner, _) = ArchiveScript.unmarked(value) { return shown(inner) }
+    if let (_, inner, _) = ArchiveMark.unmarked(value) { return shown(inner) }
     switch value {
     case .structure(let type, let fields):
       return .structure(type: type, fields.map { .init(key: $0.key, value: shown($0.value)) })

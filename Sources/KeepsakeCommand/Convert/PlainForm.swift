@@ -54,7 +54,7 @@ struct PlainForm {
       throw failure("values are nested more than \(Self.maximumDepth) deep")
     }
     try room.take(leaf: value)
-    if let (mark, inner, _) = ArchiveScript.unmarked(value) {
+    if let (mark, inner, _) = ArchiveMark.unmarked(value) {
       if mark == .float, case .number(let number) = inner, target == .json, !number.isFinite { return try self.value(inner) }
       return mark == .float || (mark == .decimal && target == .archive) ? value : try self.value(inner)
     }
@@ -217,7 +217,7 @@ extension PlainForm {
   /// Values without types or objects as a property list.
   static func list(_ value: ArchiveValue, _ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
     if let uid = graph.uid(value) { return .uid(uid) }
-    if let (_, inner, _) = ArchiveScript.unmarked(value), case .number(let number) = inner {
+    if let (_, inner, _) = ArchiveMark.unmarked(value), case .number(let number) = inner {
       return target == .binary ? .float(Float(number)) : .number(number)
     }
     switch value {

@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 import KeepsakeStore
 

@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 
 /// Bytes of texts and data that may be spelled out. A small file can name a long text any number of times; written where it is named, it would fill
 /// the memory.

@@ -31,7 +31,7 @@ struct TaggedValues {
       throw CommandFailure(
         .data, "values are nested more than \(PlainForm.maximumDepth - Self.spareLevels) deep", next: "convert it to a keyed archive")
     }
-    if let (mark, inner, index) = ArchiveScript.unmarked(value) { return try marked(mark, inner, index) }
+    if let (mark, inner, index) = ArchiveMark.unmarked(value) { return try marked(mark, inner, index) }
     if let uid = graph.uid(value) { return tag("uid", .integer(Int128(uid))) }
     switch value {
     case .none: return spellsNull ? tag("null", .bool(true)) : .null
@@ -61,7 +61,7 @@ struct TaggedValues {
     try fields.map { .init($0.key.hasPrefix("$") ? "$" + $0.key : $0.key, try list($0.value)) }
   }
 
-  private mutating func marked(_ mark: ArchiveScript.Mark, _ inner: ArchiveValue, _ index: Int) throws -> PropertyList {
+  private mutating func marked(_ mark: ArchiveMark, _ inner: ArchiveValue, _ index: Int) throws -> PropertyList {
     switch (mark, inner) {
     case (.type, _): return .dictionary([.init("$type", .integer(Int128(index))), .init("$value", try list(inner))])
     case (.decimal, .decimal(let digits)): return tag("decimal", .string(digits))
@@ -116,13 +116,13 @@ struct TaggedReader {
     case ("$class", .string(let name)):
       guard let type = classes[name] else { throw failure("there is no class \(name.prefix(80)) in the list of classes") }
       return .structure(type: type, try fields(others))
-    case ("$case", .string(let name)): return .enumeration(type: ArchiveScript.noType, case: name, try fields(others))
+    case ("$case", .string(let name)): return .enumeration(type: ArchiveMark.noType, case: name, try fields(others))
     case ("$type", .integer(let index)):
       guard let index = Int(exactly: index), let inner = others.first(where: { $0.key == "$value" })?.value else { break }
-      return ArchiveScript.typed(try value(inner), index)
+      return ArchiveMark.typed(try value(inner), index)
     case ("$value", let inner):
       guard case .integer(let index) = others.first(where: { $0.key == "$type" })?.value, let index = Int(exactly: index) else { break }
-      return ArchiveScript.typed(try value(inner), index)
+      return ArchiveMark.typed(try value(inner), index)
     default:
       if others.isEmpty, let value = try single(first.key, first.value) { return value }
     }
@@ -162,8 +162,8 @@ struct TaggedReader {
           guard case .array(let both) = pair, both.count == 2 else { throw failure("a pair is a list of two") }
           return .init(key: try value(both[0]), value: try value(both[1]))
         })
-    case ("$some", let inner): return ArchiveScript.marked(.some, try value(inner))
-    case ("$float", let inner): return ArchiveScript.marked(.float, try value(inner))
+    case ("$some", let inner): return ArchiveMark.marked(.some, try value(inner))
+    case ("$float", let inner): return ArchiveMark.marked(.float, try value(inner))
     default: return nil
     }
   }
@@ -174,7 +174,7 @@ struct TaggedReader {
     guard count <= Self.decimalDigits else {
       throw failure("the number \(digits.prefix(80)) has \(count) digits, and a decimal number at most \(Self.decimalDigits)")
     }
-    return ArchiveScript.marked(.decimal, .decimal(digits))
+    return ArchiveMark.marked(.decimal, .decimal(digits))
   }
 
   /// That each decimal number of so many can be held: some of one more can, too.

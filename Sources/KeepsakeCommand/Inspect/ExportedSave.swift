@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeStore
 
 /// An exported save as the commands take it, and as they show it.

@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
@@ -111,7 +112,7 @@ struct InspectCommand: AsyncParsableCommand {
     do {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {
-      let start = data.prefix(8).map { WordText.hexadecimal(UInt64($0)).suffix(2) }.joined(separator: " ")
+      let start = data.prefix(8).map { Hexadecimal.text(UInt64($0)).suffix(2) }.joined(separator: " ")
       let others = SavedFile.isForeign(data) ? "" : ", and no property list or JSON"
       throw CommandFailure(
         .data, "\(file) is neither an archive nor a store of Keepsake's\(others)",

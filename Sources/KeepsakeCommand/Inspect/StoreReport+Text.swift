@@ -90,24 +90,7 @@ extension StoreReport {
   }
 
   private static func text(of value: CellValue) -> String {
-    switch value {
-    case .max(let scalar): "max \(text(of: scalar))"
-    case .min(let scalar): "min \(text(of: scalar))"
-    case .latest(let stamp, let scalar): "latest \(text(of: scalar)) (\(TimeText.iso(milliseconds: stamp.milliseconds)))"
-    case .union(let set): "union {" + set.sorted().map(text(of:)).joined(separator: ", ") + "}"
-    case .best(let best):
-      "best, \(best.order.rawValue)"
-        + (best.entry.map { " \(text(of: $0.score)) (\(TimeText.iso(milliseconds: $0.dateMilliseconds)))" } ?? ", withdrawn")
-    case .set(let set): "set {" + set.elements.sorted().map(text(of:)).joined(separator: ", ") + "}"
-    case .dictionary(let entries):
-      "dictionary {" + entries.sorted { $0.key < $1.key }.map { "\(text(of: $0.key)): \(text(of: $0.value))" }.joined(separator: ", ") + "}"
-    case .optional(let value): "optional " + (value.map { text(of: $0) } ?? "none")
-    case .later(let later):
-      "\(Printable.text(later.ruleName)), which this program doesn't know: "
-        + later.entries.sorted { $0.key < $1.key }.map { "\($0.value.content.count) bytes" }.joined(separator: ", ")
-    case .counter(let entries):
-      "counter " + entries.sorted { $0.key < $1.key }.map { "\($0.key): +\($0.value.plus) -\($0.value.minus)" }.joined(separator: ", ")
-    }
+    value.text(CellText(scalar: text(of:), time: TimeText.iso(milliseconds:), name: { Printable.text($0) }))
   }
 
   private static func text(of scalar: Scalar) -> String {

@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 

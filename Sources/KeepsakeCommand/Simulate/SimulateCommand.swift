@@ -65,7 +65,7 @@ struct SimulateCommand: AsyncParsableCommand {
   private var options: World.Options {
     var options = World.Options()
     options.operations = operations
-    options.planted = Set(planted.map(\.bug))
+    options.faults = Faults(planting: Set(planted.map(\.bug)))
     return options
   }
 

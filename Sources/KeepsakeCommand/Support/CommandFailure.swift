@@ -4,6 +4,7 @@ import Foundation
 import Keepsake
 import KeepsakeArchive
 import KeepsakeInterchange
+import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeServer
 import KeepsakeStore

@@ -1,24 +1,10 @@
 #if Cloud
+import KeepsakeArchive
+
 /// Text from outside, made safe for a terminal.
 enum Printable {
   /// Shows control characters and direction overrides as escapes, so that a name can't move the cursor or hide itself.
-  static func text(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate:
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      default:
-        result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
-
-  /// Shows bytes that need not be valid UTF-8.
-  static func bytes(_ bytes: some Collection<UInt8>) -> String {
-    text(String(decoding: bytes, as: UTF8.self))
-  }
+  static func text(_ text: String) -> String { PrintableText.escaped(text) }
 
   /// A count of bytes in the unit that suits it.
   static func size(_ bytes: Int64) -> String {

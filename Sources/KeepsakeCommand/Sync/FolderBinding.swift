@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeMirror
 import KeepsakeStore
 
 /// Ties a state that lies elsewhere to the folder it belongs to, by an id that both have.
@@ -23,7 +24,7 @@ struct FolderBinding {
     reserved = URL(fileURLWithPath: folder, isDirectory: true)
       .appendingPathComponent(SyncState.folderName, isDirectory: true)
     if FileManager.default.fileExists(atPath: reserved.path) {
-      guard try Self.identity(reserved) != Self.identity(state) else { return nil }
+      guard try FileIdentity(folder: reserved.path) != FileIdentity(folder: state.path) else { return nil }
     }
   }
 
@@ -36,13 +37,13 @@ struct FolderBinding {
     if let known {
       if known == found { return }
       // With nothing placed there is nothing that could look deleted.
-      guard found == nil, Self.placedFiles(mirror).isEmpty else { throw Self.notThisFolder }
+      guard found == nil, mirror.placedFiles.isEmpty else { throw Self.notThisFolder }
       try keep(known)
       return
     }
     // A state from before there were ids: one of its files is enough to know the folder by.
-    let placed = Self.placedFiles(mirror)
-    guard placed.isEmpty || placed.contains(where: { mirror.folder.status(of: $0).signature != nil }) else {
+    let placed = mirror.placedFiles
+    guard placed.isEmpty || placed.contains(where: mirror.hasFile) else {
       throw Self.notThisFolder
     }
     let id = found ?? UUID().uuidString
@@ -66,17 +67,9 @@ struct FolderBinding {
     CommandFailure(.noInput, "this is not the folder that the state belongs to", next: "mount it, or name a new --state")
   }
 
-  private static func placedFiles(_ mirror: FolderMirror) -> [SavePath] {
-    mirror.placed.paths.filter { mirror.placed[$0]?.hash != nil }
-  }
-
   private static func id(in folder: URL) throws -> String? {
     try AtomicFile.read(folder.appendingPathComponent(fileName), maximumBytes: maximumBytes)
       .map { String(decoding: $0, as: UTF8.self) }
-  }
-
-  private static func identity(_ folder: URL) throws -> FileIdentity {
-    FileIdentity(try Descriptor(folder: folder.path).status(path: folder.path))
   }
 }
 #endif

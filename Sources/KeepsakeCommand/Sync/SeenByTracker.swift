@@ -1,4 +1,5 @@
 #if Cloud
+import KeepsakeMirror
 import KeepsakeReplication
 import Synchronization
 

@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeSync
 
@@ -118,7 +119,9 @@ final class SyncReporter {
           event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description), related: related),
         "CONFLICT  \(shown(path))  \(winner) stands; in the history, to be restored: \(losers.map(\.description).joined(separator: ", "))")
     case .issue(let issue):
-      emit(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
+      emit(
+        .init(event: "issue", path: issue.path, message: issue.message),
+        "skipped   \(Printable.text(issue.path)): \(Printable.text(issue.message))")
     }
   }
 

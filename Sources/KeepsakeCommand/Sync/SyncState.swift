@@ -1,5 +1,6 @@
 #if Cloud
 import Foundation
+import KeepsakeMirror
 import KeepsakeStore
 import KeepsakeSync
 

@@ -24,7 +24,7 @@ final class KeyedBox {
   /// Of an object: the class's name and those of the named classes above it.
   var ancestry: [String] = []
   /// Its number in the archive, once it has one.
-  var uid: Int?
+  var number: UInt64?
 
   init(_ content: Content? = nil) { self.content = content }
 

@@ -1,7 +1,7 @@
-import Foundation
+package import Foundation
 
 /// What a place in a keyed archive holds, with the classes of Foundation seen through: a text is a text, whether it stands for itself or in an object of NSMutableString.
-enum KeyedContent {
+package enum KeyedContent {
   case null
   case bool(Bool)
   case integer(Int128)
@@ -18,43 +18,16 @@ enum KeyedContent {
   /// Of NSDictionary.
   case pairs(keys: [PropertyList], values: [PropertyList])
   /// A point, size or rectangle, or insets: numbers, by name or in their order.
-  case shape([(name: String, value: KeyedContent)])
-  case range(location: Int128, length: Int128)
-  /// Of NSIndexSet, ascending.
-  case indexes([(location: Int, length: Int)])
-  /// Red, green, blue and alpha, and the object that they are of. It is whole if they are all that it has.
-  case color([Double], KeyedArchive.ClassName, [PropertyList.Entry], isWhole: Bool)
-  /// A text, and for each part of it with attributes of its own `location`, `length` and `attributes`; in units of UTF-16, as everywhere in Foundation.
-  case attributed(String, runs: [PropertyList])
+  case shape([KeyedForms.Part])
+  /// Of a class that none of the others is for.
+  indirect case forms(KeyedForms)
   /// A dictionary that is no object.
   case fields([PropertyList.Entry])
   /// Of any other class.
   case object(KeyedArchive.ClassName, [PropertyList.Entry])
 
   /// What somebody sees who has no types: nothing is left out.
-  var shown: KeyedContent {
-    switch self {
-    case .range(let location, let length): return .shape([("location", .integer(location)), ("length", .integer(length))])
-    case .indexes(let ranges):
-      return .list(ranges.map { ["location": .integer(Int128($0.location)), "length": .integer(Int128($0.length))] })
-    case .color(_, let name, let fields, isWhole: false): return .object(name, fields)
-    case .color(let components, _, let fields, isWhole: true):
-      let space = fields.last { $0.key == KeyedColor.space }?.value.integer
-      return .shape(KeyedColor.parts(components) + (space.map { [("colorSpace", .integer(Int128($0)))] } ?? []))
-    case .attributed(let text, let runs): return .fields([.init("text", .string(text)), .init("runs", .array(runs))])
-    default: return self
-    }
-  }
-
-  /// Numbers in their order, each with its name; nil for what has none.
-  var parts: [(name: String, value: KeyedContent)]? {
-    switch self {
-    case .shape(let parts): parts
-    case .range(let location, let length): [("location", .integer(location)), ("length", .integer(length))]
-    case .color(let components, _, _, _): KeyedColor.parts(components)
-    default: nil
-    }
-  }
+  var shown: KeyedContent { if case .forms(let forms) = self { forms.shown } else { self } }
 
   /// How many values it has.
   var count: Int {
@@ -62,7 +35,7 @@ enum KeyedContent {
     case .list(let elements), .set(let elements): elements.count
     case .pairs(let keys, _): keys.count
     case .fields(let entries), .object(_, let entries): entries.count
-    case .indexes(let ranges): ranges.count
+    case .forms(let forms): forms.count
     default: 1
     }
   }
@@ -84,10 +57,7 @@ enum KeyedContent {
     case .set(let elements): "a set of \(elements.count)"
     case .pairs(let keys, _): "a dictionary of \(keys.count)"
     case .shape: "a point, size, rectangle or insets"
-    case .range: "a range"
-    case .indexes(let ranges): "an index set of \(ranges.count) ranges"
-    case .color: "a colour"
-    case .attributed(let text, _): "the attributed text \"\(text.prefix(40))\(text.count > 40 ? "..." : "")\""
+    case .forms(let forms): forms.summary
     case .fields(let entries): "a dictionary of \(entries.count)"
     case .object(let name, _): "an object of the class \(name.name)"
     }
@@ -119,7 +89,8 @@ extension KeyedArchive {
     case .set(let elements): return .set(elements)
     case .dictionary(let fields):
       guard let name = try className(of: value) else { return .fields(fields) }
-      return try foundation(name, value) ?? .object(name, fields.filter { $0.key != "$class" })
+      let object = FoundationObject(archive: self, name: name, list: value)
+      return try FoundationClass.named(name.name)?.read(object) ?? .object(name, object.entries)
     }
   }
 }

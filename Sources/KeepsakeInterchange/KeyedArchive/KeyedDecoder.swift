@@ -245,8 +245,10 @@ struct KeyedLocation: Decoder {
     case .list(let elements), .set(let elements): return elements.map { ($0, nil) }
     // As Swift's dictionaries are coded whose keys are no texts: key, value, key, value.
     case .pairs(let keys, let values): return zip(keys, values).flatMap { [($0, nil), ($1, nil)] }
-    case .shape, .range, .color: return (content.parts ?? []).map { (.null, $0.value) }
-    case .indexes(let ranges): return ranges.map { (.null, .range(location: Int128($0.location), length: Int128($0.length))) }
+    case .shape(let parts): return parts.map { (.null, $0.value) }
+    case .forms(let forms):
+      if let elements = forms.elements { return elements.map { (.null, $0) } }
+      if !forms.parts.isEmpty { return forms.parts.map { (.null, $0.value) } }
     case .string(let text):
       if case .shape(let parts) = KeyedShape.content(text) { return parts.map { (.null, $0.value) } }
     case .null: throw DecodingError.valueNotFound([Any].self, .init(codingPath: path, debugDescription: "there is nil instead"))

@@ -22,8 +22,7 @@ extension KeyedArchive {
     } catch EncodingError.invalidValue(_, let context) {
       throw PropertyListError(.unwritable, context.debugDescription, path: KeyedEncoding.text(context.codingPath))
     }
-    var assembly = KeyedAssembly()
-    return try assembly.list(root, key: key).encoded(as: format, limits: limits)
+    return try KeyedAssembly.list(root, key: key).encoded(as: format, limits: limits)
   }
 }
 

@@ -19,8 +19,9 @@ struct KeyedFieldList {
         default: throw place.misfit([String: Any].self)
         }
       }
-    case .shape, .range, .color: pairs = try (place.content().parts ?? []).map { ($0.name, (.null, $0.value)) }
-    case .attributed(let text, let runs): pairs = [("text", (.string(text), nil)), ("runs", (.array(runs), nil))]
+    case .shape(let parts): pairs = parts.map { ($0.name, (.null, $0.value)) }
+    case .forms(let forms) where forms.fields != nil || !forms.parts.isEmpty:
+      pairs = (forms.fields ?? []).map { ($0.key, ($0.value, nil)) } + forms.parts.map { ($0.name, (.null, $0.value)) }
     case .string(let text):
       guard case .shape(let parts) = KeyedShape.content(text) else { throw place.misfit([String: Any].self) }
       pairs = parts.map { ($0.name, (.null, $0.value)) }

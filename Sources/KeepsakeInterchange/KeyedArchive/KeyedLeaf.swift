@@ -4,7 +4,7 @@ import Foundation
 enum KeyedLeaf {
   /// nil for a type that isn't one of them, and so decodes itself.
   static func value<T>(_ content: KeyedContent, of type: T.Type, at place: KeyedLocation) throws -> T? {
-    if let value = try indexes(content, type, place) { return value as? T }
+    if let value = try swiftValue(content, type, place) { return value as? T }
     guard isLeaf(type) else { return nil }
     if case .null = content {
       throw DecodingError.valueNotFound(type, .init(codingPath: place.path, debugDescription: "there is nil instead"))
@@ -14,23 +14,12 @@ enum KeyedLeaf {
   }
 
   /// What `Codable` has another form for than Foundation's archives. nil for all else: those types may also have been saved as Swift does.
-  private static func indexes(_ content: KeyedContent, _ type: Any.Type, _ place: KeyedLocation) throws -> Any? {
+  private static func swiftValue(_ content: KeyedContent, _ type: Any.Type, _ place: KeyedLocation) throws -> Any? {
     switch content {
-    case .range(let location, let length) where type == Range<Int>.self:
-      guard let lower = Int(exactly: location), let upper = Int(exactly: location + length), lower <= upper else { return nil }
-      return lower..<upper
-    case .indexes(let ranges) where type == IndexSet.self:
-      try place.spend(ranges.count)
-      var set = IndexSet()
-      var end = 0
-      for range in ranges {
-        let (upper, isBeyond) = range.location.addingReportingOverflow(range.length)
-        // Foundation traps on negative indices, and Int.max is its "not found".
-        guard range.location >= end, range.length > 0, !isBeyond, upper < Int.max else { return nil }
-        set.insert(integersIn: range.location..<upper)
-        end = upper
-      }
-      return set
+    case .forms(let forms):
+      guard let value = forms.swiftValue?(type) else { return nil }
+      try place.spend(forms.count)
+      return value
     case .list(let elements) where type == IndexPath.self:
       try place.spend(elements.count)
       let indexes = elements.compactMap(\.integer)
@@ -52,7 +41,8 @@ enum KeyedLeaf {
     case is Float.Type: double(content).flatMap { $0.isFinite && !Float($0).isFinite ? nil : Float($0) }
     case is String.Type:
       switch content {
-      case .string(let text), .attributed(let text, _): text
+      case .string(let text): text
+      case .forms(let forms): forms.text
       default: nil
       }
     case is Data.Type: if case .data(let data) = content { data } else { nil }

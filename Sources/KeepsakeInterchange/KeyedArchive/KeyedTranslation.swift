@@ -60,17 +60,12 @@ final class KeyedTranslation: TranslationSource {
     case .list(let elements): return .list(elements.map(here))
     case .set(let elements): return .set(elements.map(here))
     case .pairs(let keys, let values): return .pairs(zip(keys, values).map { (here($0), here($1)) })
-    case .shape, .color: return .tuple(Self.parts(content.parts ?? [], place.archive), also: [])
-    case .range(let location, let length):
-      // As a range of Swift has them, too.
-      let bounds: [(String, KeyedContent)] = [("from", .integer(location)), ("upTo", .integer(location + length))]
-      return .tuple(Self.parts(content.parts ?? [], place.archive), also: Self.parts(bounds, place.archive))
-    case .indexes(let ranges):
-      return .list(
-        ranges.map {
-          Location(archive: place.archive, value: .null, given: .range(location: Int128($0.location), length: Int128($0.length)))
-        })
-    case .attributed(let text, _): return .string(text)
+    case .shape(let parts): return .tuple(Self.parts(parts, place.archive), also: [])
+    case .forms(let forms):
+      if let text = forms.text { return .string(text) }
+      if let elements = forms.elements { return .list(elements.map { Location(archive: place.archive, value: .null, given: $0) }) }
+      if let fields = forms.fields { return .fields(fields.map { ($0.key, here($0.value)) }) }
+      return .tuple(Self.parts(forms.parts, place.archive), also: Self.parts(forms.otherParts, place.archive))
     case .fields(let entries): return .fields(entries.map { ($0.key, here($0.value)) })
     case .object(let name, let entries):
       guard let type = ([name.name] + name.ancestry).lazy.compactMap({ self.classes[$0] }).first else {

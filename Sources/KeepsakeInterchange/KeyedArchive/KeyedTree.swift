@@ -13,8 +13,12 @@ public struct KeyedTree: Sendable, Equatable {
     public var fields: [ArchiveValue.Field]
   }
 
+  /// The one field of an object that is a collection.
+  package static let collectionKey = "NS.objects"
+
   /// Each class once. Of a `structure` in a value its type is an index into them.
   public internal(set) var classes: [KeyedArchive.ClassName] = []
+  /// The objects; a reference in a value is an index into them.
   public internal(set) var objects: [Object] = []
   /// The values at the top by key.
   public internal(set) var top: [String: ArchiveValue] = [:]
@@ -73,10 +77,18 @@ private struct KeyedTreeBuilder {
     }
   }
 
-  /// Attributes that several parts of a text have: the file's references don't tell.
-  private mutating func countRepeated(_ runs: [PropertyList]) {
+  /// What stands in several places of one value, as attributes in several parts of a text: the file's references don't tell.
+  private mutating func countRepeated(_ fields: [PropertyList.Entry]) {
     var met: Set<UInt64> = []
-    for uid in runs.compactMap({ $0["attributes"]?.uid }) where !met.insert(uid).inserted { count(.uid(uid)) }
+    var open = fields.map(\.value)
+    while let value = open.popLast() {
+      switch value {
+      case .uid(let uid): if !met.insert(uid).inserted { count(value) }
+      case .array(let elements): open += elements
+      case .dictionary(let entries): open += entries.map(\.value)
+      default: break
+      }
+    }
   }
 
   private mutating func value(_ given: PropertyList, _ depth: Int) throws -> ArchiveValue {
@@ -85,7 +97,7 @@ private struct KeyedTreeBuilder {
     // Looked at once: what it shows may be long, and many may refer to it.
     if let uid = given.uid, let number = numbers[uid] { return .reference(number) }
     let found = try contents.content(of: given)
-    if case .attributed(_, let runs) = found { countRepeated(runs) }
+    if case .forms(let forms) = found { countRepeated(forms.fields ?? []) }
     let content = found.shown
     switch content {
     case .object: return try own(given, content, depth)
@@ -123,7 +135,7 @@ private struct KeyedTreeBuilder {
       return .init(type: number(of: name), fields: try fields.map { .init(key: $0.key, value: try value($0.value, 0)) })
     case let content:
       let name = try archive.className(of: object) ?? .init(name: "NSArray", ancestry: ["NSArray", "NSObject"], hints: [])
-      return .init(type: number(of: name), fields: [.init(key: "NS.objects", value: try collection(content, 0))])
+      return .init(type: number(of: name), fields: [.init(key: KeyedTree.collectionKey, value: try collection(content, 0))])
     }
   }
 
@@ -163,7 +175,7 @@ private struct KeyedTreeBuilder {
     case .fields(let entries):
       return .dictionary(try entries.map { .init(key: .string($0.key), value: try value($0.value, depth + 1)) })
     case .list, .set, .pairs: return try collection(content, depth)
-    case .range, .indexes, .color, .attributed: return try leaf(content.shown, depth)
+    case .forms(let forms): return try leaf(forms.shown, depth)
     case .object: return .none
     }
   }

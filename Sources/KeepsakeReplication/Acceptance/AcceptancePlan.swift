@@ -32,7 +32,7 @@ struct Plan {
         if try !storage.hasContent(hash) { missing.insert(hash) }
       }
     }
-    guard missing.isEmpty || storage.planted.contains(.acceptWithoutContents) else {
+    guard missing.isEmpty || storage.faults.acceptsWithoutContents else {
       return .failure(Refused(outcome: .missing(missing.sorted())))
     }
     let sent = Dictionary(versions.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -48,7 +48,7 @@ struct Plan {
     }
     var joined: [CellUpdate] = []
     for var update in CellUpdate.joined(valid, []) {
-      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state, storage.planted) }
+      if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state, under: storage.faults) }
       // A set or a counter may outgrow the limit only here, where the parts meet.
       if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) }
       joined.append(update)

@@ -13,7 +13,7 @@ extension CloudAcceptance {
   static func gather(
     _ request: ExchangeRequest, now: Int64, in storage: inout some ContainerStorage
   ) throws -> Gathered {
-    guard let part = request.part, !storage.planted.contains(.takePartsAsTheyCome) else { return .whole(request) }
+    guard let part = request.part, !storage.faults.takesPartsAsTheyCome else { return .whole(request) }
     let held = try storage.heldOffers()
     let here = held.first { $0.id == part.offer }?.parts ?? 0
     if part.isLast {

@@ -9,7 +9,7 @@ extension CloudAcceptance {
     _ request: ExchangeRequest, by device: DeviceID, in storage: inout some ContainerStorage
   ) throws {
     let isWhole = request.cursor.ahead == nil && !request.hasStaged
-    guard isWhole || storage.planted.contains(.reachedWhileStaged) else { return }
+    guard isWhole || storage.faults.countsStagedAsReached else { return }
     // The last word, also where it is less: a store that was set back to a backup lacks what it had.
     try storage.setReached(request.cursor.seq, by: device)
   }

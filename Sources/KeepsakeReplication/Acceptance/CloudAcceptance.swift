@@ -63,7 +63,7 @@ package enum CloudAcceptance {
       }
     }
     var response = try answer(request, outcome, known, wallet, now, in: storage)
-    if let device, !response.more, storage.planted.contains(.reachedWhenAnswered) {
+    if let device, !response.more, storage.faults.countsAnsweredAsReached {
       try storage.setReached(response.cursor.seq, by: device)
     }
     response.wanted = try wanted(of: storage, using: &random)
@@ -101,7 +101,7 @@ package enum CloudAcceptance {
     for update in plan.cells {
       let stored = try storage.cell(update.key)
       // A device that held this cell as it was has joined what it sent, just as we do, and needs no echo.
-      if (stored?.seq ?? 0) <= request.cursor.seq || storage.planted.contains(.swallowEcho) { known.cells.insert(update.key) }
+      if (stored?.seq ?? 0) <= request.cursor.seq || storage.faults.swallowsEchoes { known.cells.insert(update.key) }
       guard stored?.update != update else { continue }
       let seq = try advance(&storage, using: &random)
       try storage.setCell(SequencedCell(update: update, seq: seq))
@@ -110,7 +110,7 @@ package enum CloudAcceptance {
       var record = record
       let stored = try storage.version(record.id)
       if let stored { record = record.joined(with: stored.record) }
-      if record.provisional, try storage.planted.contains(.liftProvisional) || !hasOtherHead(record, in: storage) {
+      if record.provisional, try storage.faults.liftsProvisional || !hasOtherHead(record, in: storage) {
         record.provisional = false
       }
       if stored == nil, plan.sent[record.id] == record { known.versions.insert(record.id) }
@@ -261,10 +261,10 @@ package enum CloudAcceptance {
   /// Whether a device that stands at `cursor` has heard from this container as it is now, and not from one that a backup has replaced.
   package static func isOfThisHistory(_ cursor: Cursor, in storage: some ContainerStorage) throws -> Bool {
     let position = try storage.position()
-    if let ahead = cursor.ahead, !storage.planted.contains(.ignoreMark) {
+    if let ahead = cursor.ahead, !storage.faults.ignoresMarks {
       guard ahead.seq <= position.seq, try storage.mark(of: ahead.seq) == ahead.mark else { return false }
     }
-    if cursor.seq == 0 || storage.planted.contains(.ignoreMark) { return true }
+    if cursor.seq == 0 || storage.faults.ignoresMarks { return true }
     guard cursor.epoch == position.epoch, cursor.seq <= position.seq else { return false }
     return try storage.mark(of: cursor.seq) == cursor.mark
   }

@@ -24,12 +24,28 @@ package struct CellDraft: Hashable, Sendable {
     indirect case optional(Change?)
 
     /// Whether it leaves nothing behind where nothing was.
-    fileprivate var onlyTakes: Bool {
+    var onlyTakes: Bool {
       switch self {
       case .removeElements, .optional(nil): true
       case .entries(let changes): changes.values.allSatisfy(\.onlyTakes)
       case .optional(let change?): change.onlyTakes
       case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .insertElements: false
+      }
+    }
+
+    /// The rule whose values it changes.
+    var rule: CellRule {
+      switch self {
+      case .max: .max
+      case .min: .min
+      case .set: .latest
+      case .insert: .union
+      case .add: .counter
+      case .reset(let change): change.rule
+      case .best, .withdraw: .best
+      case .insertElements, .removeElements: .set
+      case .entries: .dictionary
+      case .optional: .optional
       }
     }
   }
@@ -59,7 +75,7 @@ package struct CellDraft: Hashable, Sendable {
     /// The greatest stamp that is known of what a value set now has to rank above, beside the one that it replaces.
     package var outranked: Stamp?
     /// Under which name the writer counts and puts in.
-    fileprivate var counter: WriterID
+    fileprivate(set) var counter: WriterID
 
     package init(
       writer: WriterID, caughtUp: Bool, nowMilliseconds: Int64, neverConnected: Bool = false, followsStamps: Bool = true, moves: UInt64 = 0
@@ -108,7 +124,7 @@ package struct CellDraft: Hashable, Sendable {
     }
     if known == nil, change.onlyTakes { return nil }
     delta = CellState(
-      generation: known?.generation ?? 0, value: try Self.value(of: change, over: known?.value, key, context))
+      generation: known?.generation ?? 0, value: try Application(key: key, context: context).value(of: change, over: known?.value))
     guard let known else { return (delta, delta) }
     let joined = known.joined(with: delta)
     return joined == known ? nil : (joined, delta)
@@ -122,155 +138,46 @@ package struct CellDraft: Hashable, Sendable {
     guard !overflow, generation <= Cursor.maximumSeq else { throw .overflow(key) }
     var context = context
     context.counter = context.writer.counting(inGeneration: generation, afterMoves: context.moves)
-    let state = CellState(generation: generation, value: try Self.value(of: change, over: nil, key, context))
+    let state = CellState(generation: generation, value: try Application(key: key, context: context).value(of: change, over: nil))
     return (state, state)
   }
+}
 
-  private static func mismatch(_ key: CellKey, _ known: CellValue?, asked: String) -> CellError {
-    if let rule = known?.laterRule { return .laterRule(key, rule) }
-    return .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
-  }
+extension CellDraft {
+  /// A change on its way into a value: what the rules need to know beside both.
+  struct Application {
+    let key: CellKey
+    let context: Context
 
-  /// The smallest value whose join with `known` is what the change asks for.
-  private static func value(
-    of change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
-  ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
+    /// The smallest value whose join with `known` is what the change asks for.
+    func value(of change: Change, over known: CellValue?) throws(CellError) -> CellValue {
+      if case .reset(let inner) = change { return try value(of: inner, over: nil) }
+      return try change.rule.apply(change, known, self)
+    }
+
+    /// The same for a value that stands in another one.
+    func inner(_ change: Change, over known: CellValue?) throws(CellError) -> CellValue {
+      switch change {
+      case .reset: throw .notInside(key, "a reset")
+      case .best, .withdraw: throw .notInside(key, "a best score")
+      case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional: return try value(of: change, over: known)
+      }
+    }
+
     func checked(_ value: Scalar) throws(CellError) -> Scalar {
       guard value.isOrdered else { throw .notANumber(key) }
       return value.normalized
     }
-    switch change {
-    case .max(let value):
-      switch known {
-      case nil, .max?: return .max(try checked(value))
-      default: throw mismatch("max")
-      }
-    case .min(let value):
-      switch known {
-      case nil, .min?: return .min(try checked(value))
-      default: throw mismatch("min")
-      }
-    case .set(let value):
-      let checked = try checked(value)
-      var milliseconds = Swift.max(-Stamp.maximumMilliseconds, Swift.min(Stamp.maximumMilliseconds, context.nowMilliseconds))
-      switch known {
-      case nil: break
-      case .latest(let stamp, let held)?:
-        // Setting what is held already would only stir the other devices.
-        let stands = context.outranked.map { $0 < stamp } ?? true
-        if held == checked, stands, stamp.caughtUp || !context.caughtUp { return .latest(stamp, held) }
-        if context.followsStamps {
-          milliseconds = Swift.max(milliseconds, Swift.min(stamp.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
-        }
-      default: throw mismatch("latest")
-      }
-      if let outranked = context.outranked {
-        milliseconds = Swift.max(milliseconds, Swift.min(outranked.milliseconds, Stamp.maximumMilliseconds - 1) + 1)
-      }
-      let stamp = Stamp(caughtUp: context.caughtUp, milliseconds: milliseconds, writer: context.writer)
-      return .latest(stamp, checked)
-    case .insert(let values):
-      var normalized: Set<Scalar> = []
-      for value in values { normalized.insert(try checked(value)) }
-      switch known {
-      case nil: return .union(normalized)
-      case .union(let held)?: return .union(normalized.subtracting(held))
-      default: throw mismatch("union")
-      }
-    case .add(let plus, let minus):
-      var entry = CounterEntry()
-      switch known {
-      case nil: break
-      case .counter(let entries)?:
-        guard plus != 0 || minus != 0 else { return .counter([:]) }
-        entry = entries[context.counter] ?? CounterEntry()
-      default: throw mismatch("counter")
-      }
-      let (up, upOverflow) = entry.plus.addingReportingOverflow(plus)
-      let (down, downOverflow) = entry.minus.addingReportingOverflow(minus)
-      guard !upOverflow, !downOverflow else { throw .overflow(key) }
-      return .counter([context.counter: CounterEntry(plus: up, minus: down)])
-    case .best(var best), .withdraw(var best):
-      if let entry = best.entry { best.entry?.score = try checked(entry.score) }
-      switch known {
-      case nil: return .best(best)
-      case .best(let held)? where held.order == best.order: return .best(best)
-      default: throw mismatch("best, \(best.order.rawValue)")
-      }
-    case .reset(let inner):
-      return try value(of: inner, over: nil, key, context)
-    case .insertElements, .removeElements, .entries, .optional:
-      return try gathered(change, over: known, key, context)
-    }
-  }
 
-  /// The same for values of many parts.
-  private static func gathered(
-    _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
-  ) throws(CellError) -> CellValue {
-    func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
-    switch change {
-    case .insertElements(let elements), .removeElements(let elements):
-      var normalized: Set<Scalar> = []
-      for element in elements {
-        guard element.isOrdered else { throw .notANumber(key) }
-        normalized.insert(element.normalized)
-      }
-      let held: ObservedSet
-      switch known {
-      case nil: held = ObservedSet()
-      case .set(let set)?: held = set
-      default: throw mismatch("set")
-      }
-      if case .removeElements = change { return .set(held.removing(normalized)) }
-      guard let delta = held.adding(normalized, by: context.counter) else { throw .overflow(key) }
-      return .set(delta)
-    case .entries(let changes):
-      let held: [Scalar: CellValue]
-      switch known {
-      case nil: held = [:]
-      case .dictionary(let entries)?: held = entries
-      default: throw mismatch("dictionary")
-      }
-      var delta: [Scalar: CellValue] = [:]
-      for (name, change) in changes {
-        guard name.isOrdered else { throw .notANumber(key) }
-        let name = name.normalized
-        let before = held[name]
-        let value = try inner(change, over: before, key, context)
-        guard before != nil || held.isEmpty || held.values.contains(where: { $0.hasRule(of: value) }) else {
-          throw mismatch("dictionary of \(value.ruleName)")
-        }
-        // What is known already isn't sent again.
-        if let before, before.joined(with: value) == before { continue }
-        if before == nil, change.onlyTakes { continue }
-        delta[name] = value
-      }
-      return .dictionary(delta)
-    case .optional(let change):
-      let held: CellValue?
-      switch known {
-      case nil: held = nil
-      case .optional(let value)?: held = value
-      default: throw mismatch("optional")
-      }
-      guard let change else { return .optional(nil) }
-      return .optional(try inner(change, over: held, key, context))
-    case .max, .min, .set, .insert, .add, .reset, .best, .withdraw:
-      return try value(of: change, over: known, key, context)
+    func checked(_ values: Set<Scalar>) throws(CellError) -> Set<Scalar> {
+      var checked: Set<Scalar> = []
+      for value in values { checked.insert(try self.checked(value)) }
+      return checked
     }
-  }
 
-  /// The same for a value that stands in another one.
-  private static func inner(
-    _ change: Change, over known: CellValue?, _ key: CellKey, _ context: Context
-  ) throws(CellError) -> CellValue {
-    switch change {
-    case .reset: throw .notInside(key, "a reset")
-    case .best, .withdraw: throw .notInside(key, "a best score")
-    case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional:
-      return try value(of: change, over: known, key, context)
+    func mismatch(_ known: CellValue?, asked: String) -> CellError {
+      if let rule = known?.laterRule { return .laterRule(key, rule) }
+      return .ruleMismatch(key, holds: known?.ruleName ?? "none", asked: asked)
     }
   }
 }
@@ -284,9 +191,4 @@ extension WriterID {
   fileprivate func counting(inGeneration generation: UInt64, afterMoves moves: UInt64) -> WriterID {
     generation > 0 || moves > 0 ? alias([generation, moves]) : self
   }
-}
-
-extension Stamp {
-  /// Times further away than this are refused: far beyond any clock, and one can still be added to them.
-  package static let maximumMilliseconds: Int64 = 1 << 53
 }

@@ -40,31 +40,6 @@ package struct CellState: Hashable, Sendable {
   }
 }
 
-/// A cell's value together with the rule that joins it.
-package enum CellValue: Hashable, Sendable {
-  case max(Scalar)
-  case min(Scalar)
-  case latest(Stamp, Scalar)
-  case union(Set<Scalar>)
-  case counter([WriterID: CounterEntry])
-  case best(BestScore)
-  case set(ObservedSet)
-  /// By key, all of one rule. What was written under a key stays until the cell is reset.
-  case dictionary([Scalar: CellValue])
-  /// Nil ranks below every value.
-  indirect case optional(CellValue?)
-  /// Of rules that this program doesn't know.
-  case later(LaterValue)
-}
-
-extension CellValue {
-  /// When it was set, if it is a `latest` value.
-  package var stamp: Stamp? {
-    if case .latest(let stamp, _) = self { return stamp }
-    return nil
-  }
-}
-
 /// When a `latest` value was written, in an order that every device agrees on.
 ///
 /// What was written before the store's first catch-up with its cloud ranks below everything written after one. Ties go by
@@ -84,17 +59,6 @@ package struct Stamp: Hashable, Comparable, Sendable, Codable {
     if left.caughtUp != right.caughtUp { return right.caughtUp }
     if left.milliseconds != right.milliseconds { return left.milliseconds < right.milliseconds }
     return left.writer < right.writer
-  }
-}
-
-/// What one writer added to and took from a counter in all: both only grow.
-package struct CounterEntry: Hashable, Sendable, Codable {
-  package var plus: UInt64
-  package var minus: UInt64
-
-  package init(plus: UInt64 = 0, minus: UInt64 = 0) {
-    self.plus = plus
-    self.minus = minus
   }
 }
 

@@ -9,7 +9,7 @@ extension DeviceEngine {
     guard case .running = standing, !paging, exchange == nil else { return }
     var facts = try storage.facts()
     let isNext = facts.cursor == step.after && facts.cursor.ahead == nil
-    guard isNext || storage.planted.contains(.eventPastGap) else { return }
+    guard isNext || storage.faults.takesEventsPastGaps else { return }
     // What is kept back is whole, and this goes on from it.
     guard try storage.staged().isEmpty || holdsArrivals && facts.hasArrivals else { return }
     let answer = ExchangeResponse(

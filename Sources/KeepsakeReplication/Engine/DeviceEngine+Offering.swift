@@ -55,12 +55,12 @@ extension DeviceEngine {
       waiting += group.versions
       try storage.removeFromOutbox(group.id)
     }
-    var pieces = Pieces(options, isPiece: !storage.planted.contains(.restartInPieces))
+    var pieces = Pieces(options, isPiece: !storage.faults.offersInPieces)
     var offered = refused
     for slot in try storage.slots() {
       // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
       for id in try ancestry(from: headsToOffer(of: slot, in: storage), in: storage) where !offered.contains(id) {
-        if storage.planted.contains(.restartUnacknowledged), try storage.version(id)?.acknowledged == true { continue }
+        if storage.faults.offersOnlyUnacknowledged, try storage.version(id)?.acknowledged == true { continue }
         guard var version = try storage.version(id), !version.neverLeft else { continue }
         version.acknowledged = false
         version.offered = true

@@ -118,7 +118,7 @@ extension DeviceEngine {
     // Each round but the last finds one more group that waits.
     while true {
       let fitting = isOffer ? (waiting.ids.isEmpty ? whole : []) : fitting(waiting.left(of: groups, known), known)
-      var plan = SendingPlan(storage.planted.contains(.splitGroup) ? Array(fitting.prefix(1)) : fitting, known)
+      var plan = SendingPlan(storage.faults.splitsGroups ? Array(fitting.prefix(1)) : fitting, known)
       var left = options.inlineBytes
       var placed: Set<ContentHash> = []
       var unplaced: Set<ContentHash> = []

@@ -37,7 +37,7 @@ extension DeviceEngine {
     // An announcement that was known when this was asked is answered, even if a restored cloud never comes so far.
     if sent.announced == announced { announced = 0 }
     paging = response.more
-    complete = !response.more || storage.planted.contains(.showHalfPages)
+    complete = !response.more || storage.faults.showsHalfPages
     for content in response.contents { try take(content, &effects, in: &storage) }
 
     switch response.outcome {
@@ -75,7 +75,7 @@ extension DeviceEngine {
     if let reply = response.wallet, let state = try storage.wallet() {
       var wallet = Wallet(state)
       var ignored = false
-      if case .fork = reply.state, storage.planted.contains(.ignoreFork) { ignored = true }
+      if case .fork = reply.state, storage.faults.ignoresForks { ignored = true }
       if !ignored {
         let change = wallet.receive(reply, using: &random)
         if wallet.state != state { try storage.setWallet(wallet.state) }
@@ -118,7 +118,7 @@ extension DeviceEngine {
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
     let missing = try missingContents(in: storage)
-    guard missing.allSatisfy(\.isAsked) || storage.planted.contains(.showWithoutContents) else { return }
+    guard missing.allSatisfy(\.isAsked) || storage.faults.showsWithoutContents else { return }
     held.removeAll { content in !missing.contains { $0.hash == content.root } }
     guard holdsArrivals else { return try showStaged(&effects, in: &storage) }
     var facts = try storage.facts()
@@ -136,7 +136,7 @@ extension DeviceEngine {
       switch change.item {
       case .cell(let update):
         guard let local = try storage.cell(update.key) else { return true }
-        return local.joined(with: update.state, storage.planted) != local
+        return local.joined(with: update.state, under: storage.faults) != local
       case .version(let record):
         guard let local = try storage.version(record.id)?.record else { return true }
         let joined = local.joined(with: record)
@@ -198,7 +198,7 @@ extension DeviceEngine {
       switch change.item {
       case .cell(let update):
         let local = try storage.cell(update.key)
-        let joined = local?.joined(with: update.state, storage.planted) ?? update.state
+        let joined = local?.joined(with: update.state, under: storage.faults) ?? update.state
         guard joined != local else { continue }
         try storage.setCell(CellUpdate(key: update.key, state: joined))
         cells.insert(update.key)

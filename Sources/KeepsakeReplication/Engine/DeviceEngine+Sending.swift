@@ -26,7 +26,7 @@ extension DeviceEngine {
     // A rejected request is searched for its cause piece by piece.
     let wallet = single && !plan.groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
-    if storage.planted.contains(.forgetWhenSent) {
+    if storage.faults.forgetsWhenSent {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
     }
     sent.damaged = Array(damagedThere.sorted().prefix(ExchangeRules.maximumDamaged))
@@ -200,13 +200,13 @@ extension DeviceEngine {
     if rest.cells.count < group.cells.count || rest.versions.count < group.versions.count {
       group.cells.removeAll { !items.contains(ExchangeRules.item($0.key)) }
       group.versions.removeAll { !items.contains(ExchangeRules.item($0)) }
-      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.planted.contains(.refuseWhole) { try storage.appendToOutbox(rest) }
+      if !rest.cells.isEmpty || !rest.versions.isEmpty, !storage.faults.refusesWholeGroups { try storage.appendToOutbox(rest) }
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
     retrying.remove(id)
     if lacksRoom(group) { roomTriedMilliseconds = now }
-    if storage.planted.contains(.dropRefused) { try storage.removeFromOutbox(group.id) }
+    if storage.faults.dropsRefused { try storage.removeFromOutbox(group.id) }
     // What is tried again and again for want of room is told once.
     let notifications = refusals.filter { $0.reason != .quota || toldRefused.insert($0.item).inserted }
     if !notifications.isEmpty { effects.append(.notify(.refused(notifications))) }

@@ -189,7 +189,7 @@ package struct DeviceEngine: Sendable {
     case .woke:
       woke()
     case .answered(let request, let response):
-      guard let landed = exchange, landed.request == request || storage.planted.contains(.takeLateAnswer) else { return [] }
+      guard let landed = exchange, landed.request == request || storage.faults.takesLateAnswers else { return [] }
       exchange = nil
       try answered(response, to: landed.sent, now: now, &effects, in: &storage, using: &random)
     case .uploaded(let request, let hash):

@@ -31,7 +31,7 @@ extension DeviceEngine {
 
   /// What of the staged versions shows without its contents, on purpose.
   func deferring(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> [VersionID] {
-    guard !storage.planted.contains(.showWithoutContents) else { return [] }
+    guard !storage.faults.showsWithoutContents else { return [] }
     let records = staged.compactMap { if case .version(let record) = $0.item { record } else { nil } }
     let covered = Set(records.flatMap(\.covers))
     return try records.filter { record in

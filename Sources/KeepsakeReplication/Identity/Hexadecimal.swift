@@ -1,5 +1,5 @@
 /// Names as hexadecimal digits. They are read and written by the thousand whenever a store is opened, so without parsing numbers in general.
-enum Hexadecimal {
+package enum Hexadecimal {
   /// The words that `text` spells, sixteen digits each and nothing else; nil for any other text.
   static func words(in text: some StringProtocol, count: Int) -> [UInt64]? {
     var text = String(text)
@@ -15,7 +15,7 @@ enum Hexadecimal {
   }
 
   /// Sixteen lowercase digits for each word.
-  static func text(_ words: UInt64...) -> String {
+  package static func text(_ words: UInt64...) -> String {
     String(unsafeUninitializedCapacity: 16 * words.count) { digits in
       for (index, word) in words.enumerated() {
         for place in 0..<16 { digits[16 * index + place] = digit(of: UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * place)) & 15) }

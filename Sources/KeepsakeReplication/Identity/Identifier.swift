@@ -3,9 +3,12 @@
 /// Written as 32 lowercase hexadecimal digits. Two identifiers drawn from a good random source never collide in practice;
 /// nothing here draws them by itself: the source is handed in.
 public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  /// The first 64 bits.
   public let high: UInt64
+  /// The last 64 bits.
   public let low: UInt64
 
+  /// Makes an identifier of 128 bits.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -61,26 +64,32 @@ extension Identifier: CodingKeyRepresentable {
   }
 }
 
+/// Marks identifiers of versions.
 public enum VersionKind {}
 /// Names one version of a saved game or file, for ever.
 public typealias VersionID = Identifier<VersionKind>
 
+/// Marks identifiers of wallet operations.
 public enum OperationKind {}
 /// Names one operation of the wallet. Repeating an operation under the same name changes nothing.
 public typealias OperationID = Identifier<OperationKind>
 
+/// Marks identifiers of scores.
 public enum ScoreKind {}
 /// Names one score on a board, for ever and on every device.
 public typealias ScoreID = Identifier<ScoreKind>
 
+/// Marks identifiers of runs of wallet operations.
 public enum ChainKind {}
 /// Names one store's run of wallet operations.
 package typealias ChainID = Identifier<ChainKind>
 
+/// Marks identifiers of containers.
 public enum ContainerKind {}
 /// Names all that one player keeps in one app.
 package typealias ContainerID = Identifier<ContainerKind>
 
+/// Marks identifiers of devices.
 public enum DeviceKind {}
 /// Names a registered install.
 package typealias DeviceID = Identifier<DeviceKind>
@@ -88,10 +97,13 @@ package typealias DeviceID = Identifier<DeviceKind>
 /// The 64 random bits that a store mints each time it is opened, so that a copied or restored store never writes under
 /// the same name as its original.
 public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  /// The 64 bits.
   public let value: UInt64
 
+  /// The writer that has these 64 bits.
   public init(_ value: UInt64) { self.value = value }
 
+  /// Draws a new writer's name from `source`.
   public init(using source: inout some RandomNumberGenerator) { self.init(source.next()) }
 
   public var description: String { Hexadecimal.text(value) }

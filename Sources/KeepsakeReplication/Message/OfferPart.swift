@@ -1,3 +1,4 @@
+/// Marks identifiers of offers.
 public enum OfferKind {}
 /// Names what a device offers in several requests.
 package typealias OfferID = Identifier<OfferKind>

@@ -70,12 +70,12 @@ package protocol ContainerStorage {
   func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead?
   mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws
 
-  /// Faults that a test wants. None in any storage of the product.
-  var planted: Set<PlantedBug> { get }
+  /// The bugs that a test planted; none in any storage of the product.
+  var faults: Faults { get }
 }
 
 extension ContainerStorage {
-  package var planted: Set<PlantedBug> { [] }
+  package var faults: Faults { Faults() }
 
   // What a folder that devices share does: it has no quota, and its contents are checked by whoever reads them.
   package func usedBytes() -> Int64 { 0 }

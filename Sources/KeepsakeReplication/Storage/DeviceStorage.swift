@@ -73,12 +73,12 @@ package protocol DeviceStorage {
   func wallet() throws -> WalletState?
   mutating func setWallet(_ state: WalletState) throws
 
-  /// Faults that a test wants. None in any storage of the product.
-  var planted: Set<PlantedBug> { get }
+  /// The bugs that a test planted; none in any storage of the product.
+  var faults: Faults { get }
 }
 
 extension DeviceStorage {
-  package var planted: Set<PlantedBug> { [] }
+  package var faults: Faults { Faults() }
 
   package func hasStaged() throws -> Bool { try !staged().isEmpty }
   package func staysHere(_ slot: String) throws -> Bool { false }

@@ -34,7 +34,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   /// Operations that were decided twice: never happens.
   package private(set) var decidedTwice: [OperationID] = []
   /// For tests of the tests; nothing else plants any.
-  package var planted: Set<PlantedBug> = []
+  package var faults = Faults()
 
   package init(epoch: UInt64) { thePosition = Cursor(epoch: epoch, seq: 0, mark: 0) }
 

@@ -110,7 +110,7 @@ package enum DeviceCommit {
     let context = CellDraft.Context(
       writer: writer, caughtUp: facts.caughtUp,
       nowMilliseconds: now.addingClamped(facts.serverOffsetMilliseconds), neverConnected: facts.container == nil,
-      followsStamps: !storage.planted.contains(.stampByClock), moves: facts.moves ?? 0)
+      followsStamps: !storage.faults.stampsByClockAlone, moves: facts.moves ?? 0)
     for cell in draft.cells {
       let known = try storage.cell(cell.key)
       guard let change = try cell.applied(to: known, cell.context(context, storage.cell)) else { continue }
@@ -135,7 +135,7 @@ package enum DeviceCommit {
     }
 
     guard !group.cells.isEmpty || !group.versions.isEmpty else { return records }
-    if storage.planted.contains(.splitGroup), !group.cells.isEmpty, !group.versions.isEmpty {
+    if storage.faults.splitsGroups, !group.cells.isEmpty, !group.versions.isEmpty {
       if let pending { try storage.updateOutbox(pending) }
       try storage.appendToOutbox(OutboxGroup(cells: group.cells))
       try storage.appendToOutbox(OutboxGroup(versions: group.versions))
@@ -157,7 +157,7 @@ package enum DeviceCommit {
   package static func opened(
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
-    if storage.planted.contains(.dropStagedAtOpening) { try storage.clearStaged() }
+    if storage.faults.dropsStagedAtOpening { try storage.clearStaged() }
     for id in try storage.unofferedVersions() {
       guard var stored = try storage.version(id) else { continue }
       stored.offered = true
@@ -268,7 +268,7 @@ package enum DeviceCommit {
       }
     }
     if !known { provisional = parents.isEmpty && !facts.caughtUp }
-    if storage.planted.contains(.neverProvisional) { provisional = false }
+    if storage.faults.ranksAllSavesAlike { provisional = false }
     if !isConnected { covers = try newest(of: covers, keeping: parents, in: storage) }
 
     let record = VersionRecord(

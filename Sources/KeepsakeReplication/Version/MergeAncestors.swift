@@ -143,7 +143,7 @@ extension Resolution {
   /// What the rules for history never take from a slot: its heads, what they replace directly of what others have, the versions from which
   /// several of either come, and what those are merged from in turn.
   package static func needed(by heads: [VersionID], in storage: some DeviceStorage) throws -> Set<VersionID> {
-    if storage.planted.contains(.thinAncestors) { return Set(heads) }
+    if storage.faults.prunesAncestors { return Set(heads) }
     return try needed(by: heads, record: storage.sharedRecords()) { id in
       // What others don't have they can't have gone on from.
       guard let version = try storage.version(id) else { return false }

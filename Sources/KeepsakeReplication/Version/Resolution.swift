@@ -48,10 +48,10 @@ package enum Resolution {
   ) throws -> SlotView {
     let heads = try storage.heads(of: slot)
     var view = try view(heads: heads.sorted(), policy: policy, record: record)
-    if storage.planted.contains(.winnerByArrival) {
+    if storage.faults.showsFirstArrival {
       view.heads.sort { heads.firstIndex(of: $0.id) ?? 0 < heads.firstIndex(of: $1.id) ?? 0 }
     }
-    if storage.planted.contains(.tombstoneHides), try heads.contains(where: { try record($0)?.tombstone == true }) { view.heads = [] }
+    if storage.faults.hidesBesideTombstones, try heads.contains(where: { try record($0)?.tombstone == true }) { view.heads = [] }
     return view
   }
 

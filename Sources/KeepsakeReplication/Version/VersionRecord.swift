@@ -6,6 +6,7 @@ public struct SaveMetadata: Hashable, Sendable, Codable {
   /// every version, so it has to stay small beside the smallest saves.
   public static let maximumBytes = 64 * 1024
 
+  /// What a list calls the save.
   public var title: String?
   /// Seconds played, as the game counts them.
   public var playtime: Double?
@@ -13,8 +14,17 @@ public struct SaveMetadata: Hashable, Sendable, Codable {
   public var progress: Double?
   /// A small picture, encoded as the game likes.
   public var thumbnail: Data?
+  /// What else the game wants to show, by names of its own.
   public var custom: [String: String]
 
+  /// Makes metadata; whatever isn't given is empty.
+  ///
+  /// - Parameters:
+  ///   - title: What a list calls the save.
+  ///   - playtime: Seconds played.
+  ///   - progress: How far the game has come, on a scale of the game's own.
+  ///   - thumbnail: A small picture, encoded as the game likes.
+  ///   - custom: What else the game wants to show.
   public init(
     title: String? = nil, playtime: Double? = nil, progress: Double? = nil, thumbnail: Data? = nil,
     custom: [String: String] = [:]

@@ -82,10 +82,10 @@ package struct Bank: Sendable {
     guard try storage.decision(on: operation.id) == nil else { return }
     var totals = chain.totals[operation.currency] ?? WalletTotals()
     var verdict = WalletDecision.Verdict.accepted
-    switch operation.kind {
-    case .earn:
+    switch operation.effect {
+    case .credit:
       if !canGrow(operation.currency, by: operation.amount) || !totals.count(operation) { verdict = .declined }
-    case .spend:
+    case .debit:
       if totals.rights < operation.amount || !totals.count(operation) { verdict = .declined }
     case .giveBack:
       if totals.rights >= operation.amount, totals.count(operation) {
@@ -93,9 +93,9 @@ package struct Bank: Sendable {
       } else {
         verdict = .declined
       }
-    case .claim(let key):
+    case .claim:
       let (sum, overflow) = totals.granted.addingReportingOverflow(operation.amount)
-      if !state.paidClaims.contains(key), !overflow, sum <= Wallet.maximumTotal,
+      if let key = operation.kind.key, !state.paidClaims.contains(key), !overflow, sum <= Wallet.maximumTotal,
         canGrow(operation.currency, by: operation.amount)
       {
         state.paidClaims.insert(key)
@@ -115,14 +115,14 @@ package struct Bank: Sendable {
     guard try storage.decision(on: operation.id) == nil else { return }
     var verdict = WalletDecision.Verdict.accepted
     let held = state.pool[operation.currency] ?? 0
-    switch operation.kind {
-    case .earn:
+    switch operation.effect {
+    case .credit:
       if canGrow(operation.currency, by: operation.amount) {
         state.pool[operation.currency] = held + operation.amount
       } else {
         verdict = .declined
       }
-    case .spend:
+    case .debit:
       if held >= operation.amount {
         state.pool[operation.currency] = held - operation.amount
       } else {
@@ -130,8 +130,8 @@ package struct Bank: Sendable {
       }
     case .giveBack:
       break  // the rights went back to the pool when the chain was fenced
-    case .claim(let key):
-      if !state.paidClaims.contains(key), canGrow(operation.currency, by: operation.amount) {
+    case .claim:
+      if let key = operation.kind.key, !state.paidClaims.contains(key), canGrow(operation.currency, by: operation.amount) {
         state.paidClaims.insert(key)
         state.pool[operation.currency] = held + operation.amount
       } else {
@@ -265,13 +265,11 @@ package struct Bank: Sendable {
     // Asked again because an answer was lost, the bank says the same again.
     for operation in offer.operations + offer.late {
       guard let verdict = try storage.decision(on: operation.id) else { continue }
-      var isReported = verdict == .declined
-      if case .claim = operation.kind { isReported = true }
-      if isReported { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
+      if verdict == .declined || operation.isClaim { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
     }
     for operation in offer.late {
       guard let verdict = try storage.decision(on: operation.id), verdict == .accepted else { continue }
-      if case .claim = operation.kind { continue }
+      if operation.isClaim { continue }
       reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict))
     }
     switch replyState {

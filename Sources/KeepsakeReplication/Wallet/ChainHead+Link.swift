@@ -16,14 +16,8 @@ extension ChainHead {
     hasher.update(data: hash.bytes)
     hasher.update(operation.id.high)
     hasher.update(operation.id.low)
-    switch operation.kind {
-    case .earn: hasher.update(0)
-    case .spend: hasher.update(1)
-    case .giveBack: hasher.update(2)
-    case .claim(let key):
-      hasher.update(3)
-      hasher.update(key)
-    }
+    hasher.update(operation.kind.rule.tag)
+    if let key = operation.kind.key { hasher.update(key) }
     hasher.update(operation.currency)
     hasher.update(UInt64(bitPattern: operation.amount))
     hasher.update(operation.reason)

@@ -130,9 +130,9 @@ extension OperationList.Sums {
   fileprivate mutating func count(_ operation: WalletOperation, _ sign: Int) {
     count += sign
     let amount = Int128(sign) * Int128(operation.amount)
-    switch operation.kind {
-    case .earn: earned += amount
-    case .spend: spent += amount
+    switch operation.effect {
+    case .credit: earned += amount
+    case .debit: spent += amount
     case .giveBack: returned += amount
     case .claim: claimed += amount
     }
@@ -151,7 +151,7 @@ private final class OperationLog: Sendable {
 
     mutating func append(_ operation: WalletOperation) {
       places[operation.id] = operations.count
-      if case .claim(let key) = operation.kind { claims[key] = operations.count }
+      if let key = operation.kind.key { claims[key] = operations.count }
       operations.append(operation)
       visits += 1
     }

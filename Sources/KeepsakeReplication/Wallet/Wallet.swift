@@ -56,13 +56,13 @@ package struct Wallet: Hashable, Sendable {
     try operation.check()
     if knows(operation) { return false }
     var totals = state.totals[operation.currency] ?? WalletTotals()
-    switch operation.kind {
-    case .spend, .giveBack:
+    switch operation.effect {
+    case .debit, .giveBack:
       guard totals.rights >= operation.amount else {
         throw .insufficientRights(
           currency: operation.currency, spendable: totals.rights, balance: total(operation.currency))
       }
-    case .earn, .claim: break
+    case .credit, .claim: break
     }
     guard totals.count(operation) else { throw .overflow(currency: operation.currency) }
     state.totals[operation.currency] = totals
@@ -84,7 +84,7 @@ package struct Wallet: Hashable, Sendable {
   /// Whether performing it changes nothing, because it was done before.
   package func knows(_ operation: WalletOperation) -> Bool {
     if state.recent.contains(operation.id) || state.operations.contains(operation.id) || state.late.contains(operation.id) { return true }
-    guard case .claim(let key) = operation.kind else { return false }
+    guard let key = operation.kind.key else { return false }
     return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)
   }
 
@@ -180,7 +180,7 @@ package struct Wallet: Hashable, Sendable {
       guard let operation = late ?? state.operations.operation(decision.id) else { continue }
       change.decisions.append(decision)
       if late != nil { isLate = true }
-      if case .claim(let key) = operation.kind, !isSettled(claim: key) { claims.insert(key) }
+      if let key = operation.kind.key, !isSettled(claim: key) { claims.insert(key) }
     }
     if !claims.isEmpty { state.settledClaims = (state.settledClaims + claims).sorted() }
     guard isLate else { return }
@@ -219,7 +219,7 @@ package struct Wallet: Hashable, Sendable {
     var late = state.late
     for operation in state.operations.dropFirst(kept) {
       // The bank takes back the rights of a chain that it closes: there is nothing left to give.
-      if operation.kind != .giveBack { late.append(operation) }
+      if operation.effect != .giveBack { late.append(operation) }
     }
     var next = WalletState(chain: ChainID(using: &random), follows: state.chain)
     next.late = late
@@ -262,11 +262,11 @@ extension WalletTotals {
       let (sum, overflow) = total.addingReportingOverflow(operation.amount)
       return overflow || sum > Wallet.maximumTotal ? nil : sum
     }
-    switch operation.kind {
-    case .earn:
+    switch operation.effect {
+    case .credit:
       guard let sum = grown(earned) else { return false }
       earned = sum
-    case .spend:
+    case .debit:
       guard let sum = grown(spent) else { return false }
       spent = sum
     case .giveBack:
@@ -289,7 +289,7 @@ extension WalletOperation {
     try check(reason, "the reason", Wallet.maximumReasonBytes, emptyAllowed: true)
     guard goods.count <= Wallet.maximumGoods else { throw .invalidText("the list of goods") }
     for good in goods { try check(good, "a good", Wallet.maximumNameBytes) }
-    if case .claim(let key) = kind { try check(key, "the claim's key", Wallet.maximumNameBytes) }
+    if let key = kind.key { try check(key, "the claim's key", Wallet.maximumNameBytes) }
   }
 }
 

@@ -94,20 +94,15 @@ extension WalletOperation: Codable {
     case id, kind, key, currency, amount, reason, goods, madeAtMilliseconds
   }
 
-  private enum Word: String, Codable {
-    case earn, spend, giveBack, claim
-  }
-
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     id = try container.decode(OperationID.self, forKey: .id)
-    kind =
-      switch try container.decode(Word.self, forKey: .kind) {
-      case .earn: .earn
-      case .spend: .spend
-      case .giveBack: .giveBack
-      case .claim: .claim(key: try container.decode(String.self, forKey: .key))
-      }
+    let word = try container.decode(String.self, forKey: .kind)
+    guard let kind = try Kind(word: word, key: { try container.decode(String.self, forKey: .key) }) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .kind, in: container, debugDescription: "\"\(word.prefix(40))\" is no kind of operation")
+    }
+    self.kind = kind
     currency = try container.decode(String.self, forKey: .currency)
     amount = try container.decode(Int64.self, forKey: .amount)
     reason = try container.decode(String.self, forKey: .reason)
@@ -118,14 +113,8 @@ extension WalletOperation: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(id, forKey: .id)
-    switch kind {
-    case .earn: try container.encode(Word.earn, forKey: .kind)
-    case .spend: try container.encode(Word.spend, forKey: .kind)
-    case .giveBack: try container.encode(Word.giveBack, forKey: .kind)
-    case .claim(let key):
-      try container.encode(Word.claim, forKey: .kind)
-      try container.encode(key, forKey: .key)
-    }
+    try container.encode(kind.rule.word, forKey: .kind)
+    try container.encodeIfPresent(kind.key, forKey: .key)
     try container.encode(currency, forKey: .currency)
     try container.encode(amount, forKey: .amount)
     try container.encode(reason, forKey: .reason)

@@ -73,9 +73,9 @@ extension Wallet {
     let own = Array(state.operations.dropFirst(passed))
     var sums: [String: Int64] = [:]
     for operation in own {
-      switch operation.kind {
-      case .earn: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(operation.amount)
-      case .spend: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(-operation.amount)
+      switch operation.effect {
+      case .credit: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(operation.amount)
+      case .debit: sums[operation.currency] = (sums[operation.currency] ?? 0).addingClamped(-operation.amount)
       case .claim: break
       case .giveBack: return nil
       }
@@ -108,8 +108,5 @@ extension Wallet {
 }
 
 extension WalletOperation {
-  var isClaim: Bool {
-    if case .claim = kind { return true }
-    return false
-  }
+  var isClaim: Bool { effect == .claim }
 }

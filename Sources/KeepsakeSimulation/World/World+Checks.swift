@@ -124,9 +124,9 @@ extension World {
     }
     var made: [String: Int64] = [:]
     for (verdict, operation) in cloud.decisions.values where verdict == .accepted {
-      switch operation.kind {
-      case .earn, .claim: made[operation.currency, default: 0] += operation.amount
-      case .spend: made[operation.currency, default: 0] -= operation.amount
+      switch operation.effect {
+      case .credit, .claim: made[operation.currency, default: 0] += operation.amount
+      case .debit: made[operation.currency, default: 0] -= operation.amount
       case .giveBack: break
       }
     }

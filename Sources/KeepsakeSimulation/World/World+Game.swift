@@ -104,7 +104,7 @@ extension World {
     let isThere = heads[0].acknowledged && heads[0].offered
     guard
       isThere && !storage.outbox(limit: .max).contains(where: { $0.versions.contains(heads[0].record.id) })
-        || options.planted.contains(.evictUnsent)
+        || options.faults.evictsUnsent
     else { return false }
     report.statistics.evicted += 1
     trace(25, UInt64(index), words: "device \(index) lets go of \(slot)")
@@ -147,7 +147,7 @@ extension World {
       if random.once(in: 12) { bytes = Data("the beginning".utf8) }
     }
     let parents: SaveParents
-    if tombstone || options.planted.contains(.coverUnloaded) {
+    if tombstone || options.faults.coversUnloaded {
       parents = .everyHead
     } else {
       parents = devices[index].loaded[slot].map { .versions($0) } ?? .everyHead
@@ -255,7 +255,7 @@ extension World {
       let after = devices[index].storage
       devices[index].storage = before
       trace(24, UInt64(index), words: "device \(index) crashes before that is committed")
-      if options.planted.contains(.acknowledgeBeforeCommit) { note(draft, index, seen, paired, Set(after.wallet()?.recent ?? [])) }
+      if options.faults.acknowledgesBeforeCommit { note(draft, index, seen, paired, Set(after.wallet()?.recent ?? [])) }
       return open(index)
     }
     note(draft, index, seen, paired, Set(devices[index].storage.wallet()?.recent ?? []))
@@ -314,7 +314,7 @@ extension World {
     report.statistics.copies += 1
     trace(27, UInt64(index), words: "device \(index) is copied as device \(devices.count)")
     addDevice(
-      devices[index].storage, writer: options.planted.contains(.reuseWriter) ? devices[index].writer : nil)
+      devices[index].storage, writer: options.faults.reusesWriters ? devices[index].writer : nil)
   }
 
   /// The store is set back to what it was: what was written since is gone unless it left in time.

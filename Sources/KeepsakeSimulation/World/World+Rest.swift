@@ -205,13 +205,13 @@ extension World {
       guard let operation = model.operations[id] else { continue }
       let verdict = cloud.decision(on: id)
       if verdict == nil, !model.operationMayBeGone.contains(id) { violation("the operation \(id) was lost: \(operation)") }
-      switch operation.kind {
-      case .claim(let key):
-        guard verdict == .accepted else { continue }
+      switch operation.effect {
+      case .claim:
+        guard verdict == .accepted, let key = operation.kind.key else { continue }
         if let other = paid.updateValue(id, forKey: key) { violation("\(key) was paid for \(other) and \(id)") }
-      case .spend:
+      case .debit:
         if verdict == .declined, !copied { violation("a spend within rights was declined: \(operation)") }
-      case .earn, .giveBack:
+      case .credit, .giveBack:
         if verdict == .declined { violation("an earning was declined: \(operation)") }
       }
     }

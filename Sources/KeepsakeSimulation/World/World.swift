@@ -12,7 +12,8 @@ package final class World {
     package var operations = 220
     /// Keep the trace in words.
     package var keepsLines = false
-    package var planted: Set<PlantedBug> = []
+    /// Bugs that are planted in every device and in the cloud.
+    package var faults = Faults()
 
     package init() {}
   }
@@ -122,7 +123,7 @@ package final class World {
       (engine.maximumCells, engine.maximumVersions) = (swarm.requestItems, swarm.requestItems)
     }
     engineOptions = engine
-    cloud.planted = options.planted
+    cloud.faults = options.faults
   }
 
   /// Lives the world through. Can be called once.
@@ -187,7 +188,7 @@ package final class World {
     var device = Device()
     device.online = online
     device.storage = storage
-    device.storage.planted = options.planted
+    device.storage.faults = options.faults
     if swarm.newestKept != .max { device.storage.rules = HistoryRules(newest: swarm.newestKept, hourly: 2, daily: 1, weekly: 1) }
     if random.may(swarm.skewOdds) {
       device.skew = Int64.random(in: -400_000_000_000...400_000_000_000, using: &random)
@@ -204,7 +205,7 @@ package final class World {
   func open(_ index: Int, keepingWriter: Bool = false) {
     devices[index].opening += 1
     let isFirst = devices[index].opening == 1
-    if !keepingWriter, isFirst || !options.planted.contains(.reuseWriter) {
+    if !keepingWriter, isFirst || !options.faults.reusesWriters {
       devices[index].writer = WriterID(using: &random)
     }
     devices[index].loaded = [:]

@@ -13,9 +13,7 @@ import KeepsakeReplication
 struct Salvage {
   private struct FoundVersion {
     var stored: StoredVersion
-    var pruned: Bool
-    var pinned: Bool
-    var notDownloaded: Bool
+    var marks: VersionMarks
     var position: Int64
     /// Where it came from; positions are comparable within one source and between those of one store.
     var order: Int
@@ -113,7 +111,7 @@ struct Salvage {
     let marks = found.marks
     versions[found.id] = FoundVersion(
       stored: StoredVersion(record: record, acknowledged: marks.acknowledged, offered: marks.offered),
-      pruned: marks.pruned, pinned: marks.pinned, notDownloaded: marks.notDownloaded, position: position, order: versions.count)
+      marks: marks, position: position, order: versions.count)
     covered.formUnion(record.covers)
   }
 
@@ -295,19 +293,19 @@ struct Salvage {
       position += 1
       found.position = position
       let missing = try found.stored.record.contents.contains { hash in try !transaction.contents.has(hash) }
-      if missing, !found.pruned {
+      if missing, !found.marks.pruned {
         lostContents += 1
         // Of what was replaced only the record is of use now; a head has to be seen to be damaged.
-        if covered.contains(id) { found.pruned = true }
+        if covered.contains(id) { found.marks.pruned = true }
       }
-      // Whatever else was thinned had been replaced.
-      if found.pruned, !found.notDownloaded { covered.insert(id) }
+      // Whatever else was pruned had been replaced.
+      if found.marks.pruned, !found.marks.notDownloaded { covered.insert(id) }
       versions[id] = found
     }
     try stepBack()
     for id in inOrder() {
       guard let found = versions[id] else { continue }
-      try transaction.putVersion(found.stored, pruned: found.pruned, pinned: found.pinned, notDownloaded: found.notDownloaded)
+      try transaction.putVersion(found.stored, marks: found.marks)
     }
     for id in covered.sorted() { try transaction.markCovered(id) }
   }
@@ -326,7 +324,7 @@ struct Salvage {
     var slots: [String: [VersionID]] = [:]
     for id in inOrder() { slots[versions[id]?.stored.record.slot ?? "", default: []].append(id) }
     for (slot, ids) in slots.sorted(by: { $0.key < $1.key }) where ids.allSatisfy(covered.contains) {
-      guard let newest = ids.last(where: { versions[$0]?.pruned == false }) else { continue }
+      guard let newest = ids.last(where: { versions[$0]?.marks.pruned == false }) else { continue }
       covered.remove(newest)
       // Others may have it replaced already, or never have seen it: either way it is offered again.
       versions[newest]?.stored.acknowledged = try LocalSlot.contains(slot) || transaction.localDeclaration(of: slot) != nil

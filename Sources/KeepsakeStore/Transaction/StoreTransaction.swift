@@ -80,38 +80,29 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func putVersion(_ version: StoredVersion) throws {
     let known = try Row.fetchOne(
-      statement("SELECT thinned, pinned, slot, deferred FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
-    if let known, try known.checked(at: 2, "slot") != version.record.slot {
+      statement("SELECT slot, \(VersionMarks.columns) FROM version WHERE id = ?"), arguments: [version.record.id.bytes])
+    if let known, try known.checked(at: 0, "slot") != version.record.slot {
       throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
     }
-    try putVersion(
-      version, pruned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false,
-      notDownloaded: try known?.checked(at: 3, "deferred") ?? false)
+    try putVersion(version, marks: try known.map { try VersionMarks($0, at: 1) } ?? VersionMarks())
   }
 
   /// The same, and says whether the contents are kept too, and must be.
   mutating func putVersion(_ version: StoredVersion, pruned: Bool, pinned: Bool, notDownloaded: Bool = false) throws {
+    try putVersion(version, marks: VersionMarks(pruned: pruned, pinned: pinned, notDownloaded: notDownloaded))
+  }
+
+  /// The same, with the marks that don't follow from the version itself.
+  mutating func putVersion(_ version: StoredVersion, marks: VersionMarks) throws {
     let record = version.record
     touched.insert(Data(record.slot.utf8))
-    let marks = VersionMarks(
-      acknowledged: version.acknowledged, offered: version.offered, pruned: pruned, pinned: pinned,
-      tombstone: record.tombstone, notDownloaded: notDownloaded)
+    var marks = marks
+    (marks.acknowledged, marks.offered, marks.tombstone) = (version.acknowledged, version.offered, record.tombstone)
     let place = RowIdentity.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     let body = try codec.encode(record, place: place)
-    try run(
-      """
-      INSERT INTO version (\(VersionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (id) DO UPDATE SET
-        slot = excluded.slot, saved_at = excluded.saved_at, acknowledged = excluded.acknowledged, offered = excluded.offered,
-        thinned = excluded.thinned, pinned = excluded.pinned, tombstone = excluded.tombstone,
-        deferred = excluded.deferred, body = excluded.body
-      """,
-      [
-        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, pruned, pinned, marks.tombstone,
-        notDownloaded, body,
-      ])
+    try run(VersionRow.upsert, VersionRow(record, marks: marks, body: body).arguments)
     context.records.insert(record, body: body, place: place)
-    if !pruned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
+    if !marks.pruned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
     try showHead(record)
     try useContents(of: record)
   }

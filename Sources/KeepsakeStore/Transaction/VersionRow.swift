@@ -21,10 +21,34 @@ struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A row of the table `version`. Its body's checksum and seal cover the columns beside it (`RowIdentity.version`).
+extension VersionMarks {
+  /// In the order in which `init(_:at:)` reads them.
+  static let columns = "acknowledged, offered, thinned, pinned, tombstone, deferred"
+
+  /// From a row in which `columns` begin at `first`.
+  init(_ row: Row, at first: Int) throws {
+    acknowledged = try row.checked(at: first, "acknowledged")
+    offered = try row.checked(at: first + 1, "offered")
+    pruned = try row.checked(at: first + 2, "thinned")
+    pinned = try row.checked(at: first + 3, "pinned")
+    tombstone = try row.checked(at: first + 4, "tombstone")
+    notDownloaded = try row.checked(at: first + 5, "deferred")
+  }
+}
+
+/// A row of the table `version`, and the only type that knows its columns. Its body's checksum and seal cover the columns beside it
+/// (`RowIdentity.version`).
 struct VersionRow {
   /// In the order in which `init(_:at:)` reads them.
-  static let columns = "id, slot, saved_at, acknowledged, offered, thinned, pinned, tombstone, deferred, body"
+  static let columns = "id, slot, saved_at, body, \(VersionMarks.columns)"
+
+  /// Adds a row with `arguments`, or changes all columns of the one that has its id.
+  static let upsert: String = {
+    let names = columns.components(separatedBy: ", ")
+    let values = names.map { _ in "?" }.joined(separator: ", ")
+    let changes = names.dropFirst().map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+    return "INSERT INTO version (\(columns)) VALUES (\(values)) ON CONFLICT (id) DO UPDATE SET \(changes)"
+  }()
 
   var id: VersionID
   var slot: String
@@ -38,11 +62,21 @@ struct VersionRow {
     id = try StoreTransaction.versionID(row.checked(at: first, "id"))
     slot = try row.checked(at: first + 1, "slot")
     savedAt = try row.checked(at: first + 2, "saved_at")
-    marks = VersionMarks(
-      acknowledged: try row.checked(at: first + 3, "acknowledged"), offered: try row.checked(at: first + 4, "offered"),
-      pruned: try row.checked(at: first + 5, "thinned"), pinned: try row.checked(at: first + 6, "pinned"),
-      tombstone: try row.checked(at: first + 7, "tombstone"), notDownloaded: try row.checked(at: first + 8, "deferred"))
-    body = try row.checked(at: first + 9, "body")
+    body = try row.checked(at: first + 3, "body")
+    marks = try VersionMarks(row, at: first + 4)
+  }
+
+  /// For a record whose body was encoded for this row.
+  init(_ record: VersionRecord, marks: VersionMarks, body: Data) {
+    (id, slot, savedAt) = (record.id, record.slot, record.savedAtMilliseconds)
+    (self.marks, self.body) = (marks, body)
+  }
+
+  /// The values of `columns`, in their order.
+  var arguments: StatementArguments {
+    [
+      id.bytes, slot, savedAt, body, marks.acknowledged, marks.offered, marks.pruned, marks.pinned, marks.tombstone, marks.notDownloaded,
+    ]
   }
 
   /// From a row that was found somewhere; nil if it lacks a column, or has one of another kind.

@@ -47,8 +47,8 @@ extension StoreTransaction {
         wallet.makeUp(.earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left, using: &random)
       }
       // What was earned first: no spend may come before its money.
-      for operation in operations where operation.kind != .spend { wallet.take(operation) }
-      for operation in operations where operation.kind == .spend { wallet.take(operation) }
+      for operation in operations where operation.effect != .debit { wallet.take(operation) }
+      for operation in operations where operation.effect == .debit { wallet.take(operation) }
       for (currency, totals) in totals {
         wallet.makeUp(.spend, Int128(totals.spent) - (operations.sums[currency]?.spent ?? 0), currency, atMost: &left, using: &random)
       }
@@ -56,7 +56,7 @@ extension StoreTransaction {
     } else {
       state.follows = lost.state.chain
       state.late = lost.state.late
-      for operation in operations where operation.kind != .giveBack { state.late.append(operation) }
+      for operation in operations where operation.effect != .giveBack { state.late.append(operation) }
     }
     try begin(state, knowing: Dictionary(zip((Array(operations) + lost.state.late).map(\.id), lost.numbers)) { first, _ in first })
     return .madeUp

@@ -18,7 +18,7 @@ package actor FolderTransport: Transport {
       self.sleep = sleep
     }
   }
-  private nonisolated let executor = SyncExecutor()
+  private nonisolated let executor = QueueExecutor(label: "keepsake.sync")
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let cloud: FolderCloud

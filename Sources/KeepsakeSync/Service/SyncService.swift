@@ -17,7 +17,7 @@ package actor SyncService<Store: DeviceStore> {
   /// A pause that the engine asks for is never longer than this: a day is as good as never.
   private static var longestWakeMilliseconds: Int64 { 86_400_000 }
 
-  private nonisolated let executor = SyncExecutor()
+  private nonisolated let executor = QueueExecutor(label: "keepsake.sync")
   package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   let store: Store

@@ -1,6 +1,8 @@
 import Foundation
+import KeepsakeInspection
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// Bytes that no encoder wrote, where a coded value stands.

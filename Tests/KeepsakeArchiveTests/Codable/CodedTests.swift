@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import TestSupport
 import Testing
 

@@ -1,7 +1,10 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import TestSupport
 import Testing
+
+@testable import ArchiveWorlds
 
 /// Small, with one of everything that the reader treats in its own way, so that all of its bytes can be tried.
 @Archivable private final class Ship {

@@ -1,6 +1,9 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
+
+@testable import ArchiveWorlds
 
 @Archivable final class Egg {
   let hen: Hen

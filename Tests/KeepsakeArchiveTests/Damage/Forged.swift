@@ -1,5 +1,6 @@
 import Foundation
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// An archive put together byte by byte, as no program would write it, with lengths, offset and checksum that are right.

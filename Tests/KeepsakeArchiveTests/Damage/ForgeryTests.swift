@@ -1,6 +1,8 @@
 import Foundation
+import KeepsakeInspection
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// A hand-written type whose values hold values of itself.

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
 
 /// The cell of an early version, saved in a byte.

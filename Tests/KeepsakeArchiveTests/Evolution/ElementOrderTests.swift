@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
 
 @Archivable(subclasses: [Knight.self, Wizard.self]) private class Unit: Hashable {

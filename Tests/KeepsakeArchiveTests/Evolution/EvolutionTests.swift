@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 /// The same saves, read by a later program.
 enum Old {
   @Archivable struct Hero {
@@ -86,66 +88,6 @@ enum New {
   @Archivable struct First { var x = 1 }
   @Archivable struct Bond { var since = 7, weight = 0, to: Person? }
   @Archivable(name: "Person") final class Person { var bonds: [Bond] = [] }
-}
-
-/// Written by hand: calls its normal initialiser and applies what was saved.
-final class Stage: Archivable {
-  let name: String
-  let monsters: Int
-  var monstersLeft: Int
-  weak var hero: Creature?
-  var linked: Stage?
-  private(set) var loadedFrom: String?
-
-  init(name: String) {
-    self.name = name
-    monsters = name.count
-    monstersLeft = monsters
-  }
-
-  static var archiveSubclasses: [any Archivable.Type] { [Creature.self] }
-
-  func encode(to writer: inout ArchiveWriter) throws {
-    try writer.encode(name, forKey: "name")
-    try writer.encode(monsters - monstersLeft, forKey: "killed")
-    try writer.encode([Item(kind: 8)], forKey: "loot")
-  }
-
-  convenience init(from reader: inout ArchiveReader) throws {
-    self.init(name: try reader.decode(String.self, forKey: "name"))
-    monstersLeft = monsters - (try reader.decode(Int.self, forKey: "killed", default: 0))
-    loadedFrom = reader.context as? String
-  }
-
-  func encodeReferences(to writer: inout ArchiveWriter) throws {
-    try writer.encodeConditional(hero, forKey: "hero")
-    try writer.encode(linked, forKey: "linked")
-  }
-
-  func decodeReferences(from reader: inout ArchiveReader) throws {
-    hero = try reader.decode(Creature?.self, forKey: "hero")
-    linked = try reader.decode(Stage?.self, forKey: "linked")
-  }
-}
-
-struct HandKeyed: Archivable {
-  var text: String
-  var number: Int
-  init(text: String, number: Int) { (self.text, self.number) = (text, number) }
-  func encode(to writer: inout ArchiveWriter) throws {
-    try writer.encode(number, forKey: "number")
-    try writer.encode(text, forKey: "text")
-    try writer.encode([1.5], forKey: "extra")
-  }
-  init(from reader: inout ArchiveReader) throws {
-    text = try reader.decode(String.self, forKey: "text")
-    number = try reader.decode(Int.self, forKey: "number")
-  }
-}
-
-@Archivable struct Campaign {
-  var level: Stage
-  var heroes: [Creature] = []
 }
 
 @Suite struct EvolutionTests {

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 /// What a newer program saves.
 private enum Newer {
   @Archivable enum Pet: Hashable {

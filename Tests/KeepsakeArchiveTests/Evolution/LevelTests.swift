@@ -1,6 +1,9 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
+
+@testable import ArchiveWorlds
 
 // What becomes of saves when classes are moved about in their hierarchy, and references change what they promise.
 

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 private enum V1 {
   @Archivable struct Hero {
     var name = "Ada Lovelace"

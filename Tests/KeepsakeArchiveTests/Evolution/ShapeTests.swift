@@ -1,6 +1,9 @@
 import Foundation
 public import KeepsakeArchive
+import KeepsakeInspection
 import Testing
+
+@testable import ArchiveWorlds
 
 // More declarations of the kinds that games have: that they compile is most of the test.
 

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
 
 /// The same types at version 1 (this program) and version 2 (a newer one).

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 @Archivable private struct One<Value> { var value: Value }
 /// The same field, read by way of positions instead of in order.
 @Archivable private struct Two<Value> {

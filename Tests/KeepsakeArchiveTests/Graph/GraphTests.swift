@@ -1,6 +1,8 @@
 import Foundation
+import KeepsakeInspection
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// Many references of all kinds: a world in which everything leads to everything.

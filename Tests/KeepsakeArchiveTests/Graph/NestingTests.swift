@@ -1,6 +1,8 @@
 import Foundation
+import KeepsakeInspection
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// What the program knows of the forged archives below: everything but `number` is skipped.
@@ -136,7 +138,7 @@ import Testing
   }
 
   @Test func checkingFindsWhatReadingFinds() throws {
-    let good = try Archive.encode(FormatTests.goldenWorld())
+    let good = try Archive.encode(GoldenWorld.make())
     #expect(try ArchiveInspection.verify(good) == ArchiveInspection(of: good).header)
     var random = Seeded(11)
     for index in 16..<good.count - 8 {

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeArchive
+import KeepsakeInspection
 import Testing
 
 // How games keep out of a save what they can make again.

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 @Archivable private final class Leaf {

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 /// An element whose type has no rules.
 @Archivable struct Pebble: Identifiable {
   var id = "x"

@@ -2,6 +2,8 @@ import Foundation
 import KeepsakeArchive
 import Testing
 
+@testable import ArchiveWorlds
+
 @Archivable struct Score: Equatable {
   @Merge(.max) var best = 0
   var holder = ""

@@ -1,6 +1,8 @@
 import Foundation
+import KeepsakeInspection
 import Testing
 
+@testable import ArchiveWorlds
 @testable import KeepsakeArchive
 
 /// A game's own matrix.

@@ -3,6 +3,7 @@ import FlowerGarden
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
 import Testing
@@ -19,9 +20,7 @@ import Darwin
 @Suite struct InspectTests {
   @Test("a store can be looked into while the game has it open, and is not changed by it")
   func openStore() throws {
-    let world = try MirrorWorld()
-    try world.write("level 1", to: "a")
-    try world.settle()
+    let world = try SyncedFolder(file: "a", text: "level 1")
     let before = try world.store.read { (try $0.facts(), try $0.outboxCount(), try $0.wallet()) }
     let reader = try StoreReader.open(at: world.state)
     let report = try reader.read { try StoreReport($0, of: reader, path: world.state.path) }
@@ -92,9 +91,7 @@ import Darwin
 
   @Test("a store is known by its first bytes, whatever it is called")
   func kinds() throws {
-    let world = try MirrorWorld()
-    try world.write("x", to: "a")
-    try world.settle()
+    let world = try SyncedFolder(file: "a", text: "x")
     let database = world.state.appendingPathComponent("store.sqlite")
     for path in [world.state.path, world.folder.path, database.path] {
       guard case .store = try InputKind(of: path) else {
@@ -147,7 +144,7 @@ import Darwin
   @Test("an answer that JSON can't hold is a failure, and not an answer")
   func noJSON() {
     struct Unspeakable: Encodable {
-      func encode(to encoder: any Encoder) throws { throw Crash() }
+      func encode(to encoder: any Encoder) throws { throw CocoaError(.coderInvalidValue) }
     }
     let failure = #expect(throws: CommandFailure.self) { try Output.document(Unspeakable()) }
     #expect(failure?.kind == .software)
@@ -178,6 +175,33 @@ import Darwin
     #expect(Printable.text("Garden 花園 é") == "Garden 花園 é")
     #expect(Printable.size(1) == "1 byte")
     #expect(Printable.size(1_536) == "1.5 KiB")
+  }
+}
+
+/// A folder as `keepsake sync` leaves it: one file, kept in the store beside it.
+private final class SyncedFolder {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+  let state: URL
+  let store: Store
+
+  init(file: String, text: String) throws {
+    state = folder.appendingPathComponent(".keepsake")
+    try FileManager.default.createDirectory(at: state, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: folder.appendingPathComponent(file))
+    store = try Store.open(at: state)
+    let writer = store.writer
+    try store.write { transaction in
+      var random = SystemRandomNumberGenerator()
+      let draft = SaveDraft(
+        id: VersionID(using: &random), slot: "file:" + file, parents: .everyHead, contents: [try transaction.keepContent(Data(text.utf8))],
+        length: text.utf8.count, savedAtMilliseconds: 1)
+      try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1, writer: writer, in: &transaction, using: &random)
+    }
+  }
+
+  deinit {
+    // A folder of a test that stays behind harms nobody.
+    try? FileManager.default.removeItem(at: folder)
   }
 }
 #endif

@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import KeepsakeCommand
+@testable import KeepsakeMirror
 
 /// Whole runs of `keepsake sync --once` against a real server.
 @Suite struct SyncSessionTests {

@@ -34,7 +34,9 @@ func oldHero(from file: Data) throws -> OldHero {
   try KeyedArchive.decode(
     OldHero.self, from: file, classes: ["GameObject": OldHero.self, "Boss": OldBoss.self, "Item": OldItem.self],
     keys: [
-      "GameObject": ["name": "_name", "level": "_level", "items": "_items", "position": "_position", "target": "_target"],
+      "GameObject": [
+        "name": "_name", "level": "_level", "items": "_items", "position": "_position", "target": "_target",
+      ],
       "Item": ["kind": "_kind", "count": "_count"],
     ])
 }

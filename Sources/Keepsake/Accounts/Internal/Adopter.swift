@@ -39,7 +39,7 @@ struct Adopter {
       }
       guard var wallet = try transaction.wallet().map({ KeepsakeReplication.Wallet($0) }) else { return }
       let settled = try transaction.walletEntries(newest: .max) { operation in
-        if case .claim = operation.kind { true } else { false }
+        operation.effect == .claim
       }
       var random = SystemRandomNumberGenerator()
       let parcel = try wallet.pack(
@@ -170,9 +170,9 @@ struct Adopter {
       let known = Set(try mine.walletEntries(newest: .max).map(\.operation.id))
       for operation in try wallet.receive(parcel, knowing: known.contains) {
         let amount = Int(clamping: operation.amount)
-        switch operation.kind {
-        case .earn: adoption.money[Currency(operation.currency), default: 0] += amount
-        case .spend: adoption.money[Currency(operation.currency), default: 0] -= amount
+        switch operation.effect {
+        case .credit: adoption.money[Currency(operation.currency), default: 0] += amount
+        case .debit: adoption.money[Currency(operation.currency), default: 0] -= amount
         case .claim, .giveBack: break
         }
       }

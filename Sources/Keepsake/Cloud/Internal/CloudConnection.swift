@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
@@ -9,7 +10,7 @@ actor CloudConnection {
   private static let firstPause = 0.5
   private static let longestPause = 300.0
 
-  nonisolated let executor = CloudExecutor()
+  nonisolated let executor = QueueExecutor(label: "keepsake.cloud", qos: .utility)
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   nonisolated let core: GameCore

@@ -5,14 +5,14 @@ import KeepsakeSync
 ///
 /// Runs where its connection runs, so that a call from there waits for nobody.
 actor CloudRegistration {
-  private nonisolated let executor: CloudExecutor
+  private nonisolated let executor: QueueExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let file: CloudFile
   /// One try to register, shared by all who wait for it.
   private var underWay: Task<CloudCredentials, any Error>?
 
-  init(file: CloudFile, executor: CloudExecutor) {
+  init(file: CloudFile, executor: QueueExecutor) {
     self.file = file
     self.executor = executor
   }

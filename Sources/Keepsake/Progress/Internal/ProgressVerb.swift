@@ -1,58 +1,15 @@
 import KeepsakeReplication
 
-/// The rule of a key, as far as it decides what can be done to it.
-indirect enum ProgressKind: Sendable, Hashable, CustomStringConvertible {
-  case max, min, latest, union, set, counter
-  case dictionary(ProgressKind)
-  case optional(ProgressKind)
-
-  var description: String {
-    switch self {
-    case .max: "max"
-    case .min: "min"
-    case .latest: "latest"
-    case .union: "union"
-    case .set: "set"
-    case .counter: "counter"
-    case .dictionary(let kind): "dictionary of \(kind)"
-    case .optional(let kind): "optional \(kind)"
-    }
-  }
-
-  /// The rule of what is inside.
-  var innermost: ProgressKind {
-    switch self {
-    case .dictionary(let kind), .optional(let kind): kind.innermost
-    case .max, .min, .latest, .union, .set, .counter: self
-    }
-  }
-}
-
-/// What a game can do to a key, and by which rules.
-enum ProgressVerb: String {
+/// What a game can do to a key.
+enum ProgressVerb: String, CaseIterable {
   case record, set, add, insert, remove
 
-  private func takes(_ kind: ProgressKind) -> Bool {
-    switch (self, kind) {
-    case (.record, .max), (.record, .min), (.set, .latest), (.add, .counter), (.insert, .union), (.insert, .set), (.remove, .set): true
-    default: false
-    }
-  }
-
-  private var rules: String {
-    switch self {
-    case .record: "max or min"
-    case .set: "latest; a join never sets"
-    case .add: "counter"
-    case .insert: "union or set"
-    case .remove: "set; what a union holds stays"
-    }
-  }
-
-  /// Throws `GameDataError` where the key's rule, or the one inside of its dictionary or optional, is another.
+  /// Throws `GameDataError` where the key's rule, or the one inside of its dictionary or optional, doesn't take it.
   func check<Value>(_ key: ProgressKey<Value>) throws {
-    guard !takes(key.rule.kind.innermost) else { return }
-    throw GameDataError(.misuse, "`\(rawValue)` is for keys with the rule \(rules); \"\(key.name)\" has \(key.rule.kind)")
+    let verbs = key.rule.verbs
+    guard !verbs.contains(self) else { return }
+    let usable = Self.allCases.filter(verbs.contains).map { "`\($0.rawValue)`" }.joined(separator: " or ")
+    throw GameDataError(.misuse, "`\(rawValue)` is not for \"\(key.name)\", whose rule is \(key.rule.name): use \(usable)")
   }
 }
 

@@ -9,7 +9,7 @@ actor SeenByMonitor {
   /// Other devices say what they have once a minute, if they have nothing else to say: asked more often, they would say the same.
   static let pause: Duration = .seconds(30)
 
-  private nonisolated let executor: CloudExecutor
+  private nonisolated let executor: QueueExecutor
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let core: GameCore
@@ -20,7 +20,7 @@ actor SeenByMonitor {
   private var ticking: Task<Void, Never>?
   private var pausing: Task<Void, Never>?
 
-  init(core: GameCore, transport: any Transport, executor: CloudExecutor) {
+  init(core: GameCore, transport: any Transport, executor: QueueExecutor) {
     self.core = core
     self.transport = transport
     self.executor = executor

@@ -67,9 +67,9 @@ package struct SlotReading: Sendable {
       reading.parents.removeAll(where: damaged.contains)
     }
     if reading.sides.isEmpty, reading.notDownloaded.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
-    if transaction.planted.contains(.chooseInsteadOfMerge) { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
-    if reading.sides.count > 1, !transaction.planted.contains(.mergeWithoutAncestor) {
-      let depth = transaction.planted.contains(.mergeAncestorsAsStrangers) ? 1 : MergeAncestors.maximumDepth
+    if transaction.faults.choosesInsteadOfMerging { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
+    if reading.sides.count > 1, !transaction.faults.mergesWithoutAncestors {
+      let depth = transaction.faults.mergesAncestorsAsStrangers ? 1 : MergeAncestors.maximumDepth
       reading.mergeAncestors = try Resolution.mergeAncestors(of: view.heads.map(\.id), policy: policy, depth: depth, record: record)
       try reading.readAncestors(in: transaction)
     }

@@ -83,16 +83,7 @@ private enum JSONValue: Codable {
   /// An archive's root and objects; nil if it is damaged, or of a newer program.
   init?(context: Data) {
     do {
-      let inspection = try ArchiveInspection(of: context)
-      guard case .object(var whole) = try JSONDecoder().decode(JSONValue.self, from: inspection.json()) else { return nil }
-      // What says how it is kept is of no use here.
-      whole["types"] = nil
-      whole["header"] = nil
-      if case .array(let objects)? = whole["objects"], objects.isEmpty, let root = whole["root"] {
-        self = root
-      } else {
-        self = .object(whole)
-      }
+      self = try JSONDecoder().decode(JSONValue.self, from: ArchiveContents(of: context).json())
     } catch {
       return nil  // Its bytes are given instead.
     }

@@ -19,9 +19,9 @@ struct WalletHold: Sendable {
     for operation in new.operations {
       var balance = balances[operation.currency] ?? Balance(total: 0, spendable: 0, pending: 0)
       let amount = Int(clamping: operation.amount)
-      switch operation.kind {
-      case .earn: (balance.total, balance.spendable) = (balance.total + amount, balance.spendable + amount)
-      case .spend: (balance.total, balance.spendable) = (balance.total - amount, balance.spendable - amount)
+      switch operation.effect {
+      case .credit: (balance.total, balance.spendable) = (balance.total + amount, balance.spendable + amount)
+      case .debit: (balance.total, balance.spendable) = (balance.total - amount, balance.spendable - amount)
       case .claim: balance.pending += amount
       // Moves rights, not money.
       case .giveBack: continue

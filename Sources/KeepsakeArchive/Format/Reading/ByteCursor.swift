@@ -3,8 +3,8 @@
 ///     xxxxxxx1                      7 bits      xxxxxx10 xxxxxxxx        14 bits
 ///     ...        x1000000 + 6       49 bits     10000000 + 7 bytes       56 bits
 ///     00000000 + 8 bytes            64 bits     (little-endian throughout)
-enum Varint {
-  static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+package enum Varint {
+  package static func append(_ value: UInt64, to bytes: inout [UInt8]) {
     let bits = 64 - value.leadingZeroBitCount
     if bits > 56 {
       bytes.append(0)
@@ -16,7 +16,7 @@ enum Varint {
     for index in 0..<length { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * index))) }
   }
 
-  static func append(_ text: String, to bytes: inout [UInt8]) {
+  package static func append(_ text: String, to bytes: inout [UInt8]) {
     append(UInt64(text.utf8.count), to: &bytes)
     bytes.append(contentsOf: text.utf8)
   }

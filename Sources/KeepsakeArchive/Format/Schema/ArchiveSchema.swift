@@ -7,8 +7,8 @@ public struct ArchiveWireType: Sendable {
 ///
 /// Building is deterministic: types are numbered in the order in which a walk from the root meets them.
 public final class ArchiveSchema {
-  private(set) var nodes: [WireNode] = []
-  @exclusivity(unchecked) private(set) var types: [TypeEntry] = []
+  package private(set) var nodes: [WireNode] = []
+  @exclusivity(unchecked) package private(set) var types: [TypeEntry] = []
   private var typeIndexes: [ObjectIdentifier: Int32] = [:]
   private var typeNodes: [ObjectIdentifier: Int32] = [:]
   /// The first problem met while the program's types were described.
@@ -24,7 +24,7 @@ public final class ArchiveSchema {
   }
 
   /// From an archive, already checked.
-  init(nodes: [WireNode], types: [TypeEntry]) {
+  package init(nodes: [WireNode], types: [TypeEntry]) {
     self.nodes = nodes + types.indices.map { WireNode(.named, Int32($0)) }
     self.types = types
     for index in types.indices {
@@ -73,10 +73,10 @@ public final class ArchiveSchema {
     typeNodes[id] = wire.node
     typeIndexes[id] = index
     let isObject = T.self is AnyObject.Type
-    types.append(
-      TypeEntry(
-        kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion, node: wire.node, type: type,
-        codec: isObject ? ObjectCodec.of(type) : nil))
+    var entry = TypeEntry(kind: isObject ? .object : .structure, name: T.archiveName, version: T.archiveVersion)
+    (entry.node, entry.type) = (wire.node, type)
+    if isObject { entry.codec = ObjectCodec.of(type) }
+    types.append(entry)
     let list = ArchiveFieldList(schema: self, type: id)
     T.archiveFields(list)
     complete(Int(index), with: list, isObject: isObject)
@@ -164,7 +164,7 @@ public final class ArchiveSchema {
 
   // MARK: Asking
 
-  func isObject(_ node: Int32) -> Bool {
+  package func isObject(_ node: Int32) -> Bool {
     let wire = nodes[Int(node)]
     return wire.code == .named && types[Int(wire.first)].kind.isObject
   }
@@ -172,7 +172,7 @@ public final class ArchiveSchema {
   private static let shownNameBytes = 256
 
   /// A type expression in words, as Swift writes it; very long names are cut.
-  func text(_ node: Int32, depth: Int = 0) -> String {
+  package func text(_ node: Int32, depth: Int = 0) -> String {
     guard depth < ArchiveLimits.typeDepth else { return "..." }
     let wire = nodes[Int(node)]
     switch wire.code {
@@ -221,6 +221,12 @@ public final class ArchiveFieldList {
     }
   }
 
+  /// Lists a field.
+  ///
+  /// - Parameters:
+  ///   - key: The field's key in archives.
+  ///   - type: The field's type.
+  ///   - deferrable: Whether the field may be set after the object was made, as references of classes may.
   public func field<T: Archivable>(_ key: String, _ type: T.Type, deferrable: Bool = false) {
     fields.append(FieldEntry(key: key, node: schema.node(of: type), deferrable: deferrable))
     memory += MemoryLayout<T>.stride
@@ -231,6 +237,7 @@ public final class ArchiveFieldList {
     field(key, T.self, deferrable: deferrable)
   }
 
+  /// Lists a case by its key.
   public func enumCase(_ key: String) {
     cases.append(CaseEntry(key: key, fields: []))
   }
@@ -240,6 +247,7 @@ public final class ArchiveFieldList {
     enumCase(key)
   }
 
+  /// Lists a case without payload whose key is its raw value.
   public func enumCase<T: RawRepresentable>(_ key: String, _ value: T) {
     enumCase("\(value.rawValue)")
   }

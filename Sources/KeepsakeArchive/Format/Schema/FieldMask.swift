@@ -5,6 +5,9 @@
   /// All fields of a class with more.
   @usableFromInline let rest: [Bool]
 
+  /// No field.
+  init() { (low, rest) = (0, []) }
+
   init(_ flags: [Bool]) {
     var low: UInt64 = 0
     for (index, flag) in flags.prefix(64).enumerated() where flag { low |= 1 << UInt64(index) }

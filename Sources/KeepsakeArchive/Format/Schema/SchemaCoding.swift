@@ -1,6 +1,6 @@
 /// Schema to bytes: see docs/FORMAT.md, "Schema".
 extension ArchiveSchema {
-  func encoded(from start: Int) -> [UInt8] {
+  package func encoded(from start: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     for entry in types[start...] {
       bytes.append(entry.kind.rawValue)
@@ -36,7 +36,7 @@ extension ArchiveSchema {
     }
   }
 
-  func appendExpression(_ node: Int32, to bytes: inout [UInt8]) {
+  package func appendExpression(_ node: Int32, to bytes: inout [UInt8]) {
     let wire = nodes[Int(node)]
     bytes.append(wire.code.rawValue)
     switch wire.code {

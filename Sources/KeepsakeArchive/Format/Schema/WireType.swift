@@ -1,5 +1,5 @@
 /// The code of a saved value's layout: one byte of the schema.
-@usableFromInline enum WireCode: UInt8, Sendable {
+@usableFromInline package enum WireCode: UInt8, Sendable {
   case bool = 1
   case int8 = 2
   case int16 = 3
@@ -31,12 +31,12 @@
   case later = 64
 
   /// For scalars of later programs: a length and as many bytes, so that who doesn't know them can pass over them.
-  static let laterCodes: ClosedRange<UInt8> = 64...79
+  package static let laterCodes: ClosedRange<UInt8> = 64...79
 
-  var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }
-  var isInteger: Bool { rawValue >= 2 && rawValue <= 9 }
+  package var isSigned: Bool { rawValue >= 2 && rawValue <= 5 }
+  package var isInteger: Bool { rawValue >= 2 && rawValue <= 9 }
   /// Bytes of one scalar in a block or vector; 0 for what is no scalar.
-  @usableFromInline var scalarBytes: Int {
+  @usableFromInline package var scalarBytes: Int {
     switch self {
     case .bool, .int8, .uint8: 1
     case .int16, .uint16: 2
@@ -49,12 +49,12 @@
 
 /// One node of a type expression: `first` and `second` are nodes (optional, array, set, dictionary), a type's index
 /// (named), or a scalar's code and a count (vector).
-@usableFromInline struct WireNode: Equatable, Sendable {
-  @usableFromInline var code: WireCode
-  @usableFromInline var first: Int32
-  @usableFromInline var second: Int32
+@usableFromInline package struct WireNode: Equatable, Sendable {
+  @usableFromInline package var code: WireCode
+  @usableFromInline package var first: Int32
+  @usableFromInline package var second: Int32
 
-  @usableFromInline init(_ code: WireCode, _ first: Int32 = 0, _ second: Int32 = 0) {
+  @usableFromInline package init(_ code: WireCode, _ first: Int32 = 0, _ second: Int32 = 0) {
     self.code = code
     self.first = first
     self.second = second
@@ -62,7 +62,7 @@
 }
 
 /// What a described type is.
-enum TypeKind: UInt8, Sendable {
+package enum TypeKind: UInt8, Sendable {
   case structure = 1
   case enumeration = 2
   case object = 3
@@ -71,38 +71,46 @@ enum TypeKind: UInt8, Sendable {
   /// A hand-written class.
   case keyedObject = 5
 
-  var isObject: Bool { self == .object || self == .keyedObject }
-  var isKeyed: Bool { self == .keyedValue || self == .keyedObject }
+  package var isObject: Bool { self == .object || self == .keyedObject }
+  package var isKeyed: Bool { self == .keyedValue || self == .keyedObject }
 }
 
-struct FieldEntry: Equatable {
-  var key: String
-  var node: Int32
+package struct FieldEntry: Equatable {
+  package var key: String
+  package var node: Int32
   /// May be set after all objects exist.
-  var deferrable = false
+  package var deferrable: Bool
   /// Stands in the references section, because it is deferrable and leads to objects.
-  var deferred = false
+  package var deferred: Bool
+
+  package init(key: String, node: Int32, deferrable: Bool = false, deferred: Bool = false) {
+    (self.key, self.node, self.deferrable, self.deferred) = (key, node, deferrable, deferred)
+  }
 }
 
-struct CaseEntry: Equatable {
-  var key: String
-  var fields: [FieldEntry]
+package struct CaseEntry: Equatable {
+  package var key: String
+  package var fields: [FieldEntry]
+
+  package init(key: String, fields: [FieldEntry]) { (self.key, self.fields) = (key, fields) }
 }
 
 /// A class above another one: an object has the fields of all of them, and each has a version of its own.
-struct ClassLevel: Equatable, Sendable {
-  let name: String
-  let version: Int
+package struct ClassLevel: Equatable, Sendable {
+  package let name: String
+  package let version: Int
+
+  package init(name: String, version: Int) { (self.name, self.version) = (name, version) }
 }
 
-struct TypeEntry {
-  var kind: TypeKind
-  var name: String
-  var version: Int
+package struct TypeEntry {
+  package var kind: TypeKind
+  package var name: String
+  package var version: Int
   /// Of a class: the next one above first.
-  var superclasses: [ClassLevel] = []
-  var fields: [FieldEntry] = []
-  var cases: [CaseEntry] = []
+  package var superclasses: [ClassLevel] = []
+  package var fields: [FieldEntry] = []
+  package var cases: [CaseEntry] = []
   /// The case that stands for those that the program doesn't know. Not written: it is the reader's affair.
   var fallback: Int?
   /// The expression that is just this type.
@@ -115,6 +123,8 @@ struct TypeEntry {
   var memory = 0
   /// Which fields are deferred, once that is known.
   var deferred = FieldMask([])
+
+  package init(kind: TypeKind, name: String, version: Int) { (self.kind, self.name, self.version) = (kind, name, version) }
 
   /// How many of an object's fields stand in either section. A hand-written object ends with a byte in both.
   var objectFieldCounts: (values: Int, references: Int) {

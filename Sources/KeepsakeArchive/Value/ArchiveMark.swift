@@ -1,0 +1,35 @@
+/// What stands around a value that alone doesn't tell what it is, where the same bytes are to be written again: see `ValueParser`.
+package enum ArchiveMark: String, Sendable, CaseIterable {
+  /// In an optional of an optional: there is something, which may itself be nothing.
+  case some
+  /// Of a `Codable` value: a number of 32 bits; a decimal number that is no large integer.
+  case float, decimal
+  /// Under a key of a hand-written value: the second field tells the index of its type among the archive's keyed types.
+  case type
+
+  /// Stands for no type in marks.
+  package static let noType = -1
+  /// Of a hand-written object: its values in the references section.
+  package static let laterKey = "$references"
+  private static let contentKey = ""
+  private static let indexKey = "index"
+
+  package static func marked(_ mark: ArchiveMark, _ value: ArchiveValue) -> ArchiveValue {
+    .enumeration(type: noType, case: mark.rawValue, [.init(key: contentKey, value: value)])
+  }
+
+  package static func typed(_ value: ArchiveValue, _ index: Int) -> ArchiveValue {
+    .enumeration(
+      type: noType, case: type.rawValue, [.init(key: contentKey, value: value), .init(key: indexKey, value: .integer(Int64(index)))])
+  }
+
+  static func later(_ fields: [ArchiveValue.Field]) -> ArchiveValue.Field { .init(key: laterKey, value: .structure(type: noType, fields)) }
+
+  /// The mark around a value, with what is inside of it and the index of its type; nil for what has none.
+  package static func unmarked(_ value: ArchiveValue) -> (mark: ArchiveMark, value: ArchiveValue, index: Int)? {
+    guard case .enumeration(noType, let name, let fields) = value, let mark = ArchiveMark(rawValue: name), let inner = fields.first?.value
+    else { return nil }
+    guard case .integer(let index) = fields.last?.value, fields.count == 2 else { return (mark, inner, 0) }
+    return (mark, inner, Int(index))
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+
+extension JSONWriter {
+  /// Of a value that has been begun.
+  private struct Opened {
+    /// A dictionary whose keys are not all strings: a list of pairs, each a list of two.
+    let isPairs: Bool
+    /// It stands in such a pair.
+    let closesPair: Bool
+  }
+
+  /// Structs are objects with their keys, references are `{"$ref": n}`, enum cases their name or `{"$case": name, ...}`, dictionaries
+  /// objects if all keys are strings, else lists of pairs.
+  package mutating func value(_ value: ArchiveValue) {
+    var walk = ValueWalk(value)
+    var opened: [Opened] = []
+    while let event = walk.next() {
+      guard case .value(let value, let label) = event else {
+        end()
+        if opened.popLast()?.closesPair == true { end() }
+        continue
+      }
+      let isInPair = opened.last?.isPairs == true
+      switch label {
+      case .field(let key): self.key(key)
+      case .key:
+        if !isInPair, case .string(let key) = value {
+          self.key(key)
+          continue
+        }
+        beginArray()
+      default: break
+      }
+      var closesPair = false
+      if case .value = label { closesPair = isInPair }
+      if case .enumeration(_, let name, let fields) = value, fields.isEmpty {
+        walk.skipChildren()
+        self.value(name)
+        if closesPair { end() }
+      } else if value.childCount != nil {
+        opened.append(Opened(isPairs: begin(value), closesPair: closesPair))
+      } else {
+        scalar(value)
+        if closesPair { end() }
+      }
+    }
+  }
+
+  /// Begins a value that has others inside; true for a list of pairs.
+  private mutating func begin(_ value: ArchiveValue) -> Bool {
+    switch value {
+    case .structure: beginObject()
+    case .enumeration(_, let name, _):
+      beginObject()
+      key("$case")
+      self.value(name)
+    case .dictionary(let pairs):
+      let hasNames = pairs.allSatisfy { if case .string = $0.key { true } else { false } }
+      if hasNames { beginObject() } else { beginArray() }
+      return !hasNames
+    default: beginArray()
+    }
+    return false
+  }
+
+  private mutating func scalar(_ value: ArchiveValue) {
+    switch value {
+    case .none: null()
+    case .bool(let value): self.value(value)
+    case .integer(let value): self.value(value)
+    case .unsigned(let value): self.value(value)
+    case .number(let value): self.value(value)
+    case .string(let text), .url(let text), .decimal(let text): self.value(text)
+    case .data(let data): self.value(data.base64EncodedString())
+    case .date(let date): if let text = ValueLine.iso(date) { self.value(text) } else { self.value(date.timeIntervalSinceReferenceDate) }
+    case .uuid(let uuid): self.value(uuid.uuidString)
+    case .reference(let number):
+      beginObject()
+      key("$ref")
+      self.value(number)
+      end()
+    case .vector, .array, .set, .dictionary, .structure, .enumeration: self.value(value)
+    }
+  }
+
+  /// An object of a class: its number, the name of its type, and its fields.
+  package mutating func object(_ number: Int, _ type: String, _ fields: [ArchiveValue.Field]) {
+    beginObject()
+    key("$id")
+    value(number)
+    key("$type")
+    value(type)
+    for field in fields {
+      key(field.key)
+      value(field.value)
+    }
+    end()
+  }
+}

@@ -1,0 +1,89 @@
+/// Writes JSON, indented and a value a line, without recursion: the encoders that come with Swift take stack for each level, and archives may nest deep.
+///
+/// The caller keeps to JSON's grammar; keys come in the order in which they are given.
+package struct JSONWriter {
+  package private(set) var bytes: [UInt8] = []
+  /// Of each open object or array: whether nothing is in it yet, and its closing bracket.
+  private var open: [(isEmpty: Bool, closer: UInt8)] = []
+  private var followsKey = false
+  /// What is nested deeper isn't moved farther to the right: a forged archive could fill the memory with spaces.
+  private static let deepestIndent = 64
+
+  package init() {}
+
+  package mutating func beginObject() { begin("{", "}") }
+  package mutating func beginArray() { begin("[", "]") }
+
+  package mutating func end() {
+    guard let last = open.popLast() else { return }
+    if !last.isEmpty { newLine() }
+    bytes.append(last.closer)
+  }
+
+  package mutating func key(_ text: String) {
+    separate()
+    string(text)
+    bytes += [UInt8(ascii: ":"), UInt8(ascii: " ")]
+    followsKey = true
+  }
+
+  package mutating func value(_ text: String) {
+    separate()
+    string(text)
+  }
+
+  package mutating func value(_ value: some BinaryInteger) { raw("\(value)") }
+  package mutating func value(_ value: Bool) { raw(value ? "true" : "false") }
+  package mutating func null() { raw("null") }
+
+  /// Infinity and not-a-number, which JSON doesn't have, are strings.
+  package mutating func value(_ number: Double) {
+    if number.isFinite { raw("\(number)") } else { value("\(number)") }
+  }
+
+  private mutating func begin(_ opener: Unicode.Scalar, _ closer: Unicode.Scalar) {
+    separate()
+    bytes.append(UInt8(ascii: opener))
+    open.append((true, UInt8(ascii: closer)))
+  }
+
+  private mutating func raw(_ text: String) {
+    separate()
+    bytes += text.utf8
+  }
+
+  private mutating func separate() {
+    if followsKey {
+      followsKey = false
+      return
+    }
+    guard let last = open.last else { return }
+    if !last.isEmpty { bytes.append(UInt8(ascii: ",")) }
+    open[open.count - 1].isEmpty = false
+    newLine()
+  }
+
+  private mutating func newLine() {
+    bytes.append(UInt8(ascii: "\n"))
+    for _ in 0..<min(open.count, Self.deepestIndent) { bytes += [0x20, 0x20] }
+  }
+
+  private mutating func string(_ text: String) {
+    bytes.append(UInt8(ascii: "\""))
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": bytes += "\\\"".utf8
+      case "\\": bytes += "\\\\".utf8
+      case "\n": bytes += "\\n".utf8
+      case "\r": bytes += "\\r".utf8
+      case "\t": bytes += "\\t".utf8
+      // Terminals take the later ones for commands as well, and some change the direction of what follows.
+      case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}", "\u{2028}", "\u{2029}":
+        let digits = String(scalar.value, radix: 16)
+        bytes += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+      default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,147 @@
+import KeepsakeArchive
+
+/// What people read.
+extension ArchiveInspection {
+  /// The types, the root and the objects as indented text; control characters are shown as escapes.
+  ///
+  /// - Parameter longest: Elements shown of a list, characters shown of a string, objects shown of a class.
+  public func text(longest: Int = 50) -> String {
+    var lines: [String]
+    if let foreign {
+      lines = ["\(foreign), \(header.byteCount) bytes" + (objects.isEmpty ? "" : ", \(objects.count) objects")]
+      let classes = types.filter { $0.count > 0 }
+      if !classes.isEmpty { lines += ["", "classes"] + classes.map { "  \(PrintableText.name($0.name))  \($0.count) saved" } }
+    } else {
+      lines = [
+        "archive, format \(header.formatVersion), \(header.byteCount) bytes, \(header.objectCount) objects, "
+          + "root \(PrintableText.name(header.rootType))", "", "types",
+      ]
+      for type in types { lines += Self.lines(of: type) }
+    }
+    lines += ["", "root"]
+    append(root, label: "", indent: 1, longest, &lines)
+    var shown = Array(repeating: 0, count: types.count)
+    var hidden = shown
+    for (number, object) in objects.enumerated() {
+      guard let object else {
+        lines += ["", "#\(number) not saved, only referred to"]
+        continue
+      }
+      guard shown[object.type] < longest else {
+        hidden[object.type] += 1
+        continue
+      }
+      shown[object.type] += 1
+      lines += ["", "#\(number) \(PrintableText.name(types[object.type].name))"]
+      for field in object.fields { append(field.value, label: PrintableText.name(field.key) + ": ", indent: 1, longest, &lines) }
+    }
+    for (type, count) in zip(types, hidden) where count > 0 { lines += ["", "... \(count) more \(PrintableText.name(type.name))"] }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The root on one line, cut where it is long: for lists of small archives.
+  package func rootLine(longest: Int = 50, characters: Int = 200) -> String {
+    ValueLine(longest: longest, characters: characters, typeName: typeName, reference: caption).text(root)
+  }
+
+  /// A type's name by its index; empty for none.
+  func typeName(_ type: Int) -> String { types.indices.contains(type) ? types[type].name : "" }
+
+  /// What a reference shows: the object's number and class.
+  func caption(_ number: Int) -> String {
+    guard objects.indices.contains(number), let object = objects[number] else { return "#\(number) (not saved)" }
+    return "#\(number) \(PrintableText.name(types[object.type].name))"
+  }
+
+  private static func lines(of type: TypeDescription) -> [String] {
+    func text(_ fields: [Field]) -> [String] { fields.map { "\(PrintableText.name($0.key)): \(PrintableText.cut($0.type, 500))" } }
+    var lines = [
+      "  \(PrintableText.name(type.name))  version \(type.version), \(type.kind.words), \(type.count) saved in \(type.byteCount) bytes"
+    ]
+    for field in text(type.fields) { lines.append("    " + field) }
+    for enumCase in type.cases {
+      let payload = text(enumCase.fields).joined(separator: ", ")
+      lines.append("    case \(PrintableText.name(enumCase.name))\(payload.isEmpty ? "" : "(\(payload))")")
+    }
+    return lines
+  }
+
+  /// A value that is short goes on one line.
+  private static let lineCharacters = 100
+  /// A line that is never broken up, such as a list of numbers.
+  private static let plainCharacters = 2_000
+  /// What is nested deeper than this isn't moved farther to the right: nobody could read it, and a forged archive could fill the
+  /// memory with spaces.
+  private static let deepestIndent = 40
+
+  private func append(_ value: ArchiveValue, label: String, indent: Int, _ longest: Int, _ lines: inout [String]) {
+    var line = ValueLine(longest: longest, characters: Self.lineCharacters, typeName: typeName, reference: caption)
+    var walk = ValueWalk(value, longest: longest)
+    // Of a dictionary, so that a short key stands before its value.
+    var pendingKey: String?
+    while let event = walk.next() {
+      let margin = String(repeating: "  ", count: min(indent + walk.depth, Self.deepestIndent))
+      switch event {
+      case .end: continue
+      case .more(let count): lines.append(margin + "... \(count) in all")
+      case .value(let value, let place):
+        var title = walk.depth == 0 ? label : Self.title(place)
+        if case .value = place, let key = pendingKey { title = key + ": " }
+        pendingKey = nil
+        line.characters = Self.isPlainList(value) ? Self.plainCharacters : Self.lineCharacters
+        if value.childCount == nil || Self.isPlainList(value) {
+          if value.childCount != nil { walk.skipChildren() }
+          if case .key = place { pendingKey = line.text(value) } else { lines.append(margin + title + line.text(value)) }
+        } else if walk.depth > 0, let short = line.wholeText(value) {
+          walk.skipChildren()
+          if case .key = place { pendingKey = short } else { lines.append(margin + title + short) }
+        } else {
+          lines.append(margin + title + heading(of: value))
+        }
+      }
+    }
+  }
+
+  private static func title(_ place: ValueWalk.Label) -> String {
+    switch place {
+    case .none: ""
+    case .field(let key): PrintableText.name(key) + ": "
+    case .element(let index): "\(index): "
+    case .key: "key "
+    case .value: "value "
+    }
+  }
+
+  /// A list of numbers, references and the like, and what else never has more than one line.
+  private static func isPlainList(_ value: ArchiveValue) -> Bool {
+    switch value {
+    case .array(let values), .set(let values): values.allSatisfy(\.isPlain)
+    case .vector: true
+    case .enumeration(_, _, let fields): fields.isEmpty
+    case .dictionary(let pairs): pairs.isEmpty
+    default: false
+    }
+  }
+
+  private func heading(of value: ArchiveValue) -> String {
+    switch value {
+    case .structure(let type, let fields):
+      types[type].name.isEmpty ? (fields.count == 1 ? "1 key" : "\(fields.count) keys") : PrintableText.name(types[type].name)
+    case .enumeration(_, let name, _): ".\(PrintableText.name(name))"
+    case .dictionary(let pairs): pairs.count == 1 ? "1 pair" : "\(pairs.count) pairs"
+    default: value.childCount.map { $0 == 1 ? "1 element" : "\($0) elements" } ?? ""
+    }
+  }
+}
+
+extension ArchiveInspection.Kind {
+  fileprivate var words: String {
+    switch self {
+    case .structure: "struct"
+    case .enumeration: "enum"
+    case .object: "class"
+    case .keyedValue: "written by hand"
+    case .keyedObject: "class written by hand"
+    }
+  }
+}

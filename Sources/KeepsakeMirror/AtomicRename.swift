@@ -1,0 +1,75 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The renames that C's standard library doesn't have, with what stands in for them where the system lacks them.
+enum AtomicRename {
+  /// Gives each of two files of a folder the other's name, in one step.
+  ///
+  /// Where the system or the file system can't, the old file first gets `spare` as a second name and is then replaced; what
+  /// a program writes under the name between those two steps by a rename of its own is lost. The spare then holds the old
+  /// file, and `first` is gone.
+  ///
+  /// - Returns: The name under which the old file of `second` stands now; nil if there was none.
+  static func exchange(_ first: String, _ second: String, spare: String, in folder: Int32) throws(MirrorError) -> String? {
+    switch rename(first, second, in: folder, how: .exchange) {
+    case 0: return first
+    case ENOENT: return nil
+    case ENOSYS, EINVAL, ENOTSUP, EOPNOTSUPP: break
+    case let number: throw .system("swap the new file in", number, path: second)
+    }
+    guard linkat(folder, second, folder, spare, 0) == 0 else {
+      if errno == ENOENT { return nil }
+      throw .system("keep the old file aside", errno, path: second)
+    }
+    guard renameat(folder, first, folder, second) == 0 else { throw .system("swap the new file in", errno, path: second) }
+    return spare
+  }
+
+  /// Gives a file a new name that nothing has.
+  ///
+  /// - Returns: False if something has that name; nothing was changed then.
+  static func renameToFree(_ first: String, _ second: String, in folder: Int32) throws(MirrorError) -> Bool {
+    switch rename(first, second, in: folder, how: .keep) {
+    case 0: return true
+    case EEXIST: return false
+    case ENOSYS, EINVAL, ENOTSUP, EOPNOTSUPP: break
+    case let number: throw .system("put the new file in place", number, path: second)
+    }
+    guard linkat(folder, first, folder, second, 0) == 0 else {
+      if errno == EEXIST { return false }
+      throw .system("put the new file in place", errno, path: second)
+    }
+    unlinkat(folder, first, 0)
+    return true
+  }
+
+  private enum How {
+    case exchange, keep
+  }
+
+  /// The system's own call; gives its error number, ENOSYS where there is none.
+  private static func rename(_ first: String, _ second: String, in folder: Int32, how: How) -> Int32 {
+    #if canImport(Darwin)
+    let flags = how == .exchange ? UInt32(RENAME_SWAP) : UInt32(RENAME_EXCL)
+    return renameatx_np(folder, first, folder, second, flags) == 0 ? 0 : errno
+    #else
+    guard let call else { return ENOSYS }
+    // RENAME_EXCHANGE and RENAME_NOREPLACE of Linux's <linux/fs.h>.
+    let flags: UInt32 = how == .exchange ? 2 : 1
+    return call(folder, first, folder, second, flags) == 0 ? 0 : errno
+    #endif
+  }
+
+  #if !canImport(Darwin)
+  private typealias Call =
+    @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+
+  // The declaration of renameat2 hides behind a macro that Swift's import of the library doesn't set, so it is looked up.
+  private static let call: Call? = dlsym(nil, "renameat2").map { unsafeBitCast($0, to: Call.self) }
+  #endif
+}

@@ -1,0 +1,46 @@
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What tells a file that changed from one that didn't, without reading it.
+///
+/// The time of the last change of the inode is part of it: no program can set that one, so a writer that puts the time of
+/// modification back is noticed too.
+struct FileSignature: Hashable, Sendable, Codable {
+  var size: Int64
+  var modifiedNanoseconds: Int64
+  var changedNanoseconds: Int64
+  var inode: UInt64
+  var device: UInt64
+
+  init(_ status: borrowing stat) {
+    size = Int64(status.st_size)
+    #if canImport(Darwin)
+    modifiedNanoseconds = Self.nanoseconds(status.st_mtimespec)
+    changedNanoseconds = Self.nanoseconds(status.st_ctimespec)
+    #else
+    modifiedNanoseconds = Self.nanoseconds(status.st_mtim)
+    changedNanoseconds = Self.nanoseconds(status.st_ctim)
+    #endif
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+    device = UInt64(truncatingIfNeeded: status.st_dev)
+  }
+
+  var modifiedMilliseconds: Int64 { modifiedNanoseconds / 1_000_000 }
+
+  /// Whether both are of the same file with the same bytes, though one was renamed since.
+  func sameContent(as other: FileSignature) -> Bool {
+    size == other.size && modifiedNanoseconds == other.modifiedNanoseconds && inode == other.inode
+      && device == other.device
+  }
+
+  /// Wraps on times some centuries away: all that is asked of it is to differ when the file changed.
+  private static func nanoseconds(_ time: timespec) -> Int64 {
+    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import KeepsakeReplication
+
+extension FolderMirror {
+  /// Takes up what an earlier run left: half-written temporaries go, files that stood or were to stand in a save's place
+  /// are looked at.
+  func takeUpTemporaries() throws {
+    let listing = try folder.scan()
+    guard !listing.temporaries.isEmpty else { return }
+    var owners: [String: SavePath] = [:]
+    for path in Set(placed.paths).union(try store.paths().paths).union(listing.files.keys).sorted() {
+      owners[path.tag] = path
+    }
+    for temporary in listing.temporaries {
+      if temporary.name.hasPrefix(MirrorFolder.partPrefix) {
+        try folder.discard(temporary)
+        continue
+      }
+      let tag = temporary.name.dropFirst(MirrorFolder.swapPrefix.count).prefix { $0 != "-" }
+      guard let path = owners[String(tag)] else {
+        report(
+          MirrorIssue(
+            path: (temporary.folder + [temporary.name]).joined(separator: "/"),
+            message: "left by an earlier sync of a file that isn't known any more; left alone"))
+        continue
+      }
+      let entry = placed[path]
+      // If the file was already replaced, the table may or may not say so; either way what was shown before is known.
+      held.append(
+        Held(temporary: temporary, path: path, expected: nil, hash: nil, parents: parentsOfLeftover(entry)))
+    }
+  }
+
+  private func parentsOfLeftover(_ entry: PlacedEntry?) -> [VersionID] {
+    guard let entry else { return [] }
+    return entry.before.isEmpty ? entry.shown : entry.before
+  }
+
+  /// Lets go of the held files whose bytes are known; keeps those of the others as versions once they stand still.
+  func lookAtHeld() throws {
+    for one in held {
+      try attempt(nil) {
+        if try self.release(one) { self.held.removeAll { $0.temporary == one.temporary } }
+      }
+    }
+  }
+
+  /// Gives whether the file is gone.
+  func release(_ one: Held) throws -> Bool {
+    guard case .file(let signature) = try folder.status(of: one.temporary) else { return true }
+    if let expected = one.expected, signature.sameContent(as: expected) {
+      try checkpoint(.examined, one.path)
+    } else {
+      guard heldStill(one.temporary, signature),
+        let bytes = try folder.read(one.temporary, expecting: signature, limit: settings.maximumBytes)
+      else { return false }
+      try checkpoint(.examined, one.path)
+      let hash = ContentHash(of: bytes)
+      if hash != one.hash, try !store.knows(hash, at: one.path) {
+        let id = VersionID(using: &random)
+        let entry = PlacedEntry(version: id, shown: [id], hash: hash, signature: nil, before: [])
+        let change = Change(
+          path: one.path, bytes: bytes, entry: entry, former: nil, parents: .versions(one.parents), savedAt: savedAt(signature))
+        try store.commit([change], now: clock.now(), using: &random)
+        pass.events.append(.rescued(one.path, id, bytes: bytes.count))
+        doubt(slots: [one.path.slot])
+      }
+    }
+    try folder.discard(one.temporary)
+    try checkpoint(.discarded, one.path)
+    return true
+  }
+}

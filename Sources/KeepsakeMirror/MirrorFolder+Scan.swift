@@ -1,0 +1,133 @@
+import Foundation
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// All that a scan found.
+struct FolderListing {
+  var files: [SavePath: FileSignature] = [:]
+  /// Names that can't be mirrored, with the reason.
+  var issues: [MirrorIssue] = []
+  /// Temporaries of this or an earlier run.
+  var temporaries: [Temporary] = []
+  /// Entries seen, of every kind.
+  fileprivate var entries = 0
+}
+
+/// Something in the folder, or named by the cloud, that is not mirrored, and why.
+package struct MirrorIssue: Hashable, Sendable, Codable {
+  /// As the disk or the cloud names it: whoever prints it escapes control characters.
+  package var path: String
+  package var message: String
+}
+
+extension MirrorFolder {
+  /// Lists every plain file of the folder and its folders.
+  ///
+  /// What isn't a plain file or a plain folder is reported and left alone. Costs one look at each entry.
+  ///
+  /// - Throws: `MirrorError` if the root can't be listed, or holds too much. A folder inside that can't be listed is an
+  ///   issue; its files then count neither as there nor as deleted (`status(of:)` has the last word).
+  func scan() throws(MirrorError) -> FolderListing {
+    try checkInPlace()
+    var listing = FolderListing()
+    guard let top = try folder([], path: path) else { return listing }
+    try scan(top, at: [], into: &listing)
+    return listing
+  }
+
+  private func scan(_ folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing) throws(MirrorError) {
+    let names = try Self.names(in: folder, path: components.joined(separator: "/"))
+    for name in names {
+      listing.entries += 1
+      guard listing.entries <= Self.maximumEntries else {
+        throw MirrorError(.tooMany, "the folder has more than \(Self.maximumEntries) entries; mirror a smaller one", path: path)
+      }
+      let shown = (components + [String(decoding: name, as: UTF8.self)]).joined(separator: "/")
+      if SavePath.isReserved(name) {
+        note(temporary: String(decoding: name, as: UTF8.self), at: components, in: &listing)
+        continue
+      }
+      guard let text = String(validating: name, as: UTF8.self) else {
+        listing.issues.append(MirrorIssue(path: shown, message: SavePathRefusal.notUnicode.message))
+        continue
+      }
+      do {
+        try scan(entry: text, in: folder, at: components, into: &listing)
+      } catch let error as SavePathRefusal {
+        listing.issues.append(MirrorIssue(path: shown, message: error.message))
+      } catch let error as MirrorError {
+        if error.code == .tooMany { throw error }
+        listing.issues.append(MirrorIssue(path: shown, message: error.message))
+      } catch {
+        listing.issues.append(MirrorIssue(path: shown, message: String(describing: error)))
+      }
+    }
+  }
+
+  private func scan(
+    entry name: String, in folder: borrowing Descriptor, at components: [String], into listing: inout FolderListing
+  ) throws {
+    let path = try SavePath((components + [name]).joined(separator: "/"))
+    var status = stat()
+    guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      if errno == ENOENT { return }
+      throw MirrorError.system("look at it", errno, path: path.text)
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG:
+      listing.files[path] = FileSignature(status)
+    case S_IFDIR:
+      guard !isState(FileIdentity(status)) else { return }
+      let inner = try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_DIRECTORY, path: path.text)
+      try scan(inner, at: components + [name], into: &listing)
+    case S_IFLNK:
+      throw MirrorError(.blocked, "a symbolic link is not followed; put the file itself here to sync it", path: path.text)
+    default:
+      throw MirrorError(.blocked, "not a plain file; it is left alone", path: path.text)
+    }
+  }
+
+  private func note(temporary name: String, at components: [String], in listing: inout FolderListing) {
+    guard name.hasPrefix(Self.partPrefix) || name.hasPrefix(Self.swapPrefix) else { return }
+    listing.temporaries.append(Temporary(folder: components, name: name))
+  }
+
+  /// The names in a folder, sorted by bytes.
+  private static func names(in folder: borrowing Descriptor, path: String) throws(MirrorError) -> [[UInt8]] {
+    // The stream takes over the descriptor it is given, and shares its position with copies: so it gets one of its own.
+    let own = openat(folder.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard own >= 0 else { throw .system("open the folder", errno, path: path) }
+    guard let stream = fdopendir(own) else {
+      let number = errno
+      close(own)
+      throw .system("open the folder", number, path: path)
+    }
+    defer { closedir(stream) }
+    var names: [[UInt8]] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = Self.name(of: entry)
+      if name != [UInt8(ascii: ".")], name != [UInt8(ascii: "."), UInt8(ascii: ".")] { names.append(name) }
+      guard names.count <= maximumEntries else {
+        throw MirrorError(.tooMany, "the folder has more than \(maximumEntries) entries; mirror a smaller one", path: path)
+      }
+      errno = 0
+    }
+    guard errno == 0 else { throw .system("list the folder", errno, path: path) }
+    return names.sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
+    // Read in place: copying the entry out would read beyond one that is shorter than its type.
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
+    let start = UnsafeRawPointer(entry) + offset
+    return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+  }
+}

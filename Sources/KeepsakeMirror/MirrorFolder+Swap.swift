@@ -1,0 +1,125 @@
+import Foundation
+import KeepsakeReplication
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension MirrorFolder {
+  /// Writes `bytes` into a temporary beside `path`, down to the disk, and marks it complete by its name.
+  func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary
+  {
+    guard let parent = try parent(of: path, creating: true) else {
+      throw MirrorError(.io, "the folder for it vanished while it was made", path: path.text)
+    }
+    let suffix = path.tag + "-" + Hexadecimal.text(random.next())
+    let part = Self.partPrefix + suffix
+    let mode = Self.mode(of: path.components.last ?? "", in: parent.number)
+    do throws(MirrorError) {
+      let file = try Descriptor(
+        opening: part, in: parent.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: mode ?? 0o666, path: path.text)
+      try Self.write(bytes, to: file, path: path.text)
+      // The process's mask took bits away that the file in place has.
+      if let mode, fchmod(file.number, mode) != 0 { throw .system("set the permissions", errno, path: path.text) }
+      try file.synchronize(path: path.text)
+    } catch {
+      unlinkat(parent.number, part, 0)
+      throw error
+    }
+    let complete = Self.swapPrefix + suffix
+    guard renameat(parent.number, part, parent.number, complete) == 0 else {
+      throw .system("name the new file", errno, path: path.text)
+    }
+    return Temporary(folder: path.components.dropLast(), name: complete)
+  }
+
+  /// Puts `temporary` in the place of the file at `path`; durable after `synchronize`.
+  ///
+  /// - Returns: The temporary that now holds what stood there; nil if nothing did, and nothing was changed.
+  func exchange(_ temporary: Temporary, with path: SavePath) throws(MirrorError) -> Temporary? {
+    guard let parent = try folder(temporary.folder, path: path.text) else { return nil }
+    let name = path.components.last ?? ""
+    guard case .file = Self.status(of: name, in: parent.number) else { return nil }
+    guard let old = try AtomicRename.exchange(temporary.name, name, spare: temporary.name + "-old", in: parent.number)
+    else { return nil }
+    return Temporary(folder: temporary.folder, name: old)
+  }
+
+  /// Puts `temporary` at `path` if nothing stands there.
+  ///
+  /// - Returns: False if something does, and nothing was changed.
+  func place(_ temporary: Temporary, at path: SavePath) throws(MirrorError) -> Bool {
+    guard let parent = try folder(temporary.folder, path: path.text) else { return false }
+    let placed = try AtomicRename.renameToFree(temporary.name, path.components.last ?? "", in: parent.number)
+    if placed { try parent.synchronize(path: path.text) }
+    return placed
+  }
+
+  /// Moves the file at `path` aside; durable after `synchronize`.
+  ///
+  /// - Returns: The temporary that holds it; nil if nothing stood there.
+  func takeAway(_ path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary? {
+    guard let parent = try parent(of: path) else { return nil }
+    let aside = Self.swapPrefix + path.tag + "-" + Hexadecimal.text(random.next())
+    guard renameat(parent.number, path.components.last ?? "", parent.number, aside) == 0 else {
+      if errno == ENOENT { return nil }
+      throw .system("take the file away", errno, path: path.text)
+    }
+    return Temporary(folder: path.components.dropLast(), name: aside)
+  }
+
+  /// Makes the names in a folder durable.
+  func synchronize(_ components: [String], path: SavePath) throws(MirrorError) {
+    guard let parent = try folder(components, path: path.text) else { return }
+    try parent.synchronize(path: path.text)
+  }
+
+  func status(of temporary: Temporary) throws(MirrorError) -> DiskState {
+    guard let parent = try folder(temporary.folder, path: temporary.name) else { return .absent }
+    return Self.status(of: temporary.name, in: parent.number)
+  }
+
+  func read(_ temporary: Temporary, expecting expected: FileSignature, limit: Int) throws(MirrorError) -> Data? {
+    guard let parent = try folder(temporary.folder, path: temporary.name) else { return nil }
+    return try Self.read(temporary.name, in: parent.number, expecting: expected, limit: limit, path: temporary.name)
+  }
+
+  func discard(_ temporary: Temporary) throws(MirrorError) {
+    guard let parent = try folder(temporary.folder, path: temporary.name) else { return }
+    guard unlinkat(parent.number, temporary.name, 0) == 0 || errno == ENOENT else {
+      throw .system("remove a temporary", errno, path: temporary.name)
+    }
+  }
+
+  private static func mode(of name: String, in parent: Int32) -> mode_t? {
+    var status = stat()
+    guard fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    return status.st_mode & 0o777
+  }
+
+  private static func write(_ bytes: Data, to file: borrowing Descriptor, path: String) throws(MirrorError) {
+    var done = 0
+    while done < bytes.count {
+      let number = file.number
+      let count = bytes.withUnsafeBytes { buffer in
+        #if canImport(Glibc)
+        Glibc.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
+        #elseif canImport(Musl)
+        Musl.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
+        #else
+        Darwin.write(number, buffer.baseAddress.map { $0 + done }, bytes.count - done)
+        #endif
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .system("write the new file", errno, path: path)
+      }
+      done += count
+    }
+  }
+}

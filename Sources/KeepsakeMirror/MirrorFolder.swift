@@ -1,0 +1,180 @@
+import Foundation
+
+#if canImport(Glibc)
+import CDispatch  // The compiler may take this module for the one that defines Glibc's stat.
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What stands at a path of the mirrored folder.
+enum DiskState: Hashable, Sendable {
+  case absent
+  case file(FileSignature)
+  /// Something that isn't a plain file in plain folders, or that can't be looked at: neither a save nor a deleted one.
+  case blocked
+
+  var signature: FileSignature? {
+    if case .file(let signature) = self { signature } else { nil }
+  }
+}
+
+/// A temporary beside a save, named so that it can be told apart after a crash.
+struct Temporary: Hashable, Sendable {
+  /// The folder it is in, as components; empty for the root.
+  var folder: [String]
+  var name: String
+}
+
+/// The mirrored folder, walked component by component from one open descriptor: no name, from the disk or from the cloud,
+/// leads out of it, and no symbolic link in it is followed.
+final class MirrorFolder {
+  /// A temporary that is being written, and never stood in the place of a save.
+  static let partPrefix = ".keepsake-part-"
+  /// A temporary that is complete and is about to stand, or has stood, in the place of a save.
+  static let swapPrefix = ".keepsake-swap-"
+  /// More than any game keeps; bounds memory and the time of a scan.
+  static let maximumEntries = 200_000
+
+  let path: String
+  private let root: Descriptor
+  private let identity: FileIdentity
+  private let state: FileIdentity?
+
+  /// Opens `path`, leaving out the folder `state` if it lies in it.
+  ///
+  /// - Throws: `MirrorError` if there is no such folder.
+  init(path: String, state: String?) throws(MirrorError) {
+    self.path = path
+    root = try Descriptor(folder: path)
+    identity = FileIdentity(try root.status(path: path))
+    if let state {
+      self.state = FileIdentity(try Descriptor(folder: state).status(path: state))
+    } else {
+      self.state = nil
+    }
+  }
+
+  /// Makes sure that the folder is still the one that was opened: one that was unmounted or replaced must not look as if
+  /// every save had been deleted.
+  func checkInPlace() throws(MirrorError) {
+    var status = stat()
+    guard stat(path, &status) == 0, FileIdentity(status) == identity else {
+      throw MirrorError(.folder, "the folder is no longer there, or another stands in its place; start again once it is back", path: path)
+    }
+  }
+
+  func isState(_ other: FileIdentity) -> Bool { other == state }
+
+  /// Opens the folder that `path` is in; nil if a folder on the way doesn't exist.
+  ///
+  /// - Throws: `MirrorError.Code.blocked` if something on the way isn't a folder or is the state folder.
+  func parent(of path: SavePath, creating: Bool = false) throws(MirrorError) -> Descriptor? {
+    try folder(path.components.dropLast(), creating: creating, path: path.text)
+  }
+
+  func folder(_ components: some Collection<String>, creating: Bool = false, path: String) throws(MirrorError) -> Descriptor? {
+    var current = try Descriptor(opening: ".", in: root.number, flags: O_RDONLY | O_DIRECTORY, path: path)
+    for component in components {
+      if creating, mkdirat(current.number, component, 0o777) != 0, errno != EEXIST {
+        throw .system("make the folder \"\(component)\"", errno, path: path)
+      }
+      do throws(MirrorError) {
+        current = try Descriptor(opening: component, in: current.number, flags: O_RDONLY | O_DIRECTORY, path: path)
+      } catch {
+        switch error.errorNumber {
+        case ENOENT: return nil
+        case ELOOP, ENOTDIR:
+          throw MirrorError(.blocked, "\"\(component)\" on the way to it is not a plain folder", path: path)
+        default: throw error
+        }
+      }
+      if FileIdentity(try current.status(path: path)) == state {
+        throw MirrorError(.blocked, "the path leads into Keepsake's own folder", path: path)
+      }
+    }
+    return current
+  }
+
+  /// What stands at `path` now.
+  func status(of path: SavePath) -> DiskState {
+    do {
+      guard let parent = try parent(of: path) else { return .absent }
+      return Self.status(of: path.components.last ?? "", in: parent.number)
+    } catch {
+      return .blocked
+    }
+  }
+
+  static func status(of name: String, in parent: Int32) -> DiskState {
+    var status = stat()
+    guard fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return errno == ENOENT ? .absent : .blocked
+    }
+    return status.st_mode & S_IFMT == S_IFREG ? .file(FileSignature(status)) : .blocked
+  }
+
+  /// Reads the file at `path` if it is `expected` before, during and after.
+  ///
+  /// - Returns: Nil if it changed meanwhile, or isn't there.
+  /// - Throws: `MirrorError`, also for a file of more than `limit` bytes.
+  func read(_ path: SavePath, expecting expected: FileSignature, limit: Int) throws(MirrorError) -> Data? {
+    guard let parent = try parent(of: path) else { return nil }
+    return try Self.read(path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
+  }
+
+  /// Nil if there is no such file, or a link has taken its name.
+  private static func openToRead(_ name: String, in parent: Int32, path: String) throws(MirrorError) -> Descriptor? {
+    do throws(MirrorError) {
+      // Opened without waiting, so that a pipe that took the file's place can't hold the mirror.
+      return try Descriptor(opening: name, in: parent, flags: O_RDONLY | O_NONBLOCK, path: path)
+    } catch {
+      if error.errorNumber == ENOENT || error.errorNumber == ELOOP { return nil }
+      throw error
+    }
+  }
+
+  static func read(
+    _ name: String, in parent: Int32, expecting expected: FileSignature, limit: Int, path: String
+  ) throws(MirrorError) -> Data? {
+    guard expected.size <= Int64(limit) else {
+      throw MirrorError(
+        .tooLarge, "the file has \(expected.size) bytes; at most \(limit) are synced", path: path)
+    }
+    guard let file = try openToRead(name, in: parent, path: path) else { return nil }
+    guard FileSignature(try file.status(path: path)) == expected, let size = Int(exactly: expected.size) else { return nil }
+    var data = Data(count: size)
+    var done = 0
+    while done < size {
+      let count = data.withUnsafeMutableBytes { buffer in
+        pread(file.number, buffer.baseAddress.map { $0 + done }, size - done, off_t(done))
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .system("read the file", errno, path: path)
+      }
+      guard count > 0 else { return nil }
+      done += count
+    }
+    guard FileSignature(try file.status(path: path)) == expected,
+      status(of: name, in: parent) == .file(expected)
+    else { return nil }
+    return data
+  }
+}
+
+/// Which file or folder this is, whatever its name.
+package struct FileIdentity: Hashable, Sendable {
+  var device: UInt64
+  var inode: UInt64
+
+  init(_ status: borrowing stat) {
+    device = UInt64(truncatingIfNeeded: status.st_dev)
+    inode = UInt64(truncatingIfNeeded: status.st_ino)
+  }
+
+  /// Of the folder at `path`; links on the way are followed.
+  package init(folder path: String) throws(MirrorError) { self.init(try Descriptor(folder: path).status(path: path)) }
+}

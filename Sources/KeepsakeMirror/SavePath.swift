@@ -1,0 +1,100 @@
+import Foundation
+import KeepsakeReplication
+
+/// Where a save stands inside a mirrored folder: a relative path of plain components, joined by `/`.
+///
+/// A value of this type is safe to walk from the folder's root, whoever named it: it is not absolute, has no empty, `.` or
+/// `..` component, no control character, nothing of Keepsake's own, and is bounded. Two paths are equal if their bytes are:
+/// a string would take two spellings of `é` for one, a file system may keep them as two files.
+package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// With the slot's prefix what stores and clouds take as the name of a slot.
+  static let maximumBytes = ExchangeRules.maximumSlotBytes - slotPrefix.utf8.count
+  /// Most file systems take 255; the rest is left for names of temporaries.
+  static let maximumComponentBytes = 240
+  /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
+  static let maximumComponents = 32
+  /// What a mirrored file's slot is called, before its path.
+  static let slotPrefix = "file:"
+  /// Components of this name, or that begin with it and a hyphen, in any case, are Keepsake's own: the state folder and
+  /// temporaries.
+  package static let reservedName = ".keepsake"
+
+  private let bytes: [UInt8]
+
+  /// Takes a path that a scan found or a cloud named, if it is safe.
+  ///
+  /// - Throws: `SavePathRefusal` that says what is wrong with it.
+  init(_ text: some StringProtocol) throws(SavePathRefusal) {
+    let bytes = Array(text.utf8)
+    guard !bytes.isEmpty else { throw .empty }
+    guard bytes.count <= Self.maximumBytes else { throw .tooLong }
+    guard bytes.first != UInt8(ascii: "/") else { throw .absolute }
+    let components = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard components.count <= Self.maximumComponents else { throw .tooDeep }
+    for component in components { try Self.check(component) }
+    for scalar in text.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter }
+    self.bytes = bytes
+  }
+
+  /// The path that a slot's name stands for; nil if the slot isn't a file's.
+  init?(slot: String) throws(SavePathRefusal) {
+    let name = Array(slot.utf8)
+    let prefix = Array(Self.slotPrefix.utf8)
+    guard name.starts(with: prefix) else { return nil }
+    try self.init(String(decoding: name.dropFirst(prefix.count), as: UTF8.self))
+  }
+
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+  var slot: String { Self.slotPrefix + text }
+  package var description: String { text }
+
+  var components: [String] {
+    bytes.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Names the path in a temporary's name, so that what is left after a crash finds its way home.
+  var tag: String { String(ContentHash(of: Data(bytes)).description.prefix(16)) }
+
+  package static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
+
+  private static func check(_ component: ArraySlice<UInt8>) throws(SavePathRefusal) {
+    guard !component.isEmpty else { throw .emptyComponent }
+    guard component.count <= maximumComponentBytes else { throw .tooLong }
+    guard component != [UInt8(ascii: ".")], component != [UInt8(ascii: "."), UInt8(ascii: ".")] else { throw .escapes }
+    guard !isReserved(component) else { throw .reserved }
+  }
+
+  static func isReserved(_ component: some Collection<UInt8>) -> Bool {
+    let name = Array(reservedName.utf8)
+    let lowercase = component.prefix(name.count).map { byte in
+      (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+    guard lowercase == name else { return false }
+    let next = component.dropFirst(name.count).first
+    return next == nil || next == UInt8(ascii: "-")
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+  }
+}
+
+/// Why a path can't be mirrored.
+enum SavePathRefusal: String, Error, Hashable, Sendable, Codable {
+  case empty, absolute, emptyComponent, escapes, reserved, controlCharacter, tooLong, tooDeep, notUnicode
+
+  var message: String {
+    switch self {
+    case .empty: "the name is empty"
+    case .absolute: "the path is absolute; only paths inside the folder are synced"
+    case .emptyComponent: "the path has an empty component"
+    case .escapes: "the path has a component \".\" or \"..\"; only paths inside the folder are synced"
+    case .reserved: "\(SavePath.reservedName) and names that begin with \(SavePath.reservedName)- are Keepsake's own"
+    case .controlCharacter: "the name has a control character; rename the file to sync it"
+    case .tooLong:
+      "the path is too long (at most \(SavePath.maximumBytes) bytes, \(SavePath.maximumComponentBytes) a component)"
+    case .tooDeep: "the path has more than \(SavePath.maximumComponents) components"
+    case .notUnicode: "the name is not valid UTF-8; rename the file to sync it"
+    }
+  }
+}

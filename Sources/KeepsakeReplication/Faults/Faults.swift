@@ -1,0 +1,86 @@
+/// The bugs that are planted in a storage, to see that tests find them; none in any storage of the product.
+///
+/// Whatever decides over a storage asks its faults. Each predicate says how the code misbehaves where it is true, and is
+/// false without a look at anything where nothing is planted.
+package struct Faults: Hashable, Sendable {
+  private let planted: Set<PlantedBug>
+
+  /// No faults.
+  package init() { planted = [] }
+
+  /// The faults that these bugs are.
+  ///
+  /// - Parameter bugs: What a test wants to see found.
+  package init(planting bugs: Set<PlantedBug>) { planted = bugs }
+
+  /// Nothing is planted.
+  package var isEmpty: Bool { planted.isEmpty }
+
+  // MARK: The device's engine
+
+  package var acknowledgesBeforeCommit: Bool { planted.contains(.acknowledgeBeforeCommit) }
+  package var showsHalfPages: Bool { planted.contains(.showHalfPages) }
+  package var showsWithoutContents: Bool { planted.contains(.showWithoutContents) }
+  package var takesLateAnswers: Bool { planted.contains(.takeLateAnswer) }
+  package var takesEventsPastGaps: Bool { planted.contains(.eventPastGap) }
+  package var forgetsWhenSent: Bool { planted.contains(.forgetWhenSent) }
+  package var dropsRefused: Bool { planted.contains(.dropRefused) }
+  package var refusesWholeGroups: Bool { planted.contains(.refuseWhole) }
+  package var splitsGroups: Bool { planted.contains(.splitGroup) }
+  package var ignoresForks: Bool { planted.contains(.ignoreFork) }
+  package var offersOnlyUnacknowledged: Bool { planted.contains(.restartUnacknowledged) }
+  package var offersInPieces: Bool { planted.contains(.restartInPieces) }
+
+  // MARK: What a device commits, opens and prunes
+
+  package var coversUnloaded: Bool { planted.contains(.coverUnloaded) }
+  package var reusesWriters: Bool { planted.contains(.reuseWriter) }
+  package var dropsStagedAtOpening: Bool { planted.contains(.dropStagedAtOpening) }
+  package var ranksAllSavesAlike: Bool { planted.contains(.neverProvisional) }
+  package var stampsByClockAlone: Bool { planted.contains(.stampByClock) }
+  package var prunesAncestors: Bool { planted.contains(.thinAncestors) }
+  package var evictsUnsent: Bool { planted.contains(.evictUnsent) }
+
+  // MARK: The cloud's acceptance
+
+  package var swallowsEchoes: Bool { planted.contains(.swallowEcho) }
+  package var takesPartsAsTheyCome: Bool { planted.contains(.takePartsAsTheyCome) }
+  package var acceptsWithoutContents: Bool { planted.contains(.acceptWithoutContents) }
+  package var ignoresMarks: Bool { planted.contains(.ignoreMark) }
+  package var liftsProvisional: Bool { planted.contains(.liftProvisional) }
+  package var countsAnsweredAsReached: Bool { planted.contains(.reachedWhenAnswered) }
+  package var countsStagedAsReached: Bool { planted.contains(.reachedWhileStaged) }
+
+  // MARK: Joins, heads and merges
+
+  package var joinsResetsLikeValues: Bool { planted.contains(.resetLikeValue) }
+  package var addsCounters: Bool { planted.contains(.addCounters) }
+  package var replacesUnions: Bool { planted.contains(.replaceUnion) }
+  package var hidesBesideTombstones: Bool { planted.contains(.tombstoneHides) }
+  package var showsFirstArrival: Bool { planted.contains(.winnerByArrival) }
+  package var mergesWithoutAncestors: Bool { planted.contains(.mergeWithoutAncestor) }
+  package var mergesAncestorsAsStrangers: Bool { planted.contains(.mergeAncestorsAsStrangers) }
+  package var choosesInsteadOfMerging: Bool { planted.contains(.chooseInsteadOfMerge) }
+}
+
+extension CellState {
+  /// The join, or what faults make of it.
+  ///
+  /// - Parameters:
+  ///   - other: The state to join with.
+  ///   - faults: What is planted in the storage that decides.
+  /// - Returns: The joined state.
+  func joined(with other: CellState, under faults: Faults) -> CellState {
+    guard !faults.isEmpty else { return joined(with: other) }
+    if faults.joinsResetsLikeValues, generation != other.generation {
+      return CellState(generation: max(generation, other.generation), value: value.joined(with: other.value))
+    }
+    switch (value, other.value) {
+    case (.counter(let left), .counter(let right)) where faults.addsCounters && self != other:
+      let sums = left.merging(right) { CounterEntry(plus: $0.plus &+ $1.plus, minus: $0.minus &+ $1.minus) }
+      return CellState(generation: max(generation, other.generation), value: .counter(sums))
+    case (.union, .union) where faults.replacesUnions: return other
+    default: return joined(with: other)
+    }
+  }
+}

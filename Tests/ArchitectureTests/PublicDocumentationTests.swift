@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+
+/// Whoever reads the documentation of a game's library finds a sentence for each name.
+struct PublicDocumentationTests {
+  /// What the protocols of the standard library and of Foundation ask for. Their own documentation says it.
+  static let witnesses: Set<String> = [
+    "==", "<", "hash(into:)", "id", "description", "debugDescription", "customMirror", "init(from:)", "encode(to:)", "codingKey",
+    "init(codingKey:)", "makeAsyncIterator()", "next()", "next(isolation:)", "Element", "Failure", "init(stringLiteral:)",
+    "init(booleanLiteral:)", "init(integerLiteral:)", "init(floatLiteral:)", "init(arrayLiteral:)", "init(dictionaryLiteral:)",
+  ]
+
+  @Test("Every public declaration has a documentation comment directly above it")
+  func documented() throws {
+    let declarations = try PublicDeclarationScanner.ofLibraries()
+    // Fewer would mean that the scanner reads past them.
+    #expect(declarations.count > 1_000)
+    // A type that meets a documented requirement of one of our own protocols need not say it again.
+    let requirements = Set(declarations.filter { $0.isRequirement && $0.isDocumented }.map(\.signature))
+    for declaration in declarations where !declaration.isDocumented {
+      let isWitness = Self.witnesses.contains(declaration.signature)
+      let isRepeated = !declaration.isRequirement && requirements.contains(declaration.signature)
+      let place = "\(declaration.file):\(declaration.line)"
+      #expect(isWitness || isRepeated, "\(place): \(declaration.keyword) \(declaration.signature) has no documentation")
+    }
+  }
+
+  @Test("The scanner finds each form of a public declaration, and whether it is documented")
+  func scanner() {
+    let source = """
+      /// Documented.
+      @available(
+        *, deprecated,
+        message: "use ) something else (")
+      public func old<T: Equatable>(_ value: T, to other: T) {
+        public_looking()
+      }
+      public enum Side {
+        case left, right(_ by: Int, of: String)
+        /// Documented.
+        case none
+        func hidden() {}
+      }
+      // public var commented = 1
+      let text = "public var quoted = \\(name("public"))"
+      extension Side {
+        public static func + (left: Self, right: Self) -> Self { left }
+        package var inner: Int { 1 }
+        public private(set) var seen: Int
+        @inlinable public init?(_ text: String) { return nil }
+      }
+      public protocol Shape {
+        /// Documented.
+        var area: Double { get }
+        func draw(on canvas: Canvas)
+      }
+      """
+    let found = PublicDeclarationScanner(file: "", text: source).declarations().map {
+      "\($0.isDocumented ? "+" : "-")\($0.isRequirement ? "requirement " : "")\($0.keyword) \($0.signature)"
+    }
+    #expect(
+      found == [
+        "+func old(_:to:)", "-enum Side", "-case left", "-case right(_:of:)", "+case none", "-func +", "-var seen", "-init init(_:)",
+        "-protocol Shape", "+requirement var area", "-requirement func draw(on:)",
+      ])
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the README and the articles show must compile: each snippet is type-checked with the modules that were built.
+struct SnippetTests {
+  static let articles = "Sources/Keepsake/Documentation.docc"
+
+  /// The documents, relative to the repository.
+  static let documents: [String] = {
+    let folder = Repository.root.appending(path: articles)
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return ["README.md"] + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(articles)/\($0)" }
+  }()
+
+  /// Where the package manager puts what it builds: beside the tests' program.
+  static let build: URL = {
+    let beside = Bundle.main.executableURL?.deletingLastPathComponent()
+    return beside.flatMap { FileManager.default.fileExists(atPath: $0.appending(path: "Modules").path) ? $0 : nil }
+      ?? Repository.root.appending(path: ".build/debug")
+  }()
+
+  /// The compiler, as the shell would find it.
+  static let compiler: URL? = ProcessInfo.processInfo.environment["PATH"].flatMap { path in
+    path.split(separator: ":").map { URL(filePath: String($0)).appending(path: "swiftc") }
+      .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+  }
+
+  private static func manifestOptions(of compiler: URL) -> [String] {
+    let toolchain = compiler.resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
+    return ["-package-description-version", "6.2.0", "-I", toolchain.appending(path: "lib/swift/pm/ManifestAPI").path]
+  }
+
+  private static func moduleOptions() -> [String] {
+    let plugin = build.appending(path: "KeepsakeMacros-tool").path
+    var options = ["-I", build.appending(path: "Modules").path, "-load-plugin-executable", "\(plugin)#KeepsakeMacros"]
+    for folder in ["Sources/CZstd", ".build/checkouts/GRDB.swift/Sources/GRDBSQLite"] {
+      options += ["-Xcc", "-fmodule-map-file=\(Repository.root.path)/\(folder)/module.modulemap"]
+    }
+    return options
+  }
+
+  /// Type-checks a program; what the compiler says, or nothing if that is nothing.
+  static func check(_ program: SnippetDocument.Program) throws -> String {
+    let compiler = try #require(compiler)
+    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-snippets-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appending(path: "Snippets.swift")
+    let usual: Set = ["import Foundation", "import Keepsake"]
+    let imports = program.isManifest ? ["import PackageDescription"] : program.imports.union(usual).sorted()
+    try Data((imports.joined(separator: "\n") + "\n" + program.source).utf8).write(to: file)
+
+    let process = Process()
+    process.executableURL = compiler
+    process.arguments =
+      ["-typecheck", "-parse-as-library", "-swift-version", "6", "-module-name", "Snippets", "-suppress-warnings", file.path]
+      + (program.isManifest ? manifestOptions(of: compiler) : moduleOptions())
+    let output = folder.appending(path: "output")
+    try Data().write(to: output)
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = process.standardOutput
+    try process.run()
+    process.waitUntilExit()
+    let said = try String(contentsOf: output, encoding: .utf8)
+    return process.terminationStatus == 0 ? "" : said.isEmpty ? "the compiler ended with \(process.terminationStatus)" : said
+  }
+
+  @Test("Every Swift snippet of the README and the articles compiles", arguments: documents)
+  func compiles(document: String) throws {
+    let text = try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8)
+    let snippets = SnippetDocument(text, name: document)
+    for program in snippets.programs {
+      let said = try Self.check(program)
+      #expect(said.isEmpty, "\(document):\n\(said)")
+    }
+  }
+
+  @Test("All but a few snippets are compiled, and those say why not")
+  func skipped() throws {
+    var count = 0
+    var skipped: [String] = []
+    for document in Self.documents {
+      let text = try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8)
+      let snippets = SnippetDocument(text, name: document)
+      count += snippets.count
+      skipped += snippets.skipped
+    }
+    #expect(count > 40)
+    #expect(skipped.count <= 2 && skipped.allSatisfy { $0.count > 10 }, "\(skipped)")
+  }
+
+  @Test("A snippet that uses what doesn't exist is found, with the document's line")
+  func findsErrors() throws {
+    let text = """
+      # Title
+
+      <!-- snippet
+      let level: Int
+      struct Given { var x = 1 }
+      -->
+
+      ```swift
+      let given = Given()
+      print(given.x + level, given.missing)
+      ```
+      """
+    let document = SnippetDocument(text, name: "Title.md")
+    let program = try #require(document.programs.first)
+    let said = try Self.check(program)
+    #expect(said.contains("Title.md:10") && said.contains("missing"), "\(said)")
+  }
+}

@@ -1,0 +1,117 @@
+#if Cloud
+import ArgumentParser
+import Foundation
+import TestSupport
+import Testing
+
+@testable import KeepsakeCommand
+
+/// docs/COMMAND.md against the command itself, as it describes itself to tools that make manuals.
+@Suite struct CommandDocumentTests {
+  static let document = "docs/COMMAND.md"
+  /// Described once, in "Common options". A subcommand that takes them names them after "Also:".
+  static let common: Set<String> = ["--json", "--secret-file", "--player"]
+  /// What ArgumentParser adds to each subcommand by itself.
+  static let ofTheParser: Set<String> = ["--version", "--help"]
+
+  /// What `--experimental-dump-help` prints, as far as it is compared.
+  struct Help: Decodable {
+    struct Command: Decodable {
+      struct Argument: Decodable {
+        struct Name: Decodable {
+          var kind: String
+          var name: String
+        }
+        var kind: String
+        var shouldDisplay: Bool
+        var names: [Name]?
+
+        var options: [String] { (names ?? []).filter { $0.kind == "long" }.map { "--\($0.name)" } }
+      }
+      var commandName: String
+      var shouldDisplay: Bool
+      var arguments: [Argument]?
+      var subcommands: [Command]?
+    }
+    var command: Command
+  }
+
+  /// The options of each subcommand that does something itself, by its words: `assets manifest`.
+  static func options() throws -> [String: Set<String>] {
+    var found: [String: Set<String>] = [:]
+    func visit(_ command: Help.Command, under words: [String]) {
+      guard command.shouldDisplay else { return }
+      let words = words + [command.commandName]
+      let parts = (command.subcommands ?? []).filter { $0.commandName != "help" }
+      guard parts.isEmpty else {
+        for part in parts { visit(part, under: words) }
+        return
+      }
+      // A flag of these names is the parser's; an option, which takes a value, is the subcommand's own.
+      let own = (command.arguments ?? []).filter { argument in
+        argument.shouldDisplay && !(argument.kind == "flag" && !Self.ofTheParser.isDisjoint(with: argument.options))
+      }
+      found[words.dropFirst().joined(separator: " ")] = Set(own.flatMap(\.options))
+    }
+    do {
+      _ = try KeepsakeTool.parseAsRoot(["--experimental-dump-help"])
+    } catch {
+      visit(try JSONDecoder().decode(Help.self, from: Data(KeepsakeTool.fullMessage(for: error).utf8)).command, under: [])
+    }
+    return found
+  }
+
+  /// The lines under each heading "### keepsake NAME".
+  static func sections() throws -> [String: [Substring]] {
+    var sections: [String: [Substring]] = [:]
+    var name: String?
+    for line in try String(contentsOf: Repository.root.appending(path: document), encoding: .utf8).split(separator: "\n") {
+      if line.hasPrefix("#") {
+        name = line.wholeMatch(of: /### keepsake (.+)/).map { String($0.1) }
+        if let name { sections[name] = [] }
+      } else if let name {
+        sections[name]?.append(line)
+      }
+    }
+    return sections
+  }
+
+  @Test("docs/COMMAND.md has a section for each subcommand, and for no other")
+  func subcommands() throws {
+    let options = try Self.options()
+    #expect(options.count > 10)
+    #expect(Set(try Self.sections().keys) == Set(options.keys))
+  }
+
+  @Test("docs/COMMAND.md has a line for each option of each subcommand, and for no other")
+  func options() throws {
+    let sections = try Self.sections()
+    for (name, options) in try Self.options() {
+      let lines = sections[name] ?? []
+      var described = Set(lines.compactMap { $0.prefixMatch(of: /- `(--[a-z-]+)/).map { String($0.1) } })
+      let text = lines.joined(separator: " ")
+      if let also = text.firstMatch(of: /Also: ((?:`--[a-z-]+`(?:, )?)+)/) {
+        described.formUnion(also.1.matches(of: /`(--[a-z-]+)`/).map { String($0.1) }.filter(Self.common.contains))
+      }
+      #expect(described == options, "keepsake \(name)")
+    }
+  }
+
+  @Test("docs/COMMAND.md shows a use of each subcommand")
+  func examples() throws {
+    for (name, lines) in try Self.sections() {
+      #expect(lines.contains { $0.hasPrefix("keepsake \(name)") }, "keepsake \(name)")
+    }
+  }
+
+  @Test("docs/COMMAND.md names each exit status that a failure has")
+  func statuses() throws {
+    let text = try String(contentsOf: Repository.root.appending(path: Self.document), encoding: .utf8)
+    let listed = Set(text.matches(of: /\n\| ([0-9]+) \|/).compactMap { Int32($0.1) })
+    for kind: CommandFailure.Kind in [.data, .noInput, .unavailable, .software, .io, .temporary, .permission, .newer] {
+      #expect(listed.contains(kind.rawValue), "\(kind)")
+    }
+    #expect(listed.isSuperset(of: [0, 1, 2, 64]))
+  }
+}
+#endif

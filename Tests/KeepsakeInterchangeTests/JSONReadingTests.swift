@@ -1,0 +1,171 @@
+import Foundation
+import Testing
+
+@testable import KeepsakeInterchange
+
+/// What is JSON and what isn't doesn't depend on the platform's reader.
+@Suite struct JSONReadingTests {
+  /// Whatever is in a file.
+  struct Anything: Decodable {
+    init(from decoder: any Decoder) throws {
+      if var list = try? decoder.unkeyedContainer() {
+        while !list.isAtEnd { _ = try list.decode(Anything.self) }
+      } else if let dictionary = try? decoder.container(keyedBy: Name.self) {
+        for key in dictionary.allKeys { _ = try dictionary.decode(Anything.self, forKey: key) }
+      } else {
+        let value = try decoder.singleValueContainer()
+        if value.decodeNil() { return }
+        if (try? value.decode(Bool.self)) != nil || (try? value.decode(String.self)) != nil { return }
+        _ = try value.decode(Double.self)
+      }
+    }
+
+    struct Name: CodingKey {
+      var stringValue: String
+      var intValue: Int? { nil }
+      init(stringValue: String) { self.stringValue = stringValue }
+      init?(intValue: Int) { nil }
+    }
+  }
+
+  /// A folder of other people's files, with JSON in `json`; the test is skipped without it.
+  private static let files = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"].map { URL(filePath: $0).appending(path: "json") }
+
+  private func code(_ bytes: Data, _ format: StructuredFile.Format = .json) throws -> StructuredFileError.Code? {
+    do {
+      _ = try StructuredFile.decode(Anything.self, from: bytes, as: format)
+      return nil
+    } catch let error as StructuredFileError {
+      return error.code
+    }
+  }
+
+  @Test("every file that is JSON is read, every other one refused, and the rest ends in either", .enabled(if: files != nil))
+  func wholeCorpus() throws {
+    let folder = try #require(Self.files)
+    var counts: [String: Int] = [:]
+    for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
+      let name = file.lastPathComponent
+      guard let kind = name.firstMatch(of: /__([yni])_/)?.1 else { continue }
+      // Anything but a typed error fails the test.
+      let code = try code(Data(contentsOf: file))
+      switch kind {
+      case "y": #expect(code == nil, "\(name) is JSON")
+      case "n": #expect(code == .malformed, "\(name) is none")
+      default: break
+      }
+      // JSON5 is what else it is, and some of what is no JSON.
+      let loose = try self.code(Data(contentsOf: file), .json5)
+      if kind == "y" { #expect(loose == nil, "\(name) is JSON5") }
+      counts["\(kind) \(code == nil ? "read" : "refused")", default: 0] += 1
+    }
+    print("json: " + counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+    #expect(counts["y read", default: 0] > 0 && counts["n refused", default: 0] > 0)
+  }
+
+  @Test(
+    "what only some readers take is refused, with the line and the column",
+    arguments: [
+      ("[1,]", "line 1, column 4: expected a value, found \"]\""),
+      ("{\"a\":1,}", "line 1, column 8: expected a name in quotation marks, found \"}\""),
+      ("[01]", "line 1, column 4: a number begins with a zero that says nothing"),
+      ("[1.]", "line 1, column 4: a number has no digits behind its point"),
+      ("[.5]", "line 1, column 2: expected a value, found \".\""), ("[+1]", "line 1, column 2: expected a value, found \"+\""),
+      ("[1e]", "line 1, column 4: a number has no digits in its exponent"), ("[NaN]", "line 1, column 2: expected a value, found \"N\""),
+      ("// x\n1", "line 1, column 1: expected a value, found \"/\""),
+      ("{a:1}", "line 1, column 2: expected a name in quotation marks, found \"a\""),
+      ("['a']", "line 1, column 2: expected a value, found \"'\""), ("[1] 2", "line 1, column 5: something follows the end"),
+      ("[\n  \"a\tb\"]", "line 2, column 5: a text has a control character in it that isn't escaped"),
+      ("[\"\\x\"]", "line 1, column 4: there is no escape \\\"x\""), ("[\"\\ud800\"]", "line 1, column 9: \\u stands for half a character"),
+      ("{\"a\" 1}", "line 1, column 6: a name is followed by a colon"),
+      ("[1 2]", "line 1, column 4: expected a comma or an end, found \"2\""),
+      ("[1", "line 1, column 3: a list has no end"), ("{", "line 1, column 2: an object has no end"),
+      ("[1}", "line 1, column 3: } ends what hasn't begun"),
+      ("tru", "line 1, column 1: expected a value, found \"t\""), ("-", "line 1, column 2: a number has no digits"),
+      ("\"a", "line 1, column 3: a text has no end"),
+    ])
+  func refused(text: String, message: String) throws {
+    let error = #expect(throws: StructuredFileError.self) { try StructuredFile.decode(Anything.self, from: Data(text.utf8), as: .json) }
+    #expect(error?.code == .malformed && error?.message == message)
+  }
+
+  @Test("what is read is what is written there: escapes, pairs of surrogates, any digits, names in their order and twice")
+  func values() throws {
+    guard
+      case .object(let members) = try JSONReader.read(
+        Data(#" {"b":"\u00e9\ud83d\ude00\/\n","a":[1e3,-0,12345678901234567890123],"a":null} "#.utf8)),
+      members.count == 3, case .string(let text) = members[0].value, case .array(let numbers) = members[1].value,
+      case .null = members[2].value
+    else {
+      Issue.record("another tree")
+      return
+    }
+    #expect(members.map(\.name) == ["b", "a", "a"] && text == "é😀/\n")
+    #expect(numbers.map { if case .number(let digits) = $0 { digits } else { "" } } == ["1e3", "-0", "12345678901234567890123"])
+    #expect(throws: Never.self) { try JSONReader.check(Data("[[],{},\"\",0,[{\"\":[]}]]".utf8)) }
+  }
+
+  @Test("a list of lists takes no stack, and is refused beyond what Foundation reads", arguments: [StructuredFile.Format.json, .json5])
+  func deep(format: StructuredFile.Format) throws {
+    #expect(try code(Data((String(repeating: "[", count: 500) + String(repeating: "]", count: 500)).utf8), format) == nil)
+    #expect(try code(Data(String(repeating: "[", count: 1_000_000).utf8), format) == .malformed)
+    #expect(try code(Data(String(repeating: "{\"a\":[", count: 1_000_000).utf8), format) == .malformed)
+  }
+
+  @Test("UTF-16 and UTF-32 are read, as Foundation reads them")
+  func otherEncodings() throws {
+    struct File: Codable, Equatable { var name: String }
+    for encoding in [String.Encoding.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian, .utf32LittleEndian] {
+      let bytes = try #require(#"{"name":"Ünal 🗡️"}"#.data(using: encoding))
+      #expect(try StructuredFile.decode(File.self, from: bytes, as: .json).name == "Ünal 🗡️", "\(encoding)")
+      let bad = try #require(#"{"name":"a",}"#.data(using: encoding))
+      #expect(try code(bad) == .malformed, "\(encoding)")
+    }
+  }
+
+  @Test("a file for people has comments and trailing commas in JSON5, and nowhere else; what doesn't fit is told as ever")
+  func json5() throws {
+    struct Level: Codable, Equatable {
+      var title: String
+      var sizes: [Int]
+    }
+    let text = "// The first level.\n{title: 'Caves', /* in tiles */ sizes: [0x10, +2, 3,],}"
+    #expect(try StructuredFile.decode(Level.self, from: Data(text.utf8), as: .json5) == Level(title: "Caves", sizes: [16, 2, 3]))
+    #expect(try code(Data(text.utf8), .json) == .malformed)
+    let wrong = #expect(throws: StructuredFileError.self) {
+      try StructuredFile.decode(Level.self, from: Data("{title: 'Caves', sizes: [1, 'ten'],}".utf8), as: .json5)
+    }
+    #expect(wrong?.description == #"sizes[1]: expected a whole number, found "ten""#)
+    #expect(StructuredFile.Format(URL(fileURLWithPath: "level.JSON5")) == .json5)
+    let written = try StructuredFile.encode(Level(title: "a", sizes: [1]), as: .json5)
+    #expect(try written == StructuredFile.encode(Level(title: "a", sizes: [1]), as: .json))
+  }
+
+  @Test(
+    "what JSON5 has besides is read as it says",
+    arguments: [
+      ("[.5, 5., +1, -.25, 0x1F, 1e2, 5.e1]", [0.5, 5, 1, -0.25, 31, 100, 50]), ("[1,/* a */2, // b\n3,]", [1, 2, 3]), ("[]", []),
+      ("\u{FEFF}[\u{A0}1\u{B}\u{2028}]", [1]),
+    ])
+  func looseNumbers(text: String, numbers: [Double]) throws {
+    #expect(try StructuredFile.decode([Double].self, from: Data(text.utf8), as: .json5) == numbers)
+  }
+
+  @Test("texts and names of JSON5 are what they say")
+  func looseTexts() throws {
+    let text = #"{a: 'it\'s "x"', $b_1: "\x41\v\0\q", 'c d': 'one\\#ntwo', ü: '\u00e9', true: null,}"#
+    let found = try StructuredFile.decode([String: String?].self, from: Data(text.utf8), as: .json5)
+    #expect(found == ["a": "it's \"x\"", "$b_1": "A\u{B}\u{0}q", "c d": "onetwo", "ü": "é", "true": nil])
+  }
+
+  @Test(
+    "what is no JSON5 either is a typed error, and what ends Foundation's reader doesn't end this one",
+    arguments: [
+      "[+]", "[-]", "[.]", "[+.]", "[1,,]", "[,]", "[,1]", "{,}", "{a:1,,}", "/* x", "[1] /", "'a", "'a\nb'", "[0x]",
+      "[0x10000000000000000]", "[1e]", "[Infinity]", "[-Infinity]",
+      "[NaN]", "{a b:1}", "[01]", "['\\1']", "['\\x4']", "\\", "[1 2]", "{'a'}", "[--1]", "[+-1]", "", "//", "{a:}",
+    ])
+  func noJSON5(text: String) throws {
+    #expect(try code(Data(text.utf8), .json5) == .malformed)
+  }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+import Testing
+
+@testable import KeepsakeMirror
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+@Suite struct FolderMirrorTests {
+  @Test("a save that the game is still writing is not kept half")
+  func standsStill() throws {
+    let world = try MirrorWorld()
+    for part in ["h", "ha", "hal", "half"] {
+      try world.write(part, to: "a")
+      try world.look()
+      world.clock.advance(MirrorWorld.settle - 1)
+    }
+    #expect(try world.texts("a").isEmpty)
+    try world.settle()
+    #expect(try world.texts("a") == ["half"])
+  }
+
+  @Test("every change is kept, and one that changes nothing is not")
+  func changes() throws {
+    let world = try MirrorWorld()
+    for text in ["one", "two", "two", ""] {
+      try world.write(text, to: "dir/a")
+      try world.settle()
+    }
+    #expect(try world.texts("dir/a") == ["", "one", "two"])
+    #expect(try world.heads("dir/a").count == 1)
+  }
+
+  @Test("a save reaches the other device, and so does its deletion, and its history stays")
+  func deletes() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("level 1", to: "a")
+    try one.write("", to: "empty")
+    try MirrorWorld.exchange(one, two)
+    #expect(try two.files() == ["a": "level 1", "empty": ""])
+    try two.delete("a")
+    try MirrorWorld.exchange(one, two)
+    #expect(try one.files() == ["empty": ""])
+    #expect(try one.texts("a") == ["level 1"])
+    try one.write("again", to: "a")
+    try MirrorWorld.exchange(one, two)
+    #expect(try two.read("a") == "again")
+    #expect(try two.heads("a").count == 1)
+  }
+
+  @Test("a save deleted here and played on there is not lost")
+  func deleteBesideLive() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("1", to: "a")
+    try MirrorWorld.exchange(one, two)
+    try one.delete("a")
+    try two.write("2", to: "a")
+    try MirrorWorld.exchange(one, two)
+    try MirrorWorld.exchange(one, two)
+    #expect(try one.read("a") == "2")
+    #expect(try two.read("a") == "2")
+  }
+
+  @Test("two devices that played on show the same save, keep the other, and end the conflict by playing on")
+  func conflict() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("start", to: "a")
+    try MirrorWorld.exchange(one, two)
+    try one.write("from one", to: "a")
+    try two.write("from two", to: "a")
+    try MirrorWorld.exchange(one, two)
+    let standing = try #require(try one.read("a"))
+    #expect(try two.read("a") == standing)
+    #expect(try one.texts("a") == ["from one", "from two", "start"])
+    #expect(try two.texts("a") == ["from one", "from two", "start"])
+    #expect(try one.heads("a").count == 2)
+    for world in [one, two] {
+      let told = world.events.filter { if case .conflict = $0 { true } else { false } }
+      #expect(told.count == 1, "told once, not at every look")
+    }
+    try two.write("played on", to: "a")
+    try MirrorWorld.exchange(one, two)
+    #expect(try one.read("a") == "played on")
+    #expect(try one.heads("a").count == 1)
+  }
+
+  @Test("what a fresh folder held before it heard from the cloud doesn't replace the cloud's save, and isn't lost")
+  func firstLaunch() throws {
+    let world = try MirrorWorld()
+    try world.write("fresh", to: "a")
+    try world.settle()
+    try world.receive("hundred hours", slot: "file:a", savedAt: 5)
+    try world.settle()
+    #expect(try world.read("a") == "hundred hours")
+    #expect(try world.texts("a") == ["fresh", "hundred hours"])
+  }
+
+  @Test("the same save in both folders is no conflict and no change")
+  func sameContent() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("same", to: "a")
+    try one.settle()
+    try one.send(to: two)
+    try two.write("same", to: "a")
+    try two.settle()
+    #expect(try two.texts("a") == ["same"])
+    #expect(!two.events.contains { if case .captured = $0 { true } else { false } })
+  }
+
+  @Test("going back to an older save on purpose is a change like any other")
+  func goingBack() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    for text in ["old", "new", "old"] {
+      try one.write(text, to: "a")
+      try MirrorWorld.exchange(one, two)
+      #expect(try two.read("a") == text)
+    }
+    #expect(try one.history("a").count == 3)
+  }
+
+  @Test("a symbolic link, a pipe or a name that isn't text neither leads out of the folder nor stops the rest")
+  func oddities() throws {
+    let world = try MirrorWorld()
+    let outside = world.root.appendingPathComponent("outside")
+    try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
+    try Data("secret".utf8).write(to: outside.appendingPathComponent("secret"))
+    try FileManager.default.createSymbolicLink(
+      at: world.folder.appendingPathComponent("link"), withDestinationURL: outside.appendingPathComponent("secret"))
+    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
+    #expect(mkfifo(world.folder.appendingPathComponent("pipe").path, 0o600) == 0)
+    let nonText: [CChar] = Array(world.folder.path.utf8CString.dropLast()) + [0x2F, -1, -2, 0]
+    let file = open(nonText, O_CREAT | O_WRONLY, 0o600)
+    #expect(file >= 0)
+    close(file)
+    try world.write("good", to: "good")
+    try world.settle()
+    #expect(try world.store.read { try $0.slots() } == ["file:good"])
+    let issues = world.events.filter(\.isIssue)
+    #expect(issues.count == 4, "\(issues)")
+    try world.settle()
+    #expect(world.events.filter(\.isIssue).count == 4, "each is told once")
+  }
+
+  @Test(
+    "a hostile cloud can't write outside the folder, nor into the state",
+    arguments: ["../out", "/keepsake-outside", ".keepsake/placed.log", "a/../../out", "linked/out", "x\u{0}y"])
+  func hostileCloud(_ name: String) throws {
+    let world = try MirrorWorld()
+    let outside = world.root.appendingPathComponent("outside")
+    try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("linked"), withDestinationURL: outside)
+    try world.settle()
+    let log = try Data(contentsOf: world.state.appendingPathComponent("placed.log"))
+    try world.receive("evil", slot: "file:" + name)
+    try world.receive("fine", slot: "file:fine")
+    try world.settle()
+    #expect(try world.read("fine") == "fine")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path).isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: world.root.path).sorted() == ["outside", "saves"])
+    #expect(try Data(contentsOf: world.state.appendingPathComponent("placed.log")).starts(with: log))
+    #expect(world.events.contains { $0.isIssue }, "it is told of")
+  }
+
+  @Test("a save is not written through a folder that became a link to elsewhere")
+  func folderBecomesLink() throws {
+    let world = try MirrorWorld()
+    let first = try world.receive("1", slot: "file:dir/a")
+    try world.settle()
+    let outside = world.root.appendingPathComponent("outside")
+    try FileManager.default.moveItem(at: world.folder.appendingPathComponent("dir"), to: outside)
+    try FileManager.default.createSymbolicLink(at: world.folder.appendingPathComponent("dir"), withDestinationURL: outside)
+    try world.receive("2", slot: "file:dir/a", covers: [first])
+    try world.settle()
+    #expect(String(decoding: try Data(contentsOf: outside.appendingPathComponent("a")), as: UTF8.self) == "1")
+    #expect(try world.history("dir/a").allSatisfy { !$0.tombstone }, "it doesn't count as deleted either")
+  }
+
+  @Test("a folder that was unmounted or replaced doesn't look like one whose saves were all deleted")
+  func folderGone() throws {
+    let world = try MirrorWorld()
+    try world.write("1", to: "a")
+    try world.settle()
+    let aside = world.root.appendingPathComponent("aside")
+    try FileManager.default.moveItem(at: world.folder, to: aside)
+    try FileManager.default.createDirectory(at: world.folder, withIntermediateDirectories: true)
+    #expect(throws: MirrorError.self) { try world.look() }
+    try FileManager.default.removeItem(at: world.folder)
+    try FileManager.default.moveItem(at: aside, to: world.folder)
+    try world.settle()
+    #expect(try world.history("a").count == 1)
+  }
+
+  @Test("two files whose names look the same are two saves")
+  func spellings() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    try one.write("composed", to: "caf\u{E9}")
+    try one.write("decomposed", to: "cafe\u{301}")
+    try MirrorWorld.exchange(one, two)
+    let names = try FileManager.default.contentsOfDirectory(atPath: two.folder.path).filter { !$0.hasPrefix(".") }
+    #expect(names.count == 2)
+    #expect(try two.read("caf\u{E9}") == "composed")
+    #expect(try two.read("cafe\u{301}") == "decomposed")
+  }
+
+  @Test("a thousand saves arrive whole, and moving them is told as it is")
+  func many() throws {
+    let (one, two) = (try MirrorWorld(), try MirrorWorld())
+    for number in 0..<1_000 { try one.write("save \(number)", to: "d\(number % 7)/s\(number)") }
+    try MirrorWorld.exchange(one, two)
+    #expect(try two.files() == one.files())
+    #expect(try two.files().count == 1_000)
+    try FileManager.default.moveItem(
+      at: one.folder.appendingPathComponent("d3"), to: one.folder.appendingPathComponent("moved"))
+    try MirrorWorld.exchange(one, two)
+    #expect(try two.files() == one.files())
+    #expect(try two.read("moved/s3") == "save 3")
+  }
+
+  @Test("a restored version comes back to the disk")
+  func restore() throws {
+    let world = try MirrorWorld()
+    try world.write("good", to: "a")
+    try world.settle()
+    try world.write("bad", to: "a")
+    try world.settle()
+    let good = try #require(try world.history("a").last)
+    try world.restore(good)
+    try world.open()
+    try world.settle()
+    #expect(try world.read("a") == "good")
+    #expect(try world.heads("a").count == 1)
+    #expect(try world.texts("a") == ["bad", "good", "good"])
+  }
+}

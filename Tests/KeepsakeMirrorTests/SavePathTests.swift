@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import KeepsakeMirror
+
+@Suite struct SavePathTests {
+  @Test(
+    "a name from the cloud can't lead out of the player's folder",
+    arguments: [
+      ("", SavePathRefusal.empty), ("/etc/passwd", .absolute), ("..", .escapes), ("../x", .escapes), ("a/../../x", .escapes),
+      ("./x", .escapes), ("a/./x", .escapes), ("a//x", .emptyComponent), ("a/", .emptyComponent),
+      (".keepsake", .reserved), (".keepsake/store.sqlite", .reserved), (".KeepSake/x", .reserved), ("a/.keepsake-x", .reserved),
+      ("a/.keepsake-part-1", .reserved), ("a\u{0}b", .controlCharacter), ("a\nb", .controlCharacter),
+      ("a\u{1B}[2Jb", .controlCharacter), ("a\u{7F}", .controlCharacter), ("a\u{9B}b", .controlCharacter),
+      (String(repeating: "x", count: 241), .tooLong),
+      (Array(repeating: String(repeating: "x", count: 100), count: 10).joined(separator: "/"), .tooLong),
+      (Array(repeating: "x", count: 33).joined(separator: "/"), .tooDeep),
+    ])
+  func refuses(_ text: String, _ reason: SavePathRefusal) {
+    #expect(throws: reason) { try SavePath(text) }
+    #expect(throws: reason) { try SavePath(slot: "file:" + text) }
+  }
+
+  @Test(
+    "an ordinary save is not left out for its name",
+    arguments: [
+      "save.dat", "Slot 1/world.sav", "ünïcödé/セーブ.dat", "...", "a..b", ".hidden", ".keepsakes", "back\\slash", "keepsake", "-rf",
+      String(repeating: "x", count: 240),
+    ])
+  func accepts(_ text: String) throws {
+    let path = try SavePath(text)
+    #expect(path.text == text)
+    #expect(try SavePath(slot: path.slot) == path)
+    #expect(path.components.joined(separator: "/") == text)
+  }
+
+  @Test("two files whose names look the same don't overwrite each other")
+  func spellings() throws {
+    let composed = try SavePath("caf\u{E9}.sav")
+    let decomposed = try SavePath("cafe\u{301}.sav")
+    #expect(composed.text == decomposed.text, "as strings they are equal, which is the trap")
+    #expect(composed != decomposed)
+    #expect(composed.tag != decomposed.tag)
+    #expect(Set([composed, decomposed]).count == 2)
+  }
+
+  @Test("a game's own slots are not written as files")
+  func otherSlots() throws {
+    #expect(try SavePath(slot: "autosave") == nil)
+    #expect(try SavePath(slot: "File:x") == nil)
+  }
+}

@@ -1,0 +1,92 @@
+import Testing
+
+@testable import KeepsakeReplication
+
+/// The one value through which code that decides asks for planted bugs.
+struct FaultsTests {
+  static var predicates: [PlantedBug: KeyPath<Faults, Bool>] {
+    [
+      .acknowledgeBeforeCommit: \.acknowledgesBeforeCommit,
+      .showHalfPages: \.showsHalfPages,
+      .showWithoutContents: \.showsWithoutContents,
+      .takeLateAnswer: \.takesLateAnswers,
+      .eventPastGap: \.takesEventsPastGaps,
+      .forgetWhenSent: \.forgetsWhenSent,
+      .dropRefused: \.dropsRefused,
+      .refuseWhole: \.refusesWholeGroups,
+      .splitGroup: \.splitsGroups,
+      .ignoreFork: \.ignoresForks,
+      .restartUnacknowledged: \.offersOnlyUnacknowledged,
+      .restartInPieces: \.offersInPieces,
+      .coverUnloaded: \.coversUnloaded,
+      .reuseWriter: \.reusesWriters,
+      .dropStagedAtOpening: \.dropsStagedAtOpening,
+      .neverProvisional: \.ranksAllSavesAlike,
+      .stampByClock: \.stampsByClockAlone,
+      .thinAncestors: \.prunesAncestors,
+      .evictUnsent: \.evictsUnsent,
+      .swallowEcho: \.swallowsEchoes,
+      .takePartsAsTheyCome: \.takesPartsAsTheyCome,
+      .acceptWithoutContents: \.acceptsWithoutContents,
+      .ignoreMark: \.ignoresMarks,
+      .liftProvisional: \.liftsProvisional,
+      .reachedWhenAnswered: \.countsAnsweredAsReached,
+      .reachedWhileStaged: \.countsStagedAsReached,
+      .resetLikeValue: \.joinsResetsLikeValues,
+      .addCounters: \.addsCounters,
+      .replaceUnion: \.replacesUnions,
+      .tombstoneHides: \.hidesBesideTombstones,
+      .winnerByArrival: \.showsFirstArrival,
+      .mergeWithoutAncestor: \.mergesWithoutAncestors,
+      .mergeAncestorsAsStrangers: \.mergesAncestorsAsStrangers,
+      .chooseInsteadOfMerge: \.choosesInsteadOfMerging,
+    ]
+  }
+
+  @Test("without a planted bug every predicate is false")
+  func none() {
+    #expect(Faults().isEmpty)
+    for (bug, predicate) in Self.predicates { #expect(!Faults()[keyPath: predicate], "\(bug)") }
+  }
+
+  @Test("a planted bug makes its own predicate true, and no other", arguments: PlantedBug.allCases)
+  func one(bug: PlantedBug) {
+    let faults = Faults(planting: [bug])
+    #expect(!faults.isEmpty)
+    let trueOnes = Self.predicates.filter { faults[keyPath: $0.value] }.map(\.key)
+    #expect(trueOnes == [bug])
+  }
+
+  @Test("bugs that are planted together are all there")
+  func several() {
+    let faults = Faults(planting: [.showHalfPages, .evictUnsent])
+    #expect(faults.showsHalfPages && faults.evictsUnsent && !faults.splitsGroups)
+  }
+
+  @Test("without faults, or with faults that aren't about it, a join is the join")
+  func join() {
+    let (left, right) = (counter(2, by: 1), counter(3, by: 2))
+    #expect(left.joined(with: right, under: Faults()) == left.joined(with: right))
+    #expect(left.joined(with: right, under: Faults(planting: [.showHalfPages])) == left.joined(with: right))
+  }
+
+  @Test("counters that meet are added where that is planted")
+  func addedCounters() {
+    let state = counter(2, by: 1)
+    let later = counter(3, by: 1)
+    #expect(state.joined(with: later) == later)
+    #expect(state.joined(with: later, under: Faults(planting: [.addCounters])) == counter(5, by: 1))
+  }
+
+  @Test("a reset is joined like a value where that is planted")
+  func joinedReset() {
+    let state = counter(7, by: 1)
+    let reset = CellState(generation: state.generation + 1, value: .counter([:]))
+    #expect(state.joined(with: reset) == reset)
+    #expect(state.joined(with: reset, under: Faults(planting: [.resetLikeValue])).value == state.value)
+  }
+
+  private func counter(_ plus: UInt64, by device: UInt64) -> CellState {
+    CellState(generation: 0, value: .counter([WriterID(device): CounterEntry(plus: plus, minus: 0)]))
+  }
+}
