@@ -133,15 +133,20 @@ extension ProgressKey where Value: ProgressValue {
 }
 
 extension ProgressKey {
-  /// A set that only grows: badges, levels cleared, hints seen.
+  /// A set that only grows: badges, completed levels, hints seen.
+  ///
+  /// - Parameter name: The key's name.
   public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .union())
   }
 
-  /// A set whose elements can be taken out again: favourites, what is equipped, quests under way.
+  /// A set whose elements can be removed: favourites, equipment, current quests.
   ///
-  /// An element is gone once it is removed, on every device. It stays only where another device put it in meanwhile: an insertion wins
-  /// over a removal by somebody who hadn't seen it. To insert what is in already is no insertion.
+  /// Removing an element removes it on every device, unless another device has inserted it in the meantime: an
+  /// insertion wins over a removal that didn't know of it. Inserting an element that is already in the set changes
+  /// nothing.
+  ///
+  /// - Parameter name: The key's name.
   public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .set())
   }
