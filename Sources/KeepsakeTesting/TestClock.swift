@@ -3,18 +3,21 @@ import Keepsake
 import KeepsakeSimulation
 import Synchronization
 
-/// The time of a test's world: it stands still until the test turns it.
+/// The clock of a test's world. It only moves when the test advances it.
 ///
-///     world.clock.advance(by: .seconds(60))
-///     world.clock.advance(days: 30)
+/// ```swift
+/// world.clock.advance(by: .seconds(60))
+/// world.clock.advance(days: 30)
+/// ```
 ///
-/// Saves and ledgers bear its date, autosaves are due by it, and all of synchronization waits by it: polls, pauses after a failure, transfers over a slow
-/// network. Nothing waits for real time. It begins on 1 January 2026 at midnight, UTC, in every world, so that no test depends on the day on which it runs.
+/// Saves and ledger entries have its date, autosaves are scheduled by it, and sync waits by it: polls, pauses after
+/// failures, transfers over a slow network. Nothing waits for real time. It starts on 1 January 2026 at midnight UTC in
+/// every world.
 ///
-/// Who sleeps longer than a jump wakes once: thirty days in one jump are like thirty days with the device in a drawer.
-/// Safe to use from any thread.
+/// A sleep that ends within a jump wakes once: thirty days in one jump are like thirty days with the device switched
+/// off. Safe to use from any thread.
 public final class TestClock: Sendable {
-  /// When every world begins.
+  /// The start of every world.
   public static let start = Date(timeIntervalSince1970: Double(startMilliseconds) / 1000)
 
   private static let startMilliseconds: Int64 = 1_767_225_600_000
@@ -32,22 +35,24 @@ public final class TestClock: Sendable {
 
   init() {}
 
-  /// The date and time now.
+  /// The current date and time.
   public var now: Date { Date(timeIntervalSince1970: Double(nowMilliseconds) / 1000) }
 
-  /// How long the world has existed.
+  /// The time since the world was made.
   public var elapsed: Duration { manual.elapsed }
 
-  /// Lets time pass. Who sleeps wakes in the order in which the times were due; what they then do, they do on other threads: `TestWorld.settle()` waits
-  /// for what concerns the cloud.
+  /// Advances the clock. Sleeping tasks wake in the order of their times and continue on other threads:
+  /// `TestWorld.settle()` waits for those that concern the cloud.
   ///
-  /// Traps for a negative duration: this clock only goes forward.
+  /// - Parameter duration: The time to add. Traps if it is negative.
   public func advance(by duration: Duration) {
     precondition(duration >= .zero, "TestClock.advance: time can't go back by \(duration)")
     manual.advance(by: duration)
   }
 
-  /// Lets days of 24 hours pass, or parts of one. Traps for a negative number.
+  /// Advances the clock by days of 24 hours.
+  ///
+  /// - Parameter days: The number of days. Traps if it is negative.
   public func advance(days: Double) { advance(by: .seconds(days * Self.secondsOfDay)) }
 
   var nowMilliseconds: Int64 { Self.startMilliseconds + Int64(manual.elapsed / .milliseconds(1)) }

@@ -3,16 +3,18 @@ import KeepsakeReplication
 
 /// The cloud of a test's world, in the test's process.
 ///
-///     let yesterday = world.cloud.backup()
-///     ...
-///     world.cloud.restore(yesterday)        // as a server whose disk was replaced
-///     world.cloud.isFull = true             // takes no saves any more
+/// ```swift
+/// let yesterday = world.cloud.backup()
+/// ...
+/// world.cloud.restore(yesterday)    // as after a server's disk was replaced
+/// world.cloud.isFull = true         // accepts no more saves
+/// ```
 ///
-/// It decides as the server does, with the server's own code: what it takes, what it joins, what it answers, and the bank. It isn't the server: there is
-/// no HTTP, no registering, no pairing code, no token and no database. It has one player, and every device of the world is that player's.
-/// Safe to use from any thread.
+/// It uses the server's own code for accepting, merging, answering and the bank. It isn't the server: there is no HTTP,
+/// registration, pairing code, token or database. It has one player, and every device of the world belongs to that
+/// player. Safe to use from any thread.
 public final class TestCloud: Sendable {
-  /// All that the cloud held at one moment.
+  /// The contents of the cloud at one moment.
   public struct Backup: Sendable {
     let container: MemoryContainer
   }
@@ -25,32 +27,39 @@ public final class TestCloud: Sendable {
     memory = MemoryCloud(id: ContainerID(using: &random)) { clock.nowMilliseconds }
   }
 
-  /// Whether the cloud has no room left: it refuses saves and values, and goes on telling what is new.
+  /// Whether the cloud is full: it refuses saves and values, and still sends what is new.
   ///
-  /// What it refuses is tried again when a device begins or calls `sync()`, and so by `TestWorld.settle()`; and by itself after ten minutes.
+  /// Refused items are sent again when a device starts or calls `sync()`, in `TestWorld.settle()`, and after ten
+  /// minutes.
   public var isFull: Bool {
     get { memory.isFull }
     set { memory.isFull = newValue }
   }
 
-  /// Bytes that the player may keep in the cloud, as its server's `--quota` says; nil, the default, for any number.
+  /// The player's quota in bytes, as the server's `--quota`; nil, the default, for no limit.
   ///
-  ///     world.cloud.quota = 100_000
-  ///     ...
-  ///     #expect(phone.game.cloud.status.refusals.first?.reason == .quota)
+  /// ```swift
+  /// world.cloud.quota = 100_000
+  /// ...
+  /// #expect(phone.game.cloud.status.refusals.first?.reason == .quota)
+  /// ```
   ///
-  /// Saves beyond it are refused, but deletes, values and money are taken. A delete makes room.
+  /// Saves beyond it are refused; deletes, values and money are accepted. A delete makes room.
   public var quota: Int64? {
     get { memory.quota }
     set { memory.quota = newValue }
   }
 
-  /// How many exchanges the cloud has answered, of all devices.
+  /// The number of exchanges that the cloud has answered, of all devices.
   public var exchanges: Int { memory.exchanges }
 
-  /// All that it holds now. Costs nothing until something changes.
+  /// Makes a backup of everything in the cloud. Costs nothing until something changes.
+  ///
+  /// - Returns: The backup.
   public func backup() -> Backup { Backup(container: memory.container) }
 
-  /// Puts everything back as it was: what came since is gone from the cloud, and its devices have to bring it again.
+  /// Restores a backup: what came later is gone from the cloud, and its devices send it again.
+  ///
+  /// - Parameter backup: The backup.
   public func restore(_ backup: Backup) { memory.container = backup.container }
 }

@@ -2,18 +2,20 @@ public import Foundation
 public import Keepsake
 import KeepsakeSync
 
-/// One of the player's devices in a test's world: a folder for the game's data, and a way to the cloud.
+/// One of the player's devices in a test's world: a folder for the game's data and a network connection.
 ///
-///     let phone = try world.device("phone")
-///     let game = try phone.open("com.example.garden")
-///     phone.network = .cut
-///     try phone.kill()
-///     let again = try phone.open("com.example.garden")
+/// ```swift
+/// let phone = try world.device("phone")
+/// let game = try phone.open("com.example.garden")
+/// phone.network = .cut
+/// try phone.kill()
+/// let again = try phone.open("com.example.garden")
+/// ```
 ///
-/// A device runs one game, which is opened, closed or killed, and opened again, any number of times. Safe to use from any thread; what opens,
-/// kills, restores or copies it waits for the others.
+/// A device runs one game, which can be opened, closed or killed, and opened again, any number of times. Safe to use
+/// from any thread; calls that open, kill, restore or copy the device wait for each other.
 public final class TestDevice: Sendable {
-  /// A device's data as it was at one moment.
+  /// A device's data at one moment.
   public struct Backup: Sendable {
     let folder: URL
     /// False of a device on which nothing was ever opened.
@@ -30,37 +32,45 @@ public final class TestDevice: Sendable {
     self.world = world
   }
 
-  /// What the test calls it; other devices see it under this name, too.
+  /// The device's name, which other devices see too.
   public var name: String { state.name }
 
-  /// Where its data is now. Another folder after `kill` and `restore`: who died may still have the old one open.
+  /// The folder with its data. It changes with `kill` and `restore`, because the killed game may still have the old
+  /// folder open.
   public var url: URL { state.folder }
 
-  /// How it reaches the cloud; `good` at first.
+  /// The network connection; `good` at first.
   public var network: TestNetwork {
     get { state.line.network }
     set { state.line.network = newValue }
   }
 
-  /// What went over its network since it exists.
+  /// The traffic of the device since it was made.
   public var traffic: TestTraffic { state.line.traffic }
 
-  /// The game that runs here; nil if none does.
+  /// The running game; nil if none is open.
   public var game: GameData? { state.game.flatMap { $0.isClosed ? nil : $0 } }
 
   // MARK: The game
 
-  /// Opens the game's data here, with the world's clock, and connects it to the world's cloud.
+  /// Opens the game's data on this device, with the world's clock, and connects it to the world's cloud.
   ///
-  ///     let game = try phone.open("com.example.garden", seal: .signed(secret))
+  /// ```swift
+  /// let game = try phone.open("com.example.garden", seal: .signed(secret))
+  /// ```
   ///
-  /// Costs some milliseconds: it is the same store as in a game, in a temporary folder. The device keeps the game open until it is closed or killed, also if
-  /// the test lets go of it. Throws what `GameData.open` throws, `StoreError.Code.inUse` if it is open already among it, and `GameDataError.Code.misuse` for a second
-  /// game in one world: its cloud has one game's data.
+  /// Costs some milliseconds: it is the same store as in a game, in a temporary folder. The device keeps the game open
+  /// until it is closed or killed.
   ///
   /// - Parameters:
-  ///   - id: The game's identifier, as in `GameData.open`.
-  ///   - connecting: Whether to call `game.cloud.connect(address)`. False for a test of code that does it itself; give it `address` then.
+  ///   - id: The game's identifier, as for `GameData.open`.
+  ///   - seal: As for `GameData.open`.
+  ///   - history: As for `GameData.open`.
+  ///   - connecting: Whether to call `game.cloud.connect(address)`. Pass false to test code that connects itself, with
+  ///     `address`.
+  /// - Returns: The open data.
+  /// - Throws: As `GameData.open`, for example `StoreError` with `inUse` if it is already open; `GameDataError` with
+  ///   `misuse` for a second game in one world.
   public func open(
     _ id: String, profile: String = "default", seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
   ) throws -> GameData {
@@ -69,14 +79,26 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// The same with the data of one account; those of the others stay in the device's folder, where it finds them.
+  /// Opens the data of one account on this device. The other accounts' data stays in the device's folder.
   ///
-  ///     let guest = try phone.open("com.example.garden", account: .guest, connecting: false)
-  ///     try phone.close()
-  ///     let game = try phone.open("com.example.garden", account: .named("ada"))
-  ///     try game.adopt(.guest)
+  /// ```swift
+  /// let guest = try phone.open("com.example.garden", account: .guest, connecting: false)
+  /// try phone.close()
+  /// let game = try phone.open("com.example.garden", account: .named("ada"))
+  /// try game.adopt(.guest)
+  /// ```
   ///
-  /// A device uses either this call or the other. The world's cloud is one player's: let one account connect to it.
+  /// A device uses either this call or `open` without an account. The world's cloud has one player: connect one account
+  /// to it.
+  ///
+  /// - Parameters:
+  ///   - id: The game's identifier, as for `GameData.open`.
+  ///   - account: The account.
+  ///   - seal: As for `GameData.open`.
+  ///   - history: As for `GameData.open`.
+  ///   - connecting: Whether to call `game.cloud.connect(address)`.
+  /// - Returns: The open data.
+  /// - Throws: As `open` without an account.
   public func open(
     _ id: String, account: Account, seal: Seal = .none, history: HistoryRules = .standard, connecting: Bool = true
   ) throws -> GameData {
@@ -96,10 +118,13 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Where the game that runs here finds the world's cloud, for code that connects by itself. Throws `GameDataError.Code.misuse` if none runs.
+  /// The address of the world's cloud for the running game, for code that connects itself. Throws `GameDataError` with
+  /// `misuse` if no game is open.
   ///
-  ///     let game = try phone.open("com.example.garden", connecting: false)
-  ///     try MyGame(game).start(cloud: phone.address)
+  /// ```swift
+  /// let game = try phone.open("com.example.garden", connecting: false)
+  /// try MyGame(game).start(cloud: phone.address)
+  /// ```
   public var address: CloudAddress {
     get throws {
       guard game != nil, let link = state.link else {
@@ -109,21 +134,24 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Ends the game as a player does who quits it: what was captured is durable when this returns. Does nothing if none runs.
+  /// Closes the game as a player does who quits it: captures are durable on return. Does nothing if none is open.
+  /// `game.close()` does the same.
   ///
-  /// Throws what `GameData.close` throws. `game.close()` does the same.
+  /// - Throws: As `GameData.close`.
   public func close() throws { try state.alone { try state.game?.close() } }
 
   // MARK: What befalls a device
 
-  /// Ends the game as SIGKILL does, at whatever point of a commit it is.
+  /// Ends the game as SIGKILL does, at any point of a commit.
   ///
-  /// What was durable before this call is there when the device is opened again: a save that was waited for, whatever a `Pending` said. What was only
-  /// captured may be there or not, in the order of the captures, and never by half. From this call on nothing of the old run reaches the cloud. Its `GameData` is closed
-  /// some time later, and then refuses every call.
+  /// What was durable before the call is there when the device is opened again. What was only captured may be there or
+  /// not, in the order of the captures, and never in part. The killed game sends nothing more to the cloud. Its
+  /// `GameData` is closed some time later and then refuses every call.
   ///
-  /// It is not a power cut: what the game had written to the system is on the disk. Costs copying the device's folder. Does nothing if no game runs; throws
-  /// `StoreError` if the copy can't be made, and then the game goes on.
+  /// It isn't a power failure: what the game had written to the system is on disk. Costs copying the device's folder.
+  /// Does nothing if no game is open.
+  ///
+  /// - Throws: `StoreError` if the folder can't be copied; the game continues then.
   public func kill() throws {
     try state.alone {
       guard let game, let link = state.link else { return }
@@ -139,9 +167,11 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// A copy of the device's data, as a backup of the system's makes it, whether the game runs or not.
+  /// Copies the device's data, as a system backup does, whether the game runs or not. Costs copying the device's
+  /// folder.
   ///
-  /// Costs copying the device's folder. Throws `StoreError`.
+  /// - Returns: The backup.
+  /// - Throws: `StoreError` if the folder can't be copied.
   public func backup() throws -> Backup {
     try state.alone {
       let copy = world.folder.newPlace()
@@ -149,15 +179,18 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Puts the data of a backup in the place of this device's, as when a player sets a device up from one; a game that runs is killed first.
+  /// Replaces the device's data by a backup, as when a player sets up a device from one. Kills a running game first.
   ///
-  ///     let yesterday = try phone.backup()
-  ///     ...
-  ///     try phone.restore(yesterday)
-  ///     let game = try phone.open("com.example.garden")
+  /// ```swift
+  /// let yesterday = try phone.backup()
+  /// ...
+  /// try phone.restore(yesterday)
+  /// let game = try phone.open("com.example.garden")
+  /// ```
   ///
-  /// The backup may be another device's, and may be restored any number of times. One of another world belongs to that world's cloud, which
-  /// this one's refuses (`CloudStatus.Phase.refused`). Throws `StoreError`, and then the device's data is as it was.
+  /// - Parameter backup: A backup of any device; it can be restored any number of times. A backup from another world
+  ///   belongs to that world's cloud, so this one's refuses it (`CloudStatus.Phase.refused`).
+  /// - Throws: `StoreError`; the device's data is unchanged then.
   public func restore(_ backup: Backup) throws {
     try kill()
     try state.alone {
@@ -167,9 +200,12 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Another device with a copy of this one's data, as when a player copies the folder, or a store of apps restores it to a second device.
+  /// Makes another device with a copy of this one's data, as when a player copies the folder or restores it to a second
+  /// device. Its network is good.
   ///
-  /// Its network is good, whatever this one's is. Throws `GameDataError.Code.misuse` if the world has a device of that name, and `StoreError`.
+  /// - Parameter name: The new device's name.
+  /// - Returns: The device.
+  /// - Throws: `GameDataError` with `misuse` if the world has a device of that name; `StoreError`.
   public func clone(_ name: String) throws -> TestDevice {
     let copy = world.folder.newPlace()
     _ = try state.alone { try copyData(to: copy) }

@@ -1,33 +1,40 @@
-/// How a device of a test reaches the cloud.
+/// The network between a device of a test and the cloud.
 ///
-///     phone.network = .cut
-///     tablet.network = .slow(bytesPerSecond: 2_000)
+/// ```swift
+/// phone.network = .cut
+/// tablet.network = .slow(bytesPerSecond: 2_000)
+/// ```
 ///
-/// It belongs to the device, not to a run of the game: a cut network is still cut when the game was killed and opened again.
+/// It belongs to the device, not to a run of the game: it stays when the game is killed and opened again.
 public enum TestNetwork: Sendable, Hashable {
   /// Every request arrives, at once.
   case good
-  /// No request arrives: an airplane, a tunnel. What is under way breaks off.
+  /// No request arrives, as in an airplane or a tunnel. Requests under way fail.
   case cut
-  /// Every request and every answer takes as long as its bytes need at this speed, by the world's clock; at least 1.
+  /// Every request and response takes as long as its bytes need at this speed, at least 1, by the world's clock.
   ///
-  /// Nothing arrives until the clock is turned: by the test, or by `TestWorld.settle()`.
+  /// Nothing arrives until the clock is advanced, by the test or by `TestWorld.settle()`.
   case slow(bytesPerSecond: Int)
-  /// One request in so many is lost, counted per device from the moment at which this is set: by turns before the cloud has it, and after, so that only its
-  /// answer is lost. At least 1, which loses all.
+  /// Every nth request is lost, counted for each device from when this is set; alternately the request and its
+  /// response. At least 1, which loses all.
   case losing(every: Int)
 }
 
-/// What went between one device and the cloud, in all of its runs.
+/// The traffic between one device and the cloud, in all of its runs.
 public struct TestTraffic: Sendable, Hashable {
-  /// Requests that the device made, lost ones included.
+  /// Requests that the device made, including lost ones.
   public var requests = 0
-  /// Bytes of these requests and of the contents sent: of the protocol's JSON forms, without HTTP's heads.
+  /// Bytes of the requests and sent contents, in the protocol's JSON form, without HTTP headers.
   public var bytesSent: Int64 = 0
-  /// Bytes of answers and contents that arrived.
+  /// Bytes of the responses and contents that arrived.
   public var bytesReceived: Int64 = 0
 
-  /// What came after `earlier`.
+  /// The traffic since an earlier moment.
+  ///
+  /// - Parameters:
+  ///   - later: The traffic now.
+  ///   - earlier: The traffic before.
+  /// - Returns: The difference.
   public static func - (later: Self, earlier: Self) -> Self {
     Self(
       requests: later.requests - earlier.requests, bytesSent: later.bytesSent - earlier.bytesSent,

@@ -7,20 +7,26 @@ extension TestWorld {
   /// Far more than any world needs: money that goes around between hundreds of devices.
   private static let maximumRounds = 10_000
 
-  /// Returns when nobody owes anything: all that was captured and set is durable, all that was saved on devices whose game is open is in the cloud, each of
-  /// them has all that the cloud has, the bank knows all operations, and what arrived is told in `GameData.changes` and shown. What a game
-  /// keeps back itself (`Cloud.delivery`) has arrived as well; `deliver()` shows it.
+  /// Runs sync until nothing is left to do: all captures and preferences are durable, all saves of devices with an open
+  /// game are in the cloud, each of these devices has all that the cloud has, the bank knows all operations, and what
+  /// arrived is in `GameData.changes` and visible. What a game holds back (`Cloud.delivery`) has arrived too;
+  /// `deliver()` shows it.
   ///
-  ///     try await world.settle()
+  /// ```swift
+  /// try await world.settle()
+  /// ```
   ///
-  /// It looks at what there is and never at a clock, so it takes as long as the work does. Devices talk to the cloud at once, whatever pause they were in;
-  /// what the cloud refused is sent again. Over slow networks the world's clock goes on by as much as the transfers take, and otherwise it stands still.
+  /// It checks the state and never a real clock, so it takes as long as the work. Devices contact the cloud at once,
+  /// even during a pause; refused items are sent again. With slow networks the world's clock advances by the time of
+  /// the transfers, and otherwise doesn't move. Each round costs each device an exchange; most worlds need three.
+  /// Devices without an open game aren't waited for.
   ///
-  /// Throws `UnsettledError` when nobody gets any further, with what is owed by whom: by a device whose network is cut or loses everything, of which the player
-  /// switched the cloud off, that was never connected, or whose saves the cloud refuses. Everybody else has settled then. Devices without an open game aren't waited for. Don't save on other
-  /// threads meanwhile: a world in which something always changes never settles, and after 10,000 rounds this says so.
+  /// Don't save on other threads at the same time: a world that always changes never settles, and after 10,000 rounds
+  /// this fails.
   ///
-  /// Throws `StoreError` too, if a device's disk fails. A round costs each device an exchange; most worlds need three.
+  /// - Throws: `UnsettledError` if there is no more progress, with what is left: a device may be cut off or lose every
+  ///   request, have sync switched off, never have been connected, or have saves that the cloud refuses. Everything
+  ///   else has settled then. `StoreError` if a device's disk fails.
   public func settle() async throws {
     clock.hurry()
     defer { clock.stopHurrying() }

@@ -2,26 +2,29 @@ import Foundation
 import Keepsake
 import Synchronization
 
-/// A player's devices, their cloud and their time, in one process: for the tests of a game that uses Keepsake.
+/// A player's devices, their cloud and their clock in one process, for the tests of a game that uses Keepsake.
 ///
-///     import Keepsake
-///     import KeepsakeTesting
-///     import Testing
+/// ```swift
+/// import Keepsake
+/// import KeepsakeTesting
+/// import Testing
 ///
-///     @Test func goesOnOnTheTablet() async throws {
-///       let world = TestWorld()
-///       let phone = try world.device("phone").open("com.example.garden")
-///       let tablet = try world.device("tablet").open("com.example.garden")
-///       try await phone.saves.save(Garden(name: "Roof"), to: .main)
-///       try await world.settle()
-///       #expect(try tablet.saves.load(.main)?.name == "Roof")
-///     }
+/// @Test func continuesOnTheTablet() async throws {
+///   let world = TestWorld()
+///   let phone = try world.device("phone").open("com.example.garden")
+///   let tablet = try world.device("tablet").open("com.example.garden")
+///   try await phone.saves.save(Garden(name: "Roof"), to: .main)
+///   try await world.settle()
+///   #expect(try tablet.saves.load(.main)?.name == "Roof")
+/// }
+/// ```
 ///
-/// The games are real: the store, the merging, the wallet and the synchronization are those that players have. Only the way to the cloud,
-/// the cloud's memory and the clock are the test's, so that nothing waits for real time and nothing leaves the process. It works the same with XCTest.
+/// The games are real: store, merging, wallet and sync are those that players have. Only the network, the cloud's
+/// storage and the clock are simulated, so nothing waits for real time and nothing leaves the process. Works with
+/// XCTest too.
 ///
-/// Worlds know nothing of each other: any number of tests may run side by side. Files are in a temporary folder that is removed when world, devices and games
-/// are all gone. Safe to use from any thread.
+/// Worlds are independent: any number of tests can run in parallel. Files are in a temporary folder that is removed
+/// with the last reference to world, devices and games. Safe to use from any thread.
 public final class TestWorld: Sendable {
   private struct State {
     var devices: [String: DeviceState] = [:]
@@ -31,20 +34,22 @@ public final class TestWorld: Sendable {
   private let state = Mutex(State())
   let folder = TestFolder()
 
-  /// The time, for all devices and the cloud.
+  /// The clock of all devices and the cloud.
   public let clock: TestClock
   /// The cloud that the devices share.
   public let cloud: TestCloud
 
-  /// A world without devices, at `TestClock.start`. Costs nothing until a device is opened.
+  /// Makes a world without devices, at `TestClock.start`. Costs nothing until a device is opened.
   public init() {
     clock = TestClock()
     cloud = TestCloud(clock: clock)
   }
 
-  /// The device of this name; a new one, on which nothing was ever played, if there is none yet.
+  /// Returns the device of a name, and makes it first if needed.
   ///
-  /// - Parameter name: Any text but an empty one, which throws `GameDataError.Code.misuse`. It is no file's name.
+  /// - Parameter name: Any text that isn't empty.
+  /// - Returns: The device.
+  /// - Throws: `GameDataError` with `misuse` for an empty name.
   public func device(_ name: String) throws -> TestDevice {
     try Self.check(name)
     let device = state.withLock { state in

@@ -1,18 +1,18 @@
-/// Why a world does not come to rest: who still owes what, and what keeps them from it.
+/// Why a world doesn't settle: what is left to do for each device, and what prevents it.
 public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What one device and the cloud still owe each other.
+  /// What is left to do between one device and the cloud.
   public struct Debt: Sendable, Hashable, CustomStringConvertible {
     /// The device's name.
     public let device: String
-    /// Saves, values and checkpoints that aren't certain in the cloud, refused ones included.
+    /// Saves, values and checkpoints that aren't certain to be in the cloud, refused ones included.
     public let unsentCommits: Int
     /// Why the cloud refused some of them, in sentences.
     public let refusals: [String]
-    /// Whether the bank doesn't know yet all that was done with the money.
+    /// Whether there are money operations that the bank doesn't know.
     public let hasUnreportedMoney: Bool
-    /// Whether the cloud has something that the device hasn't shown yet.
+    /// Whether the cloud has something that isn't visible on the device.
     public let isBehind: Bool
-    /// What went wrong in the last try; nil if nothing did.
+    /// The error of the last attempt; nil if it succeeded.
     public let failure: String?
 
     public var description: String {
@@ -26,7 +26,7 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
     }
   }
 
-  /// One for each device that owes or is owed something, by name.
+  /// One entry for each device with something left to do, by name.
   public let debts: [Debt]
 
   public var description: String { "The world does not come to rest: " + debts.map(\.description).joined(separator: ". ") + "." }

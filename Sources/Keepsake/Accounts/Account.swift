@@ -1,19 +1,23 @@
 public import Foundation
 
-/// Whose data they are, of those who play on this device: a guest's, or those of an account of the game's own identity system.
+/// Whose data it is, of the players on this device: a guest's, or an account's of the game's own identity system.
 ///
-///     let game = try GameData.open("com.example.space", account: .guest)
-///     let game = try GameData.open("com.example.space", account: .named(session.userID))
+/// ```swift
+/// let game = try GameData.open("com.example.space", account: .guest)
+/// let game = try GameData.open("com.example.space", account: .named(session.userID))
+/// ```
 ///
-/// Each account has a store of its own: saves, values, money, preferences, tables and cloud. Signing in, out or over opens another one and wipes
-/// nothing; each comes back as it was left.
+/// Each account has a store of its own: saves, values, money, preferences, tables and cloud. Signing in, out or over
+/// opens another store and deletes nothing.
 public enum Account: Sendable, Hashable {
-  /// Who plays without an account: the data of the profile `default`, with what was played before the game had accounts.
+  /// A player without an account: the data of the profile `default`, including what was played before the game had
+  /// accounts.
   case guest
-  /// An account, by whatever never changes about it: an identifier rather than an address. Two spellings of one text are one account.
+  /// An account, by an identifier that never changes; not an e-mail address. Equivalent Unicode spellings are one
+  /// account.
   case named(String)
 
-  /// The most bytes of an account's name.
+  /// The greatest length of an account's name, in bytes of UTF-8.
   public static let maximumNameBytes = 1024
 
   static let guestProfile = "default"
@@ -30,24 +34,25 @@ extension Account: CustomStringConvertible {
 
 /// What an account has on this device.
 public struct AccountSummary: Sendable, Hashable {
-  /// Whose it is.
+  /// The account.
   public var account: Account
-  /// The folder.
+  /// The folder with its data.
   public var url: URL
-  /// What is in it; nil if that can't be told without opening it: it is damaged, of a newer version of the game, or under another seal.
+  /// What is in it; nil if it can't be read without opening it: it is damaged, of a newer version of the game, or has
+  /// another seal.
   public var contents: Contents?
 
-  /// What was kept by the last commit.
+  /// The data as of the last commit.
   public struct Contents: Sendable, Hashable {
-    /// Slots with a saved game.
+    /// The number of slots with a saved game.
     public var saves: Int
-    /// When the newest of them was saved, by the clock of the device that did.
+    /// When the newest of them was saved, by the clock of the device that saved it.
     public var lastSaved: Date?
-    /// The player's money in all, as this device knows it.
+    /// The player's total money by currency, as this device knows it.
     public var money: [Currency: Int]
-    /// What no cloud has, as far as is known here; everything where the cloud refused this device.
+    /// What no cloud has, as far as this device knows; everything if the cloud refused this device.
     public var unsent: UnsentData
-    /// Whether it ever had a cloud.
+    /// Whether it has ever had a cloud.
     public var hasCloud: Bool
   }
 }

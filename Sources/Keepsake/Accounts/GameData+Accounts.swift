@@ -2,26 +2,32 @@ public import Foundation
 import KeepsakeReplication
 public import KeepsakeStore
 
-/// Several accounts on one device, each with a store of its own.
+/// Accounts: several on one device, each with a store of its own.
 extension GameData {
-  /// Opens the data of one account, or begins it.
+  /// Opens an account's data, and creates it on first use.
   ///
-  ///     let game = try GameData.open("com.example.space", account: .named(session.userID))
+  /// ```swift
+  /// let game = try GameData.open("com.example.space", account: .named(session.userID))
+  /// ```
   ///
-  /// Two accounts may be open at once: they have nothing in common. One and the same is open once (`StoreError.Code.inUse`).
+  /// Two accounts can be open at once and share nothing. One account can be open once (`StoreError.Code.inUse`).
   ///
   /// - Parameters:
-  ///   - account: Whose data. A guest's are those of the profile `default`.
-  ///   - folder: Where the game's accounts are; the platform's folder for such data if nil. Nothing else may be kept in it.
-  /// - Throws: What `open(_:profile:at:seal:history:)` throws; `GameDataError` with `misuse` for an empty name or one of more than
-  ///   `Account.maximumNameBytes`.
+  ///   - id: The game's identifier, as for `open(_:profile:at:seal:history:)`.
+  ///   - account: The account. A guest's data is that of the profile `default`.
+  ///   - folder: The folder of all accounts; the platform's folder if nil. Nothing else may be kept in it.
+  ///   - seal: As for `open(_:profile:at:seal:history:)`.
+  ///   - history: As for `open(_:profile:at:seal:history:)`.
+  /// - Returns: The open data.
+  /// - Throws: As `open(_:profile:at:seal:history:)`; `GameDataError` with `misuse` for a name that is empty or longer
+  ///   than `Account.maximumNameBytes`.
   public static func open(
     _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
   ) throws -> GameData {
     try open(id, account: account, in: folder, seal: seal, history: history, environment: .system)
   }
 
-  /// With a clock of the caller's, for tests.
+  /// The same with a clock, for tests.
   package static func open(
     _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
@@ -44,17 +50,23 @@ extension GameData {
     }
   }
 
-  /// Whose data these are; nil if no account was named when they were opened.
+  /// The account that was given at opening; nil if none was.
   public var account: Account? { options.accounts?.account }
 
-  /// The accounts that have data on this device, the guest first, the others by name, and what they hold.
+  /// Lists the accounts with data on this device, the guest first and then by name. Opens none of them.
   ///
-  ///     for entry in try GameData.accounts(of: "com.example.space") { show(entry.account, entry.contents?.lastSaved) }
+  /// ```swift
+  /// for entry in try GameData.accounts(of: "com.example.space") { show(entry.account, entry.contents?.lastSaved) }
+  /// ```
   ///
-  /// Opens none of them; one that is open is listed as its last commit left it. Costs reading the heads of all saves and what waits to be sent.
+  /// An open account is listed as of its last commit. Costs reading the heads of all saves and the outgoing queues.
   ///
-  /// - Parameter seal: The game's. Without it what is sealed has no `contents`.
-  /// - Throws: `GameDataError` with `misuse` for an identifier that can't be, and `StoreError` if the folder can't be read.
+  /// - Parameters:
+  ///   - id: The game's identifier.
+  ///   - folder: As for `open`.
+  ///   - seal: The game's seal. Without it a sealed account has no `contents`.
+  /// - Returns: The accounts.
+  /// - Throws: `GameDataError` with `misuse` for an invalid identifier; `StoreError` if the folder can't be read.
   public static func accounts(of id: String, in folder: URL? = nil, seal: Seal = .none) throws -> [AccountSummary] {
     try AccountLocation.all(in: base(of: id, folder)).map { place in
       let options = OpenOptions(game: id, place, seal: seal, history: .standard)
@@ -62,7 +74,7 @@ extension GameData {
     }
   }
 
-  /// Nil for whatever can't be read: the list is for choosing, and opening says what is wrong.
+  /// Nil if it can't be read: the list is for choosing, and opening reports the error.
   private static func contents(at url: URL, _ options: OpenOptions) -> AccountSummary.Contents? {
     try? StoreReader.open(at: url, seal: options.sealRequest).read { transaction in
       let local = try transaction.localSlots()
@@ -82,16 +94,24 @@ extension GameData {
     }
   }
 
-  /// Deletes an account that isn't open from this device, with its history, its backups and its money, for good.
+  /// Deletes an account that isn't open from this device, with its history, backups and money. This can't be undone.
   ///
-  ///     try GameData.forget(.named(id), of: "com.example.space")
+  /// ```swift
+  /// try GameData.forget(.named(id), of: "com.example.space")
+  /// ```
   ///
-  /// What the cloud has stays there, and is reached from the player's other devices. To leave the cloud as well, so that no money waits for a device that is
-  /// gone, and to be told where this is the last device, open it and call `signOut(forgetting:)`: the cloud isn't asked here.
+  /// The cloud's copy stays, for the player's other devices. This call doesn't contact the cloud. To leave the cloud
+  /// too, so that no money stays reserved for this device, and to be warned if it is the last device, open the account
+  /// and call `signOut(forgetting:)`.
   ///
-  /// - Parameter losing: Whether what no cloud has may be lost.
-  /// - Throws: With nothing changed: `GameDataError` with `wouldBeLost`, and what that is; `StoreError` with `inUse` while it is open, `missing` if there
-  ///   is none, or what keeps it from being looked at.
+  /// - Parameters:
+  ///   - account: The account.
+  ///   - id: The game's identifier.
+  ///   - folder: As for `open`.
+  ///   - seal: The game's seal.
+  ///   - losing: Whether to delete data that no cloud has.
+  /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if there is
+  ///   none, or why it can't be read. Nothing has changed then.
   public static func forget(
     _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false
   ) throws {
@@ -101,7 +121,7 @@ extension GameData {
     try StoreRemoval.remove(place.url)
   }
 
-  /// Throws `wouldBeLost` if a store that isn't open holds what no cloud has.
+  /// Throws `wouldBeLost` if a closed store has data that no cloud has.
   static func refuseLoss(at url: URL, _ options: OpenOptions, everything: Bool = false) throws {
     let unsent = try StoreReader.open(at: url, seal: options.sealRequest).read {
       try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything)

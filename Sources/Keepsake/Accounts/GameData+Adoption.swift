@@ -1,41 +1,46 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What was played as a guest becomes an account's, when the player says so.
+/// Adoption: joining a guest's data to an account.
 extension GameData {
-  /// Joins what another account has on this device, such as the guest, to this one.
+  /// Joins another account's data on this device, such as the guest's, to this account.
   ///
-  ///     let game = try GameData.open("com.example.space", account: .named(session.userID))
-  ///     let adoption = try game.adopt(.guest)
-  ///     for (currency, amount) in adoption.money { show("\(amount) \(currency.name) are yours now") }
+  /// ```swift
+  /// let game = try GameData.open("com.example.space", account: .named(session.userID))
+  /// let adoption = try game.adopt(.guest)
+  /// for (currency, amount) in adoption.money { show("\(amount) \(currency.name) are yours now") }
+  /// ```
   ///
-  /// | | |
+  /// | Data | What happens |
   /// |---|---|
-  /// | progress, each player's best, synced preferences | join by their rules; what was last set or reset as a guest gives way to what the account has set with its cloud |
-  /// | saved games, with their history | come beside the account's own, a conflict where both have one; a guest's delete deletes nothing |
-  /// | money | all that the other may spend on this device moves, once. The other has none of it afterwards |
-  /// | claims | are made anew, and count once for each player |
-  /// | the boards' other scores | come too, once |
-  /// | preferences of this device | where the account has none |
-  /// | versions of tracked files | as saved games do; `TrackedFiles.place` puts the file where the game wants it |
-  /// | tables, slots and files that either keeps out of its cloud (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
+  /// | progress, best scores, synced preferences | joined by their rules; values that the account has set with its cloud win over the guest's last set or reset |
+  /// | saved games and their history | added; a conflict where both have a save; a guest's delete deletes nothing |
+  /// | money | everything that the other can spend on this device is moved, once |
+  /// | claims | repeated; each counts once for a player |
+  /// | other scores on boards | added, once |
+  /// | preferences of this device | added where the account has none |
+  /// | versions of tracked files | as saved games; `TrackedFiles.place` writes the file to disk |
+  /// | tables, local slots and local files (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
   ///
-  /// Adopting again changes nothing but what came since. If it is interrupted at any point, the next call does the rest; until then money that has
-  /// left the other's wallet is kept for this account alone. Goods of operations that the other's bank has already settled don't move with the money.
+  /// Adopting again only adds what is new. If it is interrupted at any point, the next call completes it; until then,
+  /// money that has left the other wallet is reserved for this account. Goods of operations that the other's bank has
+  /// settled don't move with the money.
   ///
-  /// The other's cloud isn't asked: it hears of its money's going as of any spending, when the other is open and connected the next time. Until then
-  /// `Adoption.left` says so, and `emptying` deletes nothing: let it `sync`, and adopt again. Of money that was earned in copies of one guest's data, on two
-  /// devices, each operation counts once, if no cloud had been connected.
+  /// The other account's cloud isn't contacted. It learns that the money was moved when the other account is next open
+  /// and connected; until then `Adoption.left` lists it, and `emptying` deletes nothing: call `sync` there, and adopt
+  /// again. If a guest's data was copied to two devices and no cloud was connected, each operation counts once.
   ///
-  /// Costs what saving all of the other's saves anew costs, on this thread.
+  /// Costs as much as saving all of the other's saves again, on the calling thread.
   ///
   /// - Parameters:
-  ///   - other: Whose data; not open at the time.
-  ///   - emptying: Whether to delete the other's data from this device afterwards. Where something is left behind they stay, as do those of which
-  ///     its own cloud hasn't heard yet that the money went.
-  /// - Throws: `GameDataError` with `misuse` for this account itself, and where no account was named at opening; `promised` where another account
-  ///   began to adopt and hasn't got the money yet; `tooLarge` where the wallet can't take it; `StoreError` with `missing` if the other has no data here,
-  ///   `inUse` while it is open, and what keeps either from being read or written. Everything is as it was then, or the next call goes on.
+  ///   - other: The account to adopt. It must not be open.
+  ///   - emptying: Whether to delete the other's data from this device afterwards. It isn't deleted if something stays
+  ///     behind, or if its cloud doesn't know yet that the money was moved.
+  /// - Returns: What was adopted, and what stays behind.
+  /// - Throws: `GameDataError` with `misuse` for this account itself, or if this data was opened without an account;
+  ///   `promised` if another account has begun to adopt and hasn't received the money; `tooLarge` if the wallet can't
+  ///   take it. `StoreError` with `missing` if the other has no data on this device, `inUse` while it is open, or why
+  ///   either can't be read or written. Nothing has changed then, or the next call continues.
   @discardableResult
   public func adopt(_ other: Account, emptying: Bool = false) throws -> Adoption {
     guard let own = options.accounts else {

@@ -2,28 +2,33 @@ import Foundation
 import KeepsakeStore
 import KeepsakeSync
 
-/// Leaving an account on this device.
+/// Signing out of an account on this device.
 extension GameData {
-  /// Ends the player's session on this device. The data are closed when this returns, and another account's can be opened.
+  /// Closes the data, and deletes it from this device if asked to. Another account can be opened afterwards.
   ///
-  ///     try await game.signOut()                        // all stays here for the next time
-  ///     try await game.signOut(forgetting: true)        // nothing of the player stays on this device
+  /// ```swift
+  /// try await game.signOut()                     // the data stays for the next time
+  /// try await game.signOut(forgetting: true)     // nothing of the player stays on this device
+  /// ```
   ///
-  /// Without `forgetting` everything stays as it is: opening the same account and connecting goes on, as the same player.
+  /// Without `forgetting` nothing is deleted: opening and connecting the same account continues as the same player.
   ///
-  /// Forgetting sends what waits, has the server remove this device (so that money it could spend is the player's other devices' again), and deletes the
-  /// folder with history and backups. If the cloud hasn't got everything, or can't be told, nothing is forgotten: the error says what would be lost. A cloud
-  /// that refuses this device, because it was removed or everything was deleted there, may have nothing of it: then all that is here would be lost. That is
-  /// also so after a crash in the middle, which may leave the data of a device that is removed already.
+  /// With `forgetting`, queued changes are sent, the server removes this device (so that money reserved for it returns
+  /// to the player's other devices), and the folder is deleted with history and backups. If the cloud doesn't have
+  /// everything, or can't be reached, nothing is deleted, and the error says what would be lost. If the cloud refuses
+  /// this device, because it was removed or everything was deleted there, all of its data counts as unsent; so it does
+  /// after a crash in the middle of signing out.
   ///
   /// - Parameters:
   ///   - forgetting: Whether to delete this device's copy.
-  ///   - losing: Whether to do so also where something is only here, this is the player's last device, or the cloud can't be told. What the server
-  ///     believed this device could spend can then be freed by removing the device on another one.
-  ///   - limit: How long closing may take, as with `close(within:)`.
-  /// - Throws: What `close` throws. With `forgetting` also `GameDataError`, with nothing forgotten: `wouldBeLost`; `lastDevice`; `unreachable` or
-  ///   `notConnected`, where all is sent but the server can't be told; `misuse` for data that were opened with `at:`, whose folder is the game's own to delete.
-  ///   The data stay open, unless something was written or the server was lost in the last moment.
+  ///   - losing: Whether to delete it even if some data exists only here, this is the player's last device, or the
+  ///     cloud can't be reached. Money that the server has reserved for this device is then freed by removing the
+  ///     device on another one.
+  ///   - limit: How long closing may take, as for `close(within:)`.
+  /// - Throws: As `close`. With `forgetting`, `GameDataError` with nothing deleted: `wouldBeLost`; `lastDevice`;
+  ///   `unreachable` or `notConnected` if everything is sent but the server can't be told; `misuse` for data that was
+  ///   opened with `at:`, whose folder the game deletes itself. The data stays open, unless something was written or
+  ///   the server was lost at the last moment.
   public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10)) async throws {
     guard forgetting else { return try close(within: limit) }
     guard !options.hasCustomURL else {

@@ -1,37 +1,39 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What is on this device and in no cloud.
+/// Data that is on this device and in no cloud.
 ///
-///     do { try await game.signOut(forgetting: true) } catch let error as GameDataError {
-///       if case .wouldBeLost(let data) = error.code { ask("This is only on this device:", data.saves) }
-///     }
+/// ```swift
+/// do { try await game.signOut(forgetting: true) } catch let error as GameDataError {
+///   if case .wouldBeLost(let data) = error.code { ask("This is only on this device:", data.saves) }
+/// }
+/// ```
 ///
-/// Where the cloud refuses this device, because it was removed or everything was deleted there, all that the device has counts: nobody can tell whether the
-/// cloud still has it.
+/// If the cloud refuses this device, everything on it counts, because the cloud may not have it any more.
 ///
-/// Not counted is what a cloud never gets: older versions of saves, preferences that aren't synced, and scores that are no player's best.
+/// Not included is what is never sent to a cloud: older versions of saves, preferences that aren't synced, and scores
+/// other than a player's best.
 public struct UnsentData: Sendable, Hashable {
-  /// Slots whose newest save isn't certain in the cloud, or stays on this device, sorted.
+  /// Slots that are local, or whose newest save isn't certain to be in the cloud, sorted.
   public var saves: [String] = []
-  /// Values of which the same is true, as `progress/level`, sorted.
+  /// Values that aren't certain to be in the cloud, as `progress/level`, sorted.
   public var values: [String] = []
   /// Currencies with operations that no bank knows, or with money on its way to an account that began to adopt, sorted.
   public var currencies: [String] = []
-  /// Names of tracked files of which the same is true, sorted.
+  /// Names of tracked files that are local, or whose newest version isn't certain to be in the cloud, sorted.
   public var files: [String] = []
-  /// The game has tables of its own (`GameData.records`), which are only here.
+  /// Whether the game has tables of its own (`GameData.records`), which are never sent.
   public var hasRecords = false
 
-  /// Makes a value that says that nothing is unsent.
+  /// Creates a value with nothing unsent.
   public init() {}
 
-  /// Whether there is nothing of the kind.
+  /// Whether nothing is unsent.
   public var isEmpty: Bool { self == UnsentData() }
 }
 
 extension UnsentData: CustomStringConvertible {
-  /// As in `saves main, cave; values progress/level; tables`.
+  /// Text such as `saves main, cave; values progress/level; tables`.
   public var description: String {
     let lists = [("saves", saves), ("values", values), ("money", currencies), ("files", files)]
     var parts = lists.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.prefix(10).joined(separator: ", "))" }

@@ -36,17 +36,20 @@ public final class AssetBatch: Sendable {
   /// How far it is, now and whenever it changes, until it is done. Whoever is slow misses what lies between.
   public var progressUpdates: AsyncStream<AssetProgress> { library.loader.updates(of: id) }
 
-  /// Suspends until the batch is done, and throws if not everything is loaded: the one error, or one that counts them.
+  /// Waits until the batch is done.
   ///
-  /// Cancelling the task ends the wait with `CancellationError` and leaves the batch alone.
+  /// Cancelling the task ends the wait, not the batch.
+  ///
+  /// - Throws: The error if one asset failed, or one that counts them if several did; `CancellationError`.
   public func waitUntilLoaded() async throws {
     try await library.loader.settling(of: id).value()
     try outcome()
   }
 
-  /// Blocks until the batch is done; throws as `waitUntilLoaded` does, or `timedOut`, after which loading goes on.
+  /// Blocks until the batch is done: for loops that never yield. In a task, use `waitUntilLoaded()`.
   ///
-  /// For loops that never yield; in a task, `waitUntilLoaded` stands in its place.
+  /// - Parameter limit: How long to wait.
+  /// - Throws: As `waitUntilLoaded()`; `AssetError` with `timedOut`, after which loading continues.
   public func wait(within limit: Duration) throws {
     let answer = library.loader.settling(of: id)
     guard answer.wait(within: limit) != nil else {
@@ -57,12 +60,15 @@ public final class AssetBatch: Sendable {
     try outcome()
   }
 
-  /// Loads them before whatever has a lower priority. Never lowers.
+  /// Raises the priority of the batch. Never lowers it.
+  ///
+  /// - Parameter priority: The new priority.
   public func raise(to priority: AssetPriority) { library.loader.raise(id, to: priority) }
 
-  /// Gives up what isn't loaded yet, and the pins of what is; whoever waits gets `cancelled`. Does nothing once the batch is done.
+  /// Cancels what isn't loaded yet, and unpins what is. Waiting callers get `cancelled`. Does nothing once the batch is
+  /// done.
   ///
-  /// Who else asked for the same assets gets them.
+  /// Other requests for the same assets aren't affected.
   public func cancel() { library.loader.cancel(id) }
 
   private func outcome() throws {

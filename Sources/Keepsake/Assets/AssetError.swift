@@ -1,45 +1,47 @@
-/// Why an asset, or all of them, can't be had.
+/// Why an asset, or all of them, can't be loaded.
 ///
-/// A game answers the codes in different ways: `missing`, `damaged` and `stale` mean that the installation has to be mended, `unknown`
-/// and `refusedPath` that the game asks for the wrong thing, `overBudget` that it wants to hold too much at once.
+/// A game reacts to the codes differently: `missing`, `damaged` and `stale` mean that the installation must be
+/// repaired, `unknown` and `refusedPath` that the game asks for the wrong asset, `overBudget` that it asks for too much
+/// at once.
 public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of failure it is: what a program branches on.
+  /// The kind of failure, for a program to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable, Codable {
-    /// The path can't name an asset: it leads out of the folder, or isn't one plain name on every platform.
+    /// The path can't name an asset: it leads out of the folder, or isn't valid on every platform.
     case refusedPath
     /// The manifest has no such asset.
     case unknown
-    /// The manifest has it, and the file isn't there.
+    /// The manifest has the asset, but the file doesn't exist.
     case missing
-    /// The file isn't the one that the manifest means, and hasn't been changed since that was made: it was cut off, or the disk lies.
+    /// The file differs from the manifest and hasn't been modified since the manifest was made: it was cut off, or the
+    /// disk failed.
     case damaged
-    /// The file isn't the one that the manifest means, and was changed after that was made.
+    /// The file differs from the manifest and was modified after the manifest was made.
     case stale
-    /// The file is there and can't be read, or isn't a plain file in plain folders.
+    /// The file can't be read, or isn't a regular file in ordinary folders.
     case unreadable
     /// It doesn't fit into the memory budget beside what is pinned.
     case overBudget
     /// The batch was cancelled.
     case cancelled
-    /// The time given was not enough; loading goes on.
+    /// The time limit has passed. Loading continues.
     case timedOut
     /// There is no manifest.
     case noManifest
-    /// The manifest isn't what the command wrote, or holds what no manifest may hold.
+    /// The manifest isn't what the command wrote, or has invalid entries.
     case damagedManifest
     /// A newer release of Keepsake wrote the manifest.
     case newerManifest
-    /// A limit was passed: too many files, or one that is too large.
+    /// A limit was exceeded: too many files, or one that is too large.
     case tooLarge
-    /// The call itself is wrong.
+    /// The call is invalid.
     case misuse
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// A sentence that a person can act on.
+  /// A sentence for people, which says what they can do.
   public var message: String
-  /// The asset that it is about, if it is about one.
+  /// The asset concerned, if there is one.
   public var path: String?
 
   /// Makes an error.

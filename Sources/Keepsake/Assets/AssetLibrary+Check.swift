@@ -1,29 +1,41 @@
 import Foundation
 
 extension AssetLibrary {
-  /// How closely `check` looks.
+  /// How thoroughly `check` works.
   public enum Check: Sendable, Hashable {
-    /// Compares sizes, and hashes only files that were changed after the manifest was made. Costs one look at each file, but one that was
-    /// altered under its old date and size isn't found before it is loaded.
+    /// Compares sizes, and hashes only files that were modified after the manifest was made. Costs one look at each
+    /// file. A file that was altered without changing its date and size isn't detected before it is loaded.
     ///
-    /// An installer that dates all files anew makes it as slow as `full`, once.
+    /// After an installer that sets new dates on all files, the first check is as slow as `full`.
     case quick
     /// Reads and hashes every file.
     case full
   }
 
-  /// Compares all assets with the manifest and tells everything that is wrong at once, before play.
+  /// Compares all assets with the manifest and reports every problem at once, before play.
   ///
-  ///     try assets.check().throwIfUnsound()
+  /// ```swift
+  /// try assets.check().throwIfUnsound()
+  /// ```
   ///
-  /// Blocks; in a task, the call with `await` stands in its place. Findings aren't thrown; `AssetError` is if the folder itself can't be read.
+  /// Blocks; in a task, use the call with `await`.
   ///
-  /// - Parameter progress: Hears how far it is, on this thread.
+  /// - Parameters:
+  ///   - check: How thoroughly to check.
+  ///   - progress: Called on this thread as the check proceeds.
+  /// - Returns: The findings, which aren't thrown.
+  /// - Throws: `AssetError` if the folder itself can't be read.
   public func check(_ check: Check = .quick, progress: (AssetProgress) -> Void = { _ in }) throws -> AssetReport {
     try AssetCheck(source, check).run(isCancelled: { false }, progress)
   }
 
-  /// The same, on a thread of its own. Cancelling the task ends it with `CancellationError`.
+  /// Compares all assets with the manifest on a thread of the library's.
+  ///
+  /// - Parameters:
+  ///   - check: How thoroughly to check.
+  ///   - progress: Called on that thread as the check proceeds.
+  /// - Returns: The findings, which aren't thrown.
+  /// - Throws: `AssetError` if the folder itself can't be read; `CancellationError` if the task is cancelled.
   public func check(
     _ check: Check = .quick, progress: @escaping @Sendable (AssetProgress) -> Void = { _ in }
   ) async throws -> AssetReport {

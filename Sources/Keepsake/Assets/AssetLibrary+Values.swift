@@ -1,18 +1,22 @@
 public import Foundation
 
-/// What a game makes of its assets: an image of the bytes of a file.
+/// Values that a game makes of its assets, such as a decoded image.
 extension AssetLibrary {
-  /// The value that `decode` makes of an asset, kept by path and type until its memory is needed.
+  /// Returns the value that a function makes of an asset, cached by path and type until its memory is needed.
   ///
-  ///     let ship = try assets.value(for: "Images/Ship.png") { try Image(png: $0) }
+  /// ```swift
+  /// let ship = try assets.value(for: "Images/Ship.png") { try Image(png: $0) }
+  /// ```
   ///
-  /// If two threads ask at once, both may decode, and both get the value of the one that was done first. Values count against the budget and
-  /// aren't pinned by batches; what the game needs for long it holds itself.
+  /// If two threads ask at once, both may decode, and both get the value of the first that finishes. Values count
+  /// against the budget and aren't pinned by batches; the game keeps what it needs for long.
   ///
   /// - Parameters:
-  ///   - cost: Bytes that the value takes, if it is known to be other than the size of the file: a decoded image is mostly larger.
-  ///   - decode: Runs on this thread, outside of all locks.
-  /// - Throws: `AssetError`, and what `decode` throws; nothing is kept then.
+  ///   - path: The asset.
+  ///   - cost: The size of the value in bytes, if it differs from the file's: a decoded image is usually larger.
+  ///   - decode: Makes the value. Runs on this thread, outside of all locks.
+  /// - Returns: The value.
+  /// - Throws: `AssetError`, and what `decode` throws; nothing is cached then.
   public func value<Value: Sendable>(for path: String, cost: Int? = nil, decode: (Data) throws -> Value) throws -> Value {
     let number = try source.number(of: path)
     if let value = loader.value(of: number, Value.self) { return value }

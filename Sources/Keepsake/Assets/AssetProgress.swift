@@ -1,28 +1,29 @@
-/// How far a batch of assets, or a check of them, has come.
+/// The progress of a batch of assets, or of a check.
 public struct AssetProgress: Sendable, Hashable {
-  /// Bytes read so far, of files that are being read as well.
+  /// Bytes read so far, including those of files that are being read.
   public var bytesDone: Int64
-  /// Bytes in all.
+  /// The total number of bytes.
   public var bytesInAll: Int64
-  /// Files that are done.
+  /// Files that are finished.
   public var filesDone: Int
-  /// Files in all.
+  /// The total number of files.
   public var filesInAll: Int
 
-  /// From 0 to 1, by bytes; by files where all of them are empty. It is 1 only when everything is loaded: what failed never counts.
+  /// The progress from 0 to 1, by bytes, or by files if all are empty. It is 1 only if everything is loaded: failed
+  /// assets never count.
   public var fraction: Double {
     if bytesInAll > 0 { return filesDone == filesInAll ? 1 : min(Double(bytesDone) / Double(bytesInAll), 0.999) }
     return filesInAll > 0 ? Double(filesDone) / Double(filesInAll) : 1
   }
 }
 
-/// What is loaded first. Within one priority whoever asked first is first.
+/// The order of loading. Requests of one priority are served in their order.
 public enum AssetPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
-  /// What may be wanted later: the next level.
+  /// For later, such as the next level.
   case low
   /// What is needed soon. The default.
   case normal
-  /// What the player waits for.
+  /// For what the player waits for.
   case high
 
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

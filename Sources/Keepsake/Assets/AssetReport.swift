@@ -1,47 +1,51 @@
-/// What was found when a game's assets were compared with their manifest: everything at once, before play.
+/// The result of comparing a game's assets with their manifest.
 ///
-///     let report = try game.assets.check()
-///     guard report.isSound else { print(report); exit(1) }
+/// ```swift
+/// let report = try game.assets.check()
+/// guard report.isSound else { print(report); exit(1) }
+/// ```
 ///
-/// It is an `Error`, so that a game can throw it as it is.
+/// It is an `Error`, so a game can throw it.
 public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConvertible {
-  /// What is wrong with one file.
+  /// The kind of problem with a file.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The manifest has it, and it isn't there.
+    /// The manifest has it, but the file doesn't exist.
     case missing
-    /// Its size or its bytes aren't those of the manifest.
+    /// Its size or contents differ from the manifest.
     case damaged
-    /// The same, and it was changed after the manifest was made.
+    /// As `damaged`, and it was modified after the manifest was made.
     case stale
-    /// It is there and can't be read, or isn't a plain file in plain folders.
+    /// The file can't be read, or isn't a regular file in ordinary folders.
     case unreadable
-    /// It is there and the manifest doesn't have it. Nothing loads it, so it does no harm.
+    /// The file isn't in the manifest. Nothing loads it.
     case extra
   }
 
-  /// One file, and what is wrong with it.
+  /// A problem with one file.
   public struct Finding: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kind of problem.
     public var kind: Kind
-    /// The file's path in the folder, as it is; the message is safe to print.
+    /// The file's path in the folder, unescaped; `message` is safe to print.
     public var path: String
-    /// A sentence that a person can act on.
+    /// A sentence for people, which says what they can do.
     public var message: String
 
     public var description: String { message }
   }
 
-  /// Everything that was found, sorted by path.
+  /// All findings, sorted by path.
   public var findings: [Finding]
-  /// How many assets the manifest has.
+  /// The number of assets in the manifest.
   public var assets: Int
-  /// How many of them were read and hashed; of the others only the size was compared.
+  /// The number of assets that were hashed; of the others only the size was compared.
   public var hashed: Int
 
-  /// Whether every asset is there as the manifest has it. Extra files don't count.
+  /// Whether every asset matches the manifest. Extra files don't count.
   public var isSound: Bool { findings.allSatisfy { $0.kind == .extra } }
 
-  /// What was found of one kind.
+  /// Returns the findings of one kind.
+  ///
+  /// - Parameter kind: The kind.
   public func findings(_ kind: Kind) -> [Finding] { findings.filter { $0.kind == kind } }
 
   /// Throws this report unless it is sound.
@@ -49,7 +53,7 @@ public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConve
     if !isSound { throw self }
   }
 
-  /// A line for the whole, and one for each finding.
+  /// One line for the result, and one for each finding.
   public var description: String {
     let counts = Kind.allCases.compactMap { kind in
       let count = findings.count { $0.kind == kind }

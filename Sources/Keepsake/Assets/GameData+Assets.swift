@@ -1,12 +1,12 @@
 import Synchronization
 
 extension GameData {
-  /// The game's assets, as `attach` was given them.
+  /// The game's asset library, set by `attach`. Throws `GameDataError` with `misuse` before that.
   ///
-  ///     try game.attach(AssetLibrary(at: folder))
-  ///     let batch = try game.assets.load(["Images/Ship.png"])
-  ///
-  /// Throws `GameDataError` with `misuse` before anything was attached.
+  /// ```swift
+  /// try game.attach(AssetLibrary(at: folder))
+  /// let batch = try game.assets.load(["Images/Ship.png"])
+  /// ```
   public var assets: AssetLibrary {
     get throws {
       guard let library = attachedAssets.withLock({ $0 }) else {
@@ -16,9 +16,12 @@ extension GameData {
     }
   }
 
-  /// Makes a library of assets the game's, so that every part of the game finds it at `assets`; another one replaces it.
+  /// Sets the game's asset library, so that every part of the game finds it at `assets`. Replaces an earlier one.
   ///
-  /// Assets ship with the game and are never saved or synced: a library works as well by itself, and after the game's data is closed.
+  /// Assets ship with the game and are never saved or synced: a library also works by itself, and after the game's data
+  /// is closed.
+  ///
+  /// - Parameter assets: The library.
   public func attach(_ assets: AssetLibrary) {
     // The one before is let go of behind the lock: its end is its own affair.
     let before = attachedAssets.withLock { attached in

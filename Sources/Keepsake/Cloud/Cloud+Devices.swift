@@ -4,15 +4,15 @@ import KeepsakeSync
 
 /// One of the player's devices, as the cloud knows it.
 public struct CloudDevice: Sendable, Hashable, Identifiable {
-  /// Names it among all devices.
+  /// The device's identifier, unique among all devices.
   public let id: String
-  /// What it was called when it connected first.
+  /// The name that it had when it first connected.
   public let name: String
-  /// When it connected first, by the server's clock.
+  /// When it first connected, by the server's clock.
   public let added: Date
-  /// When it was last heard, to about a minute.
+  /// When the server last had a request of it, to about a minute.
   public let lastSeen: Date
-  /// Whether it is the one that asks.
+  /// Whether it is this device.
   public let isThis: Bool
 }
 
@@ -24,38 +24,50 @@ extension CloudDevice {
       lastSeen: date(device.seenMilliseconds), isThis: device.isThis)
   }
 
-  /// In the order in which they came.
+  /// In the order in which they were added.
   static func sorted(_ devices: [CloudDevice]) -> [CloudDevice] { devices.sorted { ($0.added, $0.id) < ($1.added, $1.id) } }
 }
 
 extension Cloud {
-  /// The player's devices, this one included, in the order in which they came.
+  /// Lists the player's devices, this one included, in the order in which they were added.
   ///
-  ///     for device in try await game.cloud.devices() { show(device.name, device.lastSeen) }
+  /// ```swift
+  /// for device in try await game.cloud.devices() { show(device.name, device.lastSeen) }
+  /// ```
   ///
-  /// One round trip. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, and `misuse` where the cloud is a folder, which knows no devices.
+  /// Costs one round trip.
+  ///
+  /// - Returns: The devices.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder,
+  ///   which knows no devices.
   public func devices() async throws -> [CloudDevice] {
     CloudDevice.sorted(try await connection.asPlayer { try await HTTPAccount.devices(for: $0) }.map(CloudDevice.init))
   }
 
-  /// Removes a device that was lost, sold or given away: from now on the cloud refuses it, and what money it could spend by itself is the other
-  /// devices' again.
+  /// Removes a device that was lost, sold or given away. The cloud refuses it from now on, and money reserved for it
+  /// returns to the player's other devices.
   ///
-  ///     try await game.cloud.remove(device)
+  /// ```swift
+  /// try await game.cloud.remove(device)
+  /// ```
   ///
-  /// What it holds stays on it, with whatever it hadn't sent; its `CloudStatus` says that it was removed. It may come back with a pairing code. Removing it
-  /// twice does nothing. A server that was restored from a backup of before takes it again.
+  /// The device keeps its data, including what it hasn't sent; its `CloudStatus` says that it was removed. It can join
+  /// again with a pairing code. Removing it twice does nothing. A server that is restored from an older backup accepts
+  /// it again. Costs one round trip.
   ///
-  /// One round trip. Throws as `devices()`, and `refused` for a device of another player.
+  /// - Parameter device: A device from `devices()`.
+  /// - Throws: As `devices()`, and `GameDataError` with `refused` for another player's device.
   public func remove(_ device: CloudDevice) async throws {
     guard let id = DeviceID(device.id) else { throw GameDataError(.misuse, "\"\(device.id.prefix(80))\" is no device") }
     try await connection.asPlayer { try await HTTPAccount.remove(id, for: $0) }
   }
 
-  /// Deletes everything that the cloud has of the player, for good: saves, values, money, devices. All of the player's devices are refused from then
-  /// on, and keep what is on them, which is then nowhere else (`UnsentData`).
+  /// Deletes everything that the cloud has of the player: saves, values, money, devices. This can't be undone.
   ///
-  /// One round trip. Throws as `devices()`, and `StoreError` if it is done and can't be noted here.
+  /// The cloud refuses all of the player's devices from then on. They keep their own data, which then exists nowhere
+  /// else (`UnsentData`). Costs one round trip.
+  ///
+  /// - Throws: As `devices()`; `StoreError` if the deletion succeeded but couldn't be recorded on this device.
   public func deleteEverythingInTheCloud() async throws {
     try await connection.asPlayer { try await HTTPAccount.deletePlayer(for: $0) }
     // Not left to the next exchange: the data may be closed before there is one.
@@ -68,7 +80,7 @@ extension Cloud {
 }
 
 extension CloudConnection {
-  /// Asks the server as the device that this is there; makes it known first if it isn't yet.
+  /// Makes a request as this device, and registers it first if needed.
   func asPlayer<Value: Sendable>(_ call: @Sendable (CloudCredentials) async throws -> Value) async throws -> Value {
     await reconcile()
     try requireEnabled()

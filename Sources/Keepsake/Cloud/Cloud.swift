@@ -4,39 +4,50 @@ import KeepsakeStore
 package import KeepsakeSync
 import Synchronization
 
-/// Where a player's data is kept beside this device.
+/// The address of a cloud: a server, or a shared folder.
 public struct CloudAddress: Sendable {
   enum Kind: Sendable {
     case server(CloudServer)
     case folder(CloudFolder)
-    /// For tests: a way to a cloud of their own, under a name that tells it from others.
+    /// For tests: a transport to a cloud of their own, with a name to tell it from others.
     case transport(any Transport, ContainerID, name: String)
   }
   let kind: Kind
 
-  /// A Keepsake server, and the key with which this game may use it.
+  /// A Keepsake server.
+  ///
+  /// - Parameters:
+  ///   - url: The server's address.
+  ///   - appKey: The key with which this game may use the server.
+  /// - Returns: The address.
   public static func server(_ url: URL, appKey: String) -> Self {
     Self(kind: .server(CloudServer(url: url, appKey: appKey)))
   }
 
-  /// A folder that this device shares with the player's others: in iCloud Drive or Dropbox, kept by Syncthing, on a memory stick or a
-  /// network disk. Each game and player needs one of their own; it has to be there already.
+  /// A folder that the player's devices share: in iCloud Drive or Dropbox, kept by Syncthing, on a memory stick or a
+  /// network disk.
   ///
-  ///     game.cloud.connect(.folder(URL(fileURLWithPath: "/home/ada/Dropbox/Space")))
+  /// ```swift
+  /// game.cloud.connect(.folder(URL(fileURLWithPath: "/home/ada/Dropbox/Space")))
+  /// ```
   ///
-  /// There is no server, so nothing to register and no pairing code: every device that is given the folder is one of the player's.
+  /// Each game and player needs a folder of its own, which must exist. There is no server, so nothing to register and
+  /// no pairing code: every device that has the folder belongs to the player.
   ///
-  /// - What is `stored` lies in the folder durably. Other devices have it when the folder has come there, and ask for it about once a second.
-  /// - Files may arrive in any order, late, twice or as "conflicted copies", and half of a save is never shown. Until they have arrived
-  ///   nobody can know of them: a new install that is given the folder before its files takes it for empty, and its saves stand beside
-  ///   the others' later.
-  /// - A folder that isn't there, or that was emptied, is waited for (`unreachable`), and another player's is `refused`.
-  /// - It has no bank: claims stay pending, only what was earned on this device can be spent here, and an install that was copied can spend
-  ///   the same money twice.
-  /// - Whoever can write the folder can change what is in it. Its checksums find damage, not forgery.
+  /// - A save counts as `stored` when it is durable in the folder. Other devices get it when their copy of the folder
+  ///   has it; they check about once a second.
+  /// - Files may arrive in any order, late, twice or as "conflicted copies"; half a save is never shown. A new device
+  ///   that gets the folder before its files takes it for empty, and its saves are kept beside the others' later.
+  /// - While the folder is missing or emptied, the cloud is `unreachable`; another player's folder is `refused`.
+  /// - There is no bank: claims stay pending, a device can spend only what it earned itself, and a copied installation
+  ///   can spend the same money twice.
+  /// - Anyone who can write to the folder can change its contents. Checksums detect damage, not forgery.
   ///
-  /// - Parameter joining: Whether a device whose data belongs to another folder or cloud gives that up and joins what this folder has, as
-  ///   with `Cloud.join`. Only for a player who was asked.
+  /// - Parameters:
+  ///   - url: The folder.
+  ///   - joining: Whether a device whose data belongs to another cloud leaves it and joins this folder's data, as with
+  ///     `Cloud.join`. Ask the player first.
+  /// - Returns: The address.
   public static func folder(_ url: URL, joining: Bool = false) -> Self {
     Self(kind: .folder(CloudFolder(url: url.standardizedFileURL, isJoining: joining)))
   }
@@ -45,7 +56,7 @@ public struct CloudAddress: Sendable {
     Self(kind: .transport(transport, container, name: name))
   }
 
-  /// Whether both lead to the same cloud in the same way.
+  /// Whether both addresses lead to the same cloud in the same way.
   func isSame(as other: CloudAddress?) -> Bool {
     switch (kind, other?.kind) {
     case (.server(let left), .server(let right)): left == right
@@ -57,26 +68,29 @@ public struct CloudAddress: Sendable {
   }
 }
 
-/// A server as a game names it.
+/// A server's address and app key.
 struct CloudServer: Sendable, Hashable {
   var url: URL
   var appKey: String
 }
 
-/// A folder as a game names it.
+/// A folder's address.
 struct CloudFolder: Sendable, Hashable {
   var url: URL
   var isJoining: Bool
 }
 
-/// The cloud: the same data on all of a player's devices.
+/// Sync of the game's data between all of a player's devices.
 ///
-///     game.cloud.connect(.server(url, appKey: key))     // returns at once; everything works without it
-///     let code = try await game.cloud.pairingCode()     // shown on this device
-///     try await game.cloud.join(code)                   // typed on another
+/// ```swift
+/// game.cloud.connect(.server(url, appKey: key))    // returns at once; everything works without it
+/// let code = try await game.cloud.pairingCode()    // shown on this device
+/// try await game.cloud.join(code)                  // typed on another device
+/// ```
 ///
-/// What is saved is queued with the save itself and sent by itself. What other devices saved is told by `GameData.changes` and seen by the
-/// next `load`; `delivery` says when values and balances may change under a running game. Safe to use from any thread.
+/// Every commit is queued and sent automatically. `GameData.changes` reports what other devices saved, and the next
+/// `load` returns it; `delivery` decides when values and balances may change in a running game. Safe to use from any
+/// thread.
 public final class Cloud: Sendable {
   let state: CloudState
   private let core: GameCore
@@ -108,14 +122,15 @@ public final class Cloud: Sendable {
     }
   }
 
-  /// Begins to talk to the cloud, and goes on until `disconnect` or the end. Returns at once.
+  /// Connects to a cloud, and stays connected until `disconnect` or `close`. Returns at once; `status` shows the
+  /// result.
   ///
-  /// A device's data belongs to one cloud: another server refuses what is bound to the first, which `status` tells.
+  /// The first connection registers this device as a new player; `join` makes it a device of another player. A store
+  /// belongs to one cloud: another server refuses it, as `status` shows.
   ///
-  /// The first time, this device becomes a new player of its own; `join` brings it to another's. What the cloud says about it
-  /// shows in `status`.
-  ///
-  /// - Parameter deviceName: What other devices and support may call this one; the platform's name if nil.
+  /// - Parameters:
+  ///   - address: The cloud.
+  ///   - deviceName: The name that the player's other devices show for this one; the platform's name if nil.
   public func connect(_ address: CloudAddress, deviceName: String? = nil) {
     state.setDesired { desired in
       desired.address = address
@@ -124,16 +139,17 @@ public final class Cloud: Sendable {
     reconcile()
   }
 
-  /// Stops talking to the cloud. Nothing here or there is lost; connecting to the same cloud again is the same player.
+  /// Disconnects from the cloud. No data is lost; connecting to the same cloud again continues as the same player.
   public func disconnect() {
     state.setDesired { $0.address = nil }
     reconcile()
   }
 
-  /// The player's own switch. While it is off nothing goes over the network, and nothing is lost: it is sent later.
+  /// Whether the player wants sync. While false, nothing is sent or received; changes are queued.
   ///
-  /// It is kept with the data, and stands as it was left when they are opened again. Setting it waits for the disk, if it changes anything; where that fails it
-  /// holds until the data are closed, and an incident says so. While it is off, calls that need the network throw `GameDataError.Code.notConnected`.
+  /// The setting is kept with the data across restarts. Setting it waits for the disk if it changes; if the disk fails,
+  /// the setting holds until the data is closed, and an incident reports it. While false, calls that need the network
+  /// throw `GameDataError` with `notConnected`.
   public var isEnabled: Bool {
     get { state.desired.isEnabled }
     set {
@@ -144,41 +160,55 @@ public final class Cloud: Sendable {
     }
   }
 
-  /// Whether what is here is in the cloud too, and if not, why not. Never waits.
+  /// Whether everything on this device is in the cloud, and if not, why. Never blocks.
   public var status: CloudStatus { state.status }
 
-  /// Whether the cloud can be used now, and if not, why not: what `status` has, for a program to branch on. Never waits.
+  /// Whether the cloud can be used now, and if not, why: `status` for a program to branch on. Never blocks.
   public var availability: CloudAvailability { state.status.availability }
 
-  /// The status now, and each time it changes; who is slow gets the newest. Ends when the game's data is closed.
+  /// The current status and each change. A slow reader gets the newest. Ends when the game's data is closed.
   public var statusUpdates: AsyncStream<CloudStatus> { state.updates() }
 
-  /// Sends everything and hears everything: returns when all that was saved is certain in the cloud and its answer is here.
+  /// Sends everything that is queued and fetches everything that is new.
   ///
-  /// Throws `GameDataError`: `notConnected`, `unreachable` (it goes on trying by itself) or `refused`.
+  /// Returns when the cloud has stored every earlier commit, and its changes are on this device.
+  ///
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` (it is retried automatically) or `refused`.
   public func sync() async throws { try await connection.sync() }
 
-  /// Hears everything: returns when the cloud has answered after this call, and all that it has is here and shown, whatever `delivery` says.
-  /// For play that needs the newest.
+  /// Fetches everything new from the cloud and delivers it, whatever `delivery` says. For play that needs the newest
+  /// state.
   ///
-  ///     try await game.cloud.fetchChanges(within: .seconds(10))     // no answer, no ranked match
+  /// ```swift
+  /// try await game.cloud.fetchChanges(within: .seconds(10))    // throws: no ranked match
+  /// ```
   ///
-  /// What waits to be sent isn't waited for. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
-  /// `availability` says more. What was asked for goes on by itself.
+  /// Returns when the cloud has responded after this call and its changes are visible to the game. Doesn't wait for
+  /// queued changes to be sent.
+  ///
+  /// - Parameter limit: How long to wait.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
+  ///   `availability` has more. The fetch continues in the background.
   public func fetchChanges(within limit: Duration) async throws {
     try await connection.core.fetchChanges(within: limit)
     _ = try connection.deliver()
   }
 
-  /// A code for another device of this player, to be typed there within minutes; it works once.
+  /// Asks for a code with which another device can join this player. It is valid once, for some minutes.
   ///
-  /// Throws `GameDataError.misuse` where the cloud is a folder: the other device is given the same folder instead.
+  /// - Returns: The code, for the player to type on the other device.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder,
+  ///   which the other device can use directly.
   public func pairingCode() async throws -> String { try await connection.pairingCode() }
 
-  /// Makes this device one of the player whose device showed the code. What is kept here joins what that player has: values
-  /// by their rules, saved games beside theirs.
+  /// Makes this device one of the player whose device showed the code.
   ///
-  /// Money that this device has already settled with the bank of its own player stays there.
+  /// What this device has is joined with that player's data: values by their merge rules, saved games beside theirs.
+  /// Money that this device has settled with its own player's bank stays with that player.
+  ///
+  /// - Parameter code: A code from `pairingCode()`.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused` for a wrong or expired code, or
+  ///   `notDownloaded` if saves exist only in the cloud that it would leave.
   public func join(_ code: String) async throws { try await connection.join(code) }
 
   private func reconcile() {
@@ -186,10 +216,10 @@ public final class Cloud: Sendable {
     Task(executorPreference: connection.executor) { await connection.reconcile() }
   }
 
-  /// Ends everything some time later.
+  /// Ends the connection in the background.
   func abandon() { if state.close() { reconcile() } }
 
-  /// Ends everything, within `limit`.
+  /// Ends the connection within a time limit.
   func close(within limit: Duration) throws {
     guard state.close() else { return state.finish() }
     let done = DispatchSemaphore(value: 0)
@@ -204,7 +234,8 @@ public final class Cloud: Sendable {
   }
 }
 
-/// What the game wants of the cloud, and what it is told: behind locks, because neither may wait.
+/// The connection's desired state, which the game sets, and its status, which the connection reports. Guarded by locks,
+/// because neither side may wait.
 final class CloudState: Sendable {
   struct Desired: Sendable {
     var address: CloudAddress?
@@ -234,7 +265,7 @@ final class CloudState: Sendable {
     }
   }
 
-  /// Wants the end; false if nothing ever began.
+  /// Requests the end of the connection. False if none was ever requested.
   func close() -> Bool {
     desiredState.withLock { desired in
       desired.isClosed = true
@@ -242,8 +273,8 @@ final class CloudState: Sendable {
     }
   }
 
-  /// Makes the status another one, from what it is by now. Under the lock, so that neither of two changes at once is lost, and who reads
-  /// gets the newest last.
+  /// Changes the status. The lock is held, so that of two concurrent changes neither is lost, and readers get the
+  /// newest last.
   func change(_ body: (inout CloudStatus) -> Void) {
     let isNew = current.withLock { current in
       let before = current
@@ -255,10 +286,10 @@ final class CloudState: Sendable {
     if isNew { changed() }
   }
 
-  /// What was kept back is shown.
+  /// Everything held back has been delivered.
   func delivered() { change { $0.hasArrivals = false } }
 
-  /// Another phase, and the rest as it was.
+  /// Sets the phase, and keeps the rest.
   func post(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
     change { status in
       status.phase = phase

@@ -1,40 +1,43 @@
 import KeepsakeSync
 
-/// Whether the cloud can be used now, and if not, why not: for a program to branch on. `CloudStatus.phase` has the words.
+/// Whether the cloud can be used now, and if not, why: for a program to branch on. `CloudStatus.phase` has the words.
 ///
-///     switch game.cloud.availability {
-///     case .available: offerOnlinePlay()
-///     case .unavailable(.switchedOff): offerTheSwitch()
-///     case .unavailable(.refused): askToSignInAgain()
-///     case .unavailable: playOffline()             // all of it works, and is sent later
-///     }
+/// ```swift
+/// switch game.cloud.availability {
+/// case .available: offerOnlinePlay()
+/// case .unavailable(.switchedOff): offerTheSwitch()
+/// case .unavailable(.refused): askToSignInAgain()
+/// case .unavailable: playOffline()    // everything works, and is sent later
+/// }
+/// ```
 ///
-/// It says what the last try found. A network that has just gone shows when something is sent, within about a minute at the latest.
+/// It reflects the last attempt. A lost network shows at the next request, within about a minute.
 public enum CloudAvailability: Sendable, Hashable {
-  /// The cloud answered the last time that it was asked.
+  /// The cloud responded to the last request.
   case available
-  /// It can't be used now; everything goes on without it.
+  /// The cloud can't be used now. Everything works without it.
   case unavailable(Reason)
 
-  /// Why not.
+  /// Why the cloud can't be used.
   public enum Reason: Sendable, Hashable {
-    /// The game has connected no cloud, or has disconnected it.
+    /// The game hasn't connected a cloud, or has disconnected it.
     case notConnected
-    /// The player's own switch is off: `Cloud.isEnabled`.
+    /// `Cloud.isEnabled` is false.
     case switchedOff
-    /// It was connected just now and hasn't answered yet.
+    /// The connection has just begun, and the cloud hasn't responded yet.
     case notReachedYet
-    /// No network, no server at the address, or no folder there; tried again by itself.
+    /// There is no network, no server at the address, or no such folder. Retried automatically.
     case unreachable
-    /// The cloud is there and can't serve now, as when its disk is full; tried again by itself.
+    /// The cloud is there but can't serve now, for example because its disk is full. Retried automatically.
     case inTrouble
-    /// The cloud doesn't take this device, this game or its version, or the data belongs to another cloud. Only people can help.
+    /// The cloud refuses this device, this game or its version, or the data belongs to another cloud. Retrying doesn't
+    /// help.
     case refused
-    /// This device's disk takes nothing; tried again by itself.
+    /// This device's disk can't be written. Retried automatically.
     case storeFailed
   }
 
-  /// Whether the cloud answered the last time that it was asked.
+  /// Whether the cloud responded to the last request.
   public var isAvailable: Bool { self == .available }
 
   init(_ status: SyncStatus) {
@@ -52,7 +55,7 @@ public enum CloudAvailability: Sendable, Hashable {
     }
   }
 
-  /// The same while nothing is known of a cloud but what the connection to it does.
+  /// From the phase of a connection that has no service yet.
   init(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
     switch phase {
     case .off: self = .unavailable(.notConnected)
@@ -65,7 +68,7 @@ public enum CloudAvailability: Sendable, Hashable {
     }
   }
 
-  /// While a failed request is tried again, the reason stays.
+  /// Keeps the reason while a failed request is being retried.
   func after(_ before: Self) -> Self {
     self == .unavailable(.notReachedYet) && [.unavailable(.unreachable), .unavailable(.inTrouble)].contains(before) ? before : self
   }

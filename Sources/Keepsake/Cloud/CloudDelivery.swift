@@ -1,19 +1,22 @@
-/// When the game sees what came from other devices.
+/// When the game sees what arrives from other devices: the values of `Cloud.delivery`.
 ///
-///     game.cloud.delivery = .onUpdate
-///     game.cloud.connect(.server(url, appKey: key))
-///     while running {
-///       world.step()
-///       try autosave.update()          // here, and nowhere else, something may change
-///     }
+/// ```swift
+/// game.cloud.delivery = .onUpdate
+/// game.cloud.connect(.server(url, appKey: key))
+/// while running {
+///   world.step()
+///   try autosave.update()    // changes become visible here and nowhere else
+/// }
+/// ```
 ///
-/// The device goes on to hear and to download whatever this says, and keeps what came, durably. What was kept back is shown together: saved
-/// games, progress, synced preferences, scores, balances and the changes that tell of them. What the game writes itself shows at once.
+/// The device fetches and downloads regardless of this setting, and keeps what arrives durably. What is held back is
+/// delivered together: saved games, progress, synced preferences, scores, balances and their changes. The game's own
+/// writes are visible at once.
 public enum CloudDelivery: Sendable, Hashable {
-  /// As soon as all of it is here.
+  /// As soon as all of it is on this device.
   case immediately
   /// In `Cloud.update()`, which `Autosave.update()` calls too.
   case onUpdate
-  /// In `Cloud.deliver()` alone.
+  /// In `Cloud.deliver()` only.
   case manually
 }

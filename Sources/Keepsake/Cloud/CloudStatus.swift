@@ -2,38 +2,38 @@ public import Foundation
 import KeepsakeReplication
 import KeepsakeSync
 
-/// Whether what is here is in the cloud too, and if not, why not.
+/// Whether everything on this device is in the cloud, and if not, why.
 public struct CloudStatus: Sendable, Hashable {
-  /// What the connection is doing.
+  /// The state of the connection.
   public enum Phase: Sendable, Hashable {
     /// Not connected: everything stays on this device.
     case off
-    /// Switched off by `isEnabled`; what is saved meanwhile is sent later.
+    /// `Cloud.isEnabled` is false. Changes are queued.
     case paused
-    /// Making this device known to the cloud.
+    /// Registering this device with the cloud.
     case connecting
-    /// All sent, all received.
+    /// Everything is sent and received.
     case upToDate
     /// Sending or receiving.
     case syncing
-    /// The last try failed; it is repeated by itself. The reason is for people.
+    /// The last attempt failed and will be retried. The reason is for people.
     case waiting(reason: String)
-    /// The cloud refuses this device or this version of the game: trying again won't help.
+    /// The cloud refuses this device or this version of the game. Retrying doesn't help.
     case refused(reason: String)
-    /// The store can't be written, as when the disk is full; it is repeated by itself.
+    /// The store can't be written, for example because the disk is full. Retried automatically.
     case storeFailed(reason: String)
   }
 
-  /// What the connection is doing.
+  /// The state of the connection.
   public var phase: Phase
-  /// Commits that are not yet certain in the cloud, refused ones included.
+  /// Commits that aren't certain to be in the cloud, refused ones included.
   public var waitingCommits: Int
-  /// When the cloud last answered, by this device's clock; nil if it never did.
+  /// When the cloud last responded, by this device's clock; nil if it never did.
   public var lastFetched: Date?
-  /// Changes of other devices come at once, not only when this device asks.
+  /// Whether the cloud announces changes of other devices at once. If not, they arrive with this device's next request.
   public var isListening: Bool
-  /// Large saves under way, those that began first before the others: each version once for each direction. Small ones travel inside one
-  /// request and are never seen here.
+  /// Large saves that are being transferred, oldest first: each version at most once in each direction. Small ones are
+  /// part of another request and never listed.
   ///
   /// ```swift
   /// for transfer in game.cloud.status.transfers {
@@ -41,15 +41,16 @@ public struct CloudStatus: Sendable, Hashable {
   /// }
   /// ```
   ///
-  /// Empty while nothing moves, as during the pause after a failure; what goes on after it continues where it was shown before.
+  /// Empty while nothing is transferred, such as during the pause after a failure. A transfer that resumes continues at
+  /// its last fraction.
   public var transfers: [Transfer]
 
-  /// Something came from other devices that the game doesn't see yet, because `Cloud.delivery` keeps it back: `Cloud.deliver()` shows it.
+  /// Whether `Cloud.delivery` holds something back: `Cloud.deliver()` shows it.
   public var hasArrivals: Bool
-  /// Whether the cloud can be used now, and if not, why not.
+  /// Whether the cloud can be used now, and if not, why.
   public var availability: CloudAvailability
 
-  /// What the cloud doesn't take. Everything else goes on, and all of it stays on this device.
+  /// What the cloud refuses. It stays on this device, and everything else continues.
   ///
   /// ```swift
   /// for refusal in game.cloud.status.refusals where refusal.reason == .quota {
@@ -57,60 +58,61 @@ public struct CloudStatus: Sendable, Hashable {
   /// }
   /// ```
   ///
-  /// What finds no room (`quota`) is sent by itself when there is some: at once after the player deleted a save on this device, with the next
-  /// answer of the cloud that says so, and else tried every ten minutes. It stays listed until the cloud has taken it. The others are tried
-  /// again when the game starts and with `Cloud.sync()`. Of hundreds of refused checkpoints only the oldest are listed.
+  /// A save that exceeds the quota is sent automatically when there is room: at once after a delete on this device,
+  /// when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it. Others are
+  /// retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are refused, only the oldest are
+  /// listed.
   public var refusals: [Refusal]
 
-  /// Something that the cloud doesn't take.
+  /// Something that the cloud refuses.
   public struct Refusal: Sendable, Hashable {
-    /// Why.
+    /// Why it is refused.
     public enum Reason: Sendable, Hashable {
-      /// The player has used up what the cloud gives each of them.
+      /// The player's quota is used up.
       case quota
-      /// It is larger than the cloud takes from anybody.
+      /// It is larger than the cloud accepts from anyone.
       case tooLarge
-      /// The message says it.
+      /// Another reason, in `message`.
       case other
     }
-    /// How much room there is, in bytes as the cloud counts them: compressed, and all of the player's devices together.
+    /// The player's quota in bytes, as the cloud counts them: compressed, for all of the player's devices together.
     public struct Quota: Sendable, Hashable {
-      /// What the player may keep.
+      /// What the player may store.
       public var limit: Int64
-      /// What is kept.
+      /// What is stored.
       public var used: Int64
-      /// What this would take beside it.
+      /// What this item would add.
       public var needed: Int64
     }
-    /// The slot as the cloud knows it; nil for a value.
+    /// The slot's name as the cloud knows it; nil for a value.
     public var slot: String?
-    /// The name of the tracked file that it is; nil for anything else.
+    /// The name of the tracked file; nil for anything else.
     public var file: String? { slot.flatMap(FileSlot.name) }
-    /// Why.
+    /// Why it is refused.
     public var reason: Reason
-    /// With the reason `quota`, and nil where the cloud didn't say.
+    /// The quota, if the reason is `quota` and the cloud reported it.
     public var quota: Quota?
-    /// For people: what it is and what can be done.
+    /// A sentence for people, which says what they can do.
     public var message: String
   }
 
   /// The first of `transfers`; nil if there is none.
   public var transfer: Transfer? { transfers.first }
 
-  /// A large save under way.
+  /// A large save that is being transferred.
   public struct Transfer: Sendable, Hashable {
-    /// From here to the cloud, not the other way.
+    /// Whether it is sent to the cloud; otherwise it is received.
     public var isUpload: Bool
-    /// The slot as the cloud knows it.
+    /// The slot's name as the cloud knows it.
     public var slot: String
-    /// The name of the tracked file that it is; nil for a saved game.
+    /// The name of the tracked file; nil for a saved game.
     public var file: String? { FileSlot.name(of: slot) }
-    /// Bytes of the save that are over, as the game wrote them, of those that have to go; compressed, fewer go over the wire. Never falls while
-    /// the version is under way, also when a connection breaks and a part is sent again.
+    /// Bytes of the save, uncompressed, that are transferred. Never falls while the version is being transferred, even
+    /// if a part is sent again.
     public var bytesDone: Int64
-    /// Bytes that have to go. Of a save that comes here an estimate where it has several parts.
+    /// Bytes of the save, uncompressed, that have to be transferred. An estimate for a download in several parts.
     public var bytesInAll: Int64
-    /// How much is done, from 0 to 1. Never falls.
+    /// What is transferred, from 0 to 1. Never falls.
     public var fraction: Double {
       guard bytesInAll > 0 else { return 0 }
       return min(Double(bytesDone) / Double(bytesInAll), 1)

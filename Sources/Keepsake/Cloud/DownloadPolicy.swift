@@ -1,19 +1,20 @@
-/// Which saved games of other devices come here by themselves.
+/// Which saves of other devices are downloaded automatically: the values of `Cloud.downloads`.
 ///
-///     game.cloud.downloads = .onDemand(above: 1_000_000)      // before `connect`
-///     for slot in try game.saves.list() where !slot.isDownloaded { drawCloud(beside: slot) }
-///     try await game.saves.download(.main)
+/// ```swift
+/// game.cloud.downloads = .onDemand(above: 1_000_000)    // before `connect`
+/// for slot in try game.saves.list() where !slot.isDownloaded { drawCloud(beside: slot) }
+/// try await game.saves.download(.main)
+/// ```
 ///
-/// Whatever it says: values, the wallet and scores come, a list shows every slot with its metadata, and of a conflict all sides come, or nobody could be asked
-/// about it.
+/// Values, the wallet, scores and every slot's metadata are always received, and so are all sides of a conflict.
 public enum DownloadPolicy: Sendable, Hashable {
-  /// All of them: what is listed can be loaded, also without a network.
+  /// All of them: every listed save can be loaded without a network.
   case ahead
-  /// Of a larger save, in bytes as the game wrote them, only what a list shows, until it is asked for (`SaveSlots.download`). What replaces a save that is on
-  /// this device comes by itself: a game that plays on in a slot asks once.
+  /// Only the metadata of saves larger than this many bytes, uncompressed, until `SaveSlots.download`. A version that
+  /// replaces a save on this device is downloaded automatically, so a game that continues in a slot asks once.
   case onDemand(above: Int)
 
-  /// Nil where there is none.
+  /// The size above which a save isn't downloaded; nil without a limit.
   var largest: Int? {
     guard case .onDemand(let bytes) = self else { return nil }
     return max(bytes, 0)
@@ -21,9 +22,10 @@ public enum DownloadPolicy: Sendable, Hashable {
 }
 
 extension Cloud {
-  /// Which saved games of other devices come here by themselves; `.ahead` unless something else is set.
+  /// Which saves of other devices are downloaded automatically; `.ahead` by default.
   ///
-  /// It isn't kept: set it before `connect` each time. What only a list shows stays so until it is asked for, or until this says that it comes. Never waits.
+  /// The setting isn't kept across restarts: set it before `connect` each time. Saves that were left in the cloud stay
+  /// there until they are asked for, or this setting includes them. Never blocks.
   public var downloads: DownloadPolicy {
     get { connection.deliveryBuffer.downloads }
     set {

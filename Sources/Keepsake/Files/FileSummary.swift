@@ -1,20 +1,22 @@
 public import Foundation
 
-/// A tracked file as a list shows it.
+/// A tracked file as `TrackedFiles.list` shows it.
 public struct FileSummary: Sendable, Hashable, Identifiable {
-  /// What its versions are found by, on every device. It comes from whoever wrote it, so it may be a path that leads anywhere: `TrackedFiles.place(_:in:)`
-  /// refuses such a name, which nothing else does.
+  /// The name of its versions, the same on every device. It comes from the device that wrote it and may be any path:
+  /// `TrackedFiles.place(_:in:)` refuses names that aren't plain file names, and nothing else does.
   public let name: String
-  /// The version that `TrackedFiles.place` would put down.
+  /// The version that `TrackedFiles.place` writes.
   public let current: Version
-  /// Devices wrote it without knowing of each other, and nobody chose yet.
+  /// Whether devices wrote it without knowing of each other, and nobody has chosen yet.
   public let isConflicted: Bool
-  /// Its versions stay on this device (`TrackedFile.keepLocal`).
+  /// Whether its versions stay on this device (`TrackedFile.keepLocal`).
   public let isLocal: Bool
-  /// It can be placed without asking the cloud: false where `Cloud.downloads` left its bytes there, until `TrackedFiles.download`.
+  /// Whether it can be placed without the cloud; false if `Cloud.downloads` left its contents there, until
+  /// `TrackedFiles.download`.
   public let isDownloaded: Bool
-  /// Where this device has it, since it was tracked or placed in this run; nil until then.
+  /// Where the file is, if it was tracked or placed since the data was opened; nil otherwise.
   public let url: URL?
 
+  /// The file's name.
   public var id: String { name }
 }

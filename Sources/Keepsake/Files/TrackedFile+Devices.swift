@@ -2,11 +2,11 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What the player's other devices do with the file.
+/// Versions of the file from the player's other devices.
 extension TrackedFile {
-  /// What `update` made of the file.
+  /// The result of `update`.
   public enum Update: Sendable, Hashable {
-    /// It has what it should have already; or nobody wrote anything.
+    /// The file is current already, or has no version.
     case unchanged
     /// It has what another device wrote, this version.
     case updated(Version)
@@ -15,8 +15,10 @@ extension TrackedFile {
     case conflict([Version])
   }
 
-  /// The versions that stand under the name: one, or several that devices wrote without knowing of each other, the best first; none if nothing was
-  /// written, or it was deleted. The order is the same on every device.
+  /// Lists the current versions of the file: one, or several in a conflict; none if it was never written or is deleted.
+  ///
+  /// - Returns: The versions, the best first, in the same order on every device.
+  /// - Throws: `StoreError` if the store can't be read.
   public func heads() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
@@ -27,16 +29,21 @@ extension TrackedFile {
     }
   }
 
-  /// Brings what other devices wrote into the file, as a whole or not at all, durably.
+  /// Writes what other devices saved to the file, atomically and durably.
   ///
-  ///     for case .files(let names) in game.takeChanges() where names.contains(file.name) {
-  ///       if case .conflict(let versions) = try file.update() { ask(versions) }
-  ///     }
+  /// ```swift
+  /// for case .files(let names) in game.takeChanges() where names.contains(file.name) {
+  ///   if case .conflict(let versions) = try file.update() { ask(versions) }
+  /// }
+  /// ```
   ///
-  /// What is in the file now is kept before, if it wasn't: an edit that no device knows is never written over, but stands beside what came. A file that is
-  /// gone is written anew. To be called when the game isn't writing the file, and will load it again.
+  /// The file's contents are captured first if they have changed: an edit is never overwritten, but kept as a version
+  /// beside the new one. A missing file is written again. Call it when the game isn't writing the file, and load the
+  /// file afterwards.
   ///
-  /// - Throws: As `capture`, `GameDataError` with `notDownloaded` if what came was left in the cloud, and `StoreError` if what came can't be read or the file can't be written, with the file as it was.
+  /// - Returns: What was done.
+  /// - Throws: As `capture`; `GameDataError` with `notDownloaded` if the new version was left in the cloud;
+  ///   `StoreError` if it can't be read or the file can't be written. The file is unchanged then.
   @discardableResult
   public func update() throws -> Update {
     for _ in 0..<Self.maximumAttempts {
@@ -93,24 +100,33 @@ extension TrackedFile {
 
   // MARK: Here and in the cloud
 
-  /// How far what stands under the name has come; of a file that was edited and not captured, the version before.
+  /// Returns the sync status of the current version. An edit that isn't captured doesn't count.
+  ///
+  /// - Returns: The status, as for a slot.
+  /// - Throws: `StoreError` if the store can't be read.
   public func status() throws -> SlotStatus {
     try settle()
     return try SaveSlots(core: core).durableStatus(of: slot)
   }
 
-  /// Whether its versions stay on this device.
+  /// Whether the file's versions stay on this device.
   public var isLocal: Bool { get throws { try core.store.read { try $0.isLocal(slot) } } }
 
-  /// Keeps its versions on this device from now on, durably, as `SaveSlots.keepLocal` does for a slot. The file itself isn't touched, on no device.
+  /// Keeps the file's versions on this device from now on, as `SaveSlots.keepLocal` does for a slot. Durable on return.
+  /// No device's file is changed.
   ///
-  /// What is in the file now isn't captured by this. Throws as `SaveSlots.keepLocal`.
+  /// Doesn't capture the file's contents.
+  ///
+  /// - Parameter cloudCopy: What happens to the cloud's copy.
+  /// - Throws: As `SaveSlots.keepLocal`.
   public func keepLocal(cloudCopy: CloudCopy) throws {
     try settle()
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
 
-  /// Takes `keepLocal` back, as `SaveSlots.syncAgain` does for a slot: its newest version is offered to the cloud.
+  /// Ends `keepLocal`, as `SaveSlots.syncAgain` does for a slot: the newest version is sent to the cloud.
+  ///
+  /// - Throws: As `keepLocal`.
   public func syncAgain() throws {
     try settle()
     try core.syncAgain(slot)

@@ -2,12 +2,12 @@ public import Foundation
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// A file of the game's own whose versions are kept (`TrackedFiles`).
+/// A file of the game whose versions are kept (`TrackedFiles`).
 public struct TrackedFile: Sendable {
   let core: GameCore
-  /// Where it is.
+  /// The file's location.
   public let url: URL
-  /// What its versions are found by.
+  /// The name of its versions.
   public let name: String
 
   /// A file that is changed again and again while it is read has no state that could be kept.
@@ -17,18 +17,26 @@ public struct TrackedFile: Sendable {
 
   // MARK: Keeping
 
-  /// Keeps a version of the file as it is now; a file that hasn't changed writes nothing. To be called when the game has written it.
+  /// Keeps the file's current contents as a version. Writes nothing if they haven't changed. Call it after the game has
+  /// written the file.
   ///
-  /// Costs reading the file on this thread; the `Pending` says when the version is durable.
-  /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` beyond 256 MiB, `misuse` for what is no file;
-  ///   `StoreError` if it can't be read, or is written to all the time.
+  /// Costs reading the file on the calling thread.
+  ///
+  /// - Returns: A handle that says when the version is durable.
+  /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` beyond 256 MiB,
+  ///   `misuse` for something other than a regular file; `StoreError` if it can't be read, or keeps changing while it
+  ///   is read.
   @discardableResult
   public func capture() throws -> Pending<Version> { try keep(read()) }
 
-  /// Replaces the file as a whole or not at all, durably, and keeps the version.
+  /// Replaces the file's contents, atomically and durably, and keeps them as a version.
   ///
-  /// What is in the file now is kept before, durably, if it wasn't: a wait on the disk. Throws as `capture`, and `StoreError` if what is in the
-  /// file can't be kept, or the file can't be written: it is then as it was.
+  /// The previous contents are kept first if they have changed since the last version, which costs a wait for the disk.
+  ///
+  /// - Parameter data: The new contents.
+  /// - Returns: A handle that says when the version is durable.
+  /// - Throws: As `capture`; `StoreError` if the previous contents can't be kept or the file can't be written. The file
+  ///   is unchanged then.
   @discardableResult
   public func write(_ data: Data) throws -> Pending<Version> {
     try refuse(tooLarge: data.count)
@@ -37,9 +45,12 @@ public struct TrackedFile: Sendable {
     return try keep(data)
   }
 
-  /// Whether the file differs from the version that it came from, or is gone; true as well if there is no version. Costs reading both.
+  /// Whether the file differs from the version that it came from, is missing, or has no version. Costs reading both.
   ///
-  /// What other devices wrote meanwhile changes nothing about that: see `update`.
+  /// Versions of other devices don't count: see `update`.
+  ///
+  /// - Returns: Whether it has changed.
+  /// - Throws: As `capture`; `StoreError` if the version can't be read.
   public func hasChanged() throws -> Bool {
     guard try isThere() else { return true }
     let current = try read()
@@ -57,7 +68,10 @@ public struct TrackedFile: Sendable {
 
   // MARK: Going back
 
-  /// The versions that are kept, the newest first, deletes included.
+  /// Lists the kept versions, the newest first, deletes included.
+  ///
+  /// - Returns: The versions.
+  /// - Throws: `StoreError` if the store can't be read.
   public func history() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
@@ -67,7 +81,11 @@ public struct TrackedFile: Sendable {
     }
   }
 
-  /// The bytes of a version, checked against its hash. Throws `GameDataError` with `missing` if it isn't kept.
+  /// Reads the contents of a version and checks them against its hash.
+  ///
+  /// - Parameter version: A version from `history`.
+  /// - Returns: The contents.
+  /// - Throws: `GameDataError` with `missing` if the version isn't kept; `StoreError` if it can't be read.
   public func data(of version: VersionID) throws -> Data {
     try settle()
     return try core.store.read { transaction in
@@ -76,10 +94,14 @@ public struct TrackedFile: Sendable {
     }
   }
 
-  /// Puts a version back into the file: as a whole or not at all, durably.
+  /// Writes a version back to the file, atomically and durably.
   ///
-  /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards, and replaces
-  /// what `heads` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
+  /// The file's contents are captured first if they have changed, so nothing is lost. The restored version becomes the
+  /// newest, and replaces what `heads` or `history` returned last: this resolves a conflict.
+  ///
+  /// - Parameter version: A version from `history`.
+  /// - Returns: The new version.
+  /// - Throws: As `data(of:)` and `write`. The file is unchanged then.
   @discardableResult
   public func restore(_ version: VersionID) throws -> Version {
     let bytes = try data(of: version)

@@ -3,23 +3,27 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// Versions of files that stay the game's own: where they are, as they are, read by the game's own loader.
+/// Versions of files that the game keeps and reads itself.
 ///
-///     let file = try game.files.track(url)           // at each start; keeps a version of what is there
-///     try myEngine.writeLevel(to: url)
-///     try file.capture()                             // a version of what was written
-///     let versions = try file.history()
-///     try file.restore(versions[3].id)               // puts it back, and can itself be undone
+/// ```swift
+/// let file = try game.files.track(url)         // at each start; keeps a version of the contents
+/// try myEngine.writeLevel(to: url)
+/// try file.capture()                           // keeps a version of what was written
+/// let versions = try file.history()
+/// try file.restore(versions[3].id)             // can itself be undone
+/// ```
 ///
-/// A version costs what changed since the one before, and the rules for history hold as for saved games. Where a cloud is connected it gets them too, unless
-/// the file is made to stay on this device, and the player's other devices place the file where they want it:
+/// A version costs what changed since the one before, and the history rules apply as for saved games. A connected cloud
+/// gets the versions too, unless the file is local, and the player's other devices can place the file:
 ///
-///     for file in try game.files.list() where file.url == nil {
-///       try game.files.place(file.name, in: levels)
-///     }
+/// ```swift
+/// for file in try game.files.list() where file.url == nil {
+///   try game.files.place(file.name, in: levels)
+/// }
+/// ```
 ///
-/// Nothing writes into a file but `write`, `restore`, `place` and `update`: what arrives waits until the game asks. Safe to use from any thread; two threads
-/// that write one file themselves have to agree about it.
+/// Only `write`, `restore`, `place` and `update` write to a file: versions that arrive wait until the game asks for
+/// them. Safe to use from any thread; threads that write a file themselves must coordinate.
 public final class TrackedFiles: Sendable {
   private let core: GameCore
   /// Which file stands under which name.
@@ -27,18 +31,21 @@ public final class TrackedFiles: Sendable {
 
   init(core: GameCore) { self.core = core }
 
-  /// Begins to keep versions of the file at `url`, or goes on, and captures what is there; a file that isn't there yet may come later.
+  /// Starts or continues to keep versions of a file, and captures its contents. The file may be created later.
   ///
-  /// Where other devices have a file under this name that this one never placed, and what is here differs, the two stand beside each other: see
-  /// `TrackedFile.heads`.
+  /// If other devices have a file under this name that this device has never placed, and the contents differ, both are
+  /// kept as a conflict: see `TrackedFile.heads()`.
   ///
   /// - Parameters:
-  ///   - name: What the versions are found by at the next start and on other devices; the file's own name, if nil. At most 200 bytes or so, as a slot's
-  ///     name, and one file has it at a time.
-  ///   - syncs: Whether a cloud gets its versions. Nil leaves it as it is: a new name syncs, and one whose versions were kept by a release that didn't
-  ///     sync files stays here. False is `TrackedFile.keepLocal` with `kept`, and true `syncAgain`, where that changes anything.
-  /// - Throws: `GameDataError` with `misuse` for a name that can't be or that another file has, for a folder, a device, or a link;
-  ///   `tooLarge` for a file beyond 256 MiB; `StoreError` if it can't be read.
+  ///   - url: The file.
+  ///   - name: The name of its versions at the next start and on other devices; the file's own name if nil. At most
+  ///     about 200 bytes. One file can have a name at a time.
+  ///   - syncs: Whether a cloud gets the versions. Nil keeps the current setting: a new name is synced, and one whose
+  ///     versions were kept by a release that didn't sync files is local. False is `TrackedFile.keepLocal` with `kept`,
+  ///     and true `syncAgain`.
+  /// - Returns: The tracked file.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name or one that another file has, and for a folder, a
+  ///   device or a link; `tooLarge` for a file beyond 256 MiB; `StoreError` if it can't be read.
   @discardableResult
   public func track(_ url: URL, as name: String? = nil, syncs: Bool? = nil) throws -> TrackedFile {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: (name ?? url.lastPathComponent).canonical)
@@ -54,14 +61,18 @@ public final class TrackedFiles: Sendable {
     return file
   }
 
-  /// Puts a file of the player's other devices at `url`, as a whole or not at all, durably, and tracks it there.
+  /// Writes a file of the player's other devices to a location, atomically and durably, and tracks it there.
   ///
-  /// What another program put there meanwhile is never replaced. If the very same bytes are there already they are tracked as they are. Where devices wrote without knowing
-  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.heads`.
+  /// An existing file with other contents is never replaced; one with the same contents is tracked. In a conflict the
+  /// version is placed that ranks first on every device: see `TrackedFile.heads()`.
   ///
-  /// - Parameter name: As `list` has it.
-  /// - Throws: `GameDataError` with `missing` if nothing stands under the name; `occupied` if something else is there; `misuse` if the name is tracked at another
-  ///   place, or for a folder, a device, or a link; `StoreError` if it can't be read or written. Nothing has changed then.
+  /// - Parameters:
+  ///   - name: A name from `list`.
+  ///   - url: Where to write the file.
+  /// - Returns: The tracked file.
+  /// - Throws: `GameDataError` with `missing` if the name has no version, `occupied` if another file is there,
+  ///   `notDownloaded` if the contents are in the cloud, `misuse` if the name is tracked at another location, or for a
+  ///   folder, a device or a link; `StoreError` if it can't be read or written. Nothing has changed then.
   @discardableResult
   public func place(_ name: String, at url: URL) throws -> TrackedFile {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)
@@ -80,8 +91,16 @@ public final class TrackedFiles: Sendable {
     return file
   }
 
-  /// The same under the file's own name in a folder that is there. Names come from other devices: one that isn't a plain name, and would lead elsewhere, is
-  /// refused with `misuse`.
+  /// Writes a file of the player's other devices to an existing folder, under its own name.
+  ///
+  /// Names come from other devices: one that isn't a plain file name, and could lead out of the folder, is refused with
+  /// `misuse`.
+  ///
+  /// - Parameters:
+  ///   - name: A name from `list`.
+  ///   - folder: The folder.
+  /// - Returns: The tracked file.
+  /// - Throws: As `place(_:at:)`.
   @discardableResult
   public func place(_ name: String, in folder: URL) throws -> TrackedFile {
     let isPlain = !name.isEmpty && name != "." && name != ".." && !name.unicodeScalars.contains { "/\\:".unicodeScalars.contains($0) }
@@ -91,10 +110,15 @@ public final class TrackedFiles: Sendable {
     return try place(name, at: folder.appendingPathComponent(name))
   }
 
-  /// Brings what another device wrote here, where `Cloud.downloads` left it in the cloud, so that it can be placed: as `SaveSlots.download` does.
+  /// Downloads a file's current version that `Cloud.downloads` left in the cloud, so that it can be placed.
+  ///
+  /// - Parameter name: A name from `list`.
+  /// - Throws: As `SaveSlots.download`.
   public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(FileSlot.slot(name.canonical)) }
 
-  /// Lets go of the name until the file, or another one, is tracked again. Its versions stay.
+  /// Stops tracking a file until it, or another file, is tracked under the name again. Its versions stay.
+  ///
+  /// - Parameter file: The file.
   public func untrack(_ file: TrackedFile) {
     tracked.withLock { tracked in
       if tracked[file.name] == file.url { tracked[file.name] = nil }
@@ -121,9 +145,12 @@ public final class TrackedFiles: Sendable {
 
   // MARK: Lists
 
-  /// The files that the player has, on this device or another, sorted by name.
+  /// Lists the player's files, of this device and others, sorted by name.
   ///
-  /// Captures made before are waited for. Costs one query for all, and reads no content. Throws `StoreError` if the store can't be read.
+  /// Waits for earlier captures. Costs one query; reads no contents.
+  ///
+  /// - Returns: The files.
+  /// - Throws: `StoreError` if the store can't be read.
   public func list() throws -> [FileSummary] {
     for pending in core.slotParents.undecided() {
       // One that failed has told so itself.
@@ -150,7 +177,10 @@ public final class TrackedFiles: Sendable {
     return files.sorted { $0.name < $1.name }
   }
 
-  /// The names under which versions are kept, deleted ones included, sorted. Throws `StoreError` if they can't be read.
+  /// Lists the names that have versions, including deleted ones, sorted.
+  ///
+  /// - Returns: The names.
+  /// - Throws: `StoreError` if the store can't be read.
   public func names() throws -> [String] {
     Set(try core.store.read { try $0.slots() }.compactMap { FileSlot.name(of: LocalSlot.slot(at: $0)) }).sorted()
   }

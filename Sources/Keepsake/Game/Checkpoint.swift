@@ -2,20 +2,22 @@ public import Foundation
 public import KeepsakeArchive
 public import KeepsakeReplication
 
-/// What is to become durable together: saved games, values of progress, scores and the wallet's operations, all or none.
+/// Changes that are committed together: saved games, progress, scores and wallet operations, all of them or none.
 ///
-///     try game.checkpoint { checkpoint in
-///       try checkpoint.save(world, to: .main)
-///       try checkpoint.record(world.level, for: .level)
-///       try checkpoint.spend(50, .gems, for: "sword")
-///     }
+/// ```swift
+/// try game.checkpoint { checkpoint in
+///   try checkpoint.save(world, to: .main)
+///   try checkpoint.record(world.level, for: .level)
+///   try checkpoint.spend(50, .gems, for: "sword")
+/// }
+/// ```
 ///
 /// Other devices see all of it or nothing, too.
 public struct Checkpoint: ~Copyable {
-  /// Far more than a game has slots: a checkpoint is held in memory until it is written.
+  /// The most saves in a checkpoint, which is held in memory until it is written.
   public static let maximumSaves = 64
 
-  /// Far more than one moment of a game brings.
+  /// The most scores in a checkpoint.
   public static let maximumScores = 1_000
 
   private let core: GameCore
@@ -30,7 +32,14 @@ public struct Checkpoint: ~Copyable {
     boards = scores
   }
 
-  /// Saves a value. Two saves to one slot are a mistake.
+  /// Adds a save.
+  ///
+  /// - Parameters:
+  ///   - value: The value to save.
+  ///   - slot: The slot. A checkpoint can save each slot once.
+  ///   - metadata: What lists show for this version.
+  /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `misuse` for a second save of a slot,
+  ///   or `tooLarge` for more than `maximumSaves`.
   public mutating func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
   ) throws {

@@ -1,30 +1,32 @@
 public import KeepsakeReplication
 
-/// What came from other devices, or from the cloud's bank.
+/// What arrived from other devices, or from the cloud's bank.
 public enum GameChange: Sendable, Hashable {
-  /// These slots have saves of other devices, by name, sorted. What runs is unchanged; `load` gives the new view.
+  /// These slots have new saves of other devices. Names, sorted. The running game's values don't change; `load` returns
+  /// the new state.
   case slots([String])
-  /// Of these tracked files other devices have versions, by name, sorted. The files themselves are unchanged; `TrackedFile.update` brings it in.
+  /// These tracked files have new versions of other devices. Names, sorted. The files on disk don't change;
+  /// `TrackedFile.update` writes the new version.
   case files([String])
-  /// These values of `progress` changed, by name, sorted.
+  /// These values of `progress` changed. Names, sorted.
   case progress([String])
-  /// These synced preferences changed, by name, sorted.
+  /// These synced preferences changed. Names, sorted.
   case preferences([String])
-  /// On these boards of `scores` a player's best changed, by name, sorted.
+  /// A player's best score changed on these boards. Names, sorted.
   case scores([String])
-  /// Balances, or what may be spent here, changed.
+  /// A balance changed, or what can be spent on this device.
   case wallet
-  /// What became of claims, and of spending that the bank had to decide afterwards.
+  /// The bank decided about claims, or about spends that it has to confirm.
   case decisions([WalletVerdict])
   /// Something went wrong; see `GameData.incidents`.
   case incident(Incident)
 }
 
-/// What the bank decided about one operation.
+/// The bank's decision about one operation.
 public struct WalletVerdict: Sendable, Hashable {
-  /// As `spend`, `earn` or `claim` returned it.
+  /// The operation's identifier, as `spend`, `earn` or `claim` returned it.
   public let operation: OperationID
-  /// False: it was never charged or paid, and its goods are revoked.
+  /// Whether the bank accepted it. If not, it was never charged or paid, and its goods are revoked.
   public let isAccepted: Bool
 
   package init(_ decision: WalletDecision) {

@@ -1,21 +1,30 @@
 package import Foundation
 import KeepsakeStore
 
-/// Several players of one device: each profile is a folder of its own, with saves, values and money of its own.
+/// Profiles: several players on one device, each with a folder of its own.
 extension GameData {
-  /// The profiles of the game `id` that have data in the platform's folder, sorted by name.
+  /// Lists the profiles of a game that have data in the platform's folder. Opens none of them.
   ///
-  ///     for name in try GameData.profiles(of: "com.example.space") { ... }
-  ///     let game = try GameData.open("com.example.space", profile: "Ada")
+  /// ```swift
+  /// for name in try GameData.profiles(of: "com.example.space") { ... }
+  /// let game = try GameData.open("com.example.space", profile: "Ada")
+  /// ```
   ///
-  /// Opens none of them. A profile begins when it is first opened; data that was opened with `at:` is the game's own to list. Throws
-  /// `GameDataError` with `misuse` for an identifier that can't be, and `StoreError` if the folder can't be read.
+  /// A profile is created when it is first opened. Data that was opened with `at:` isn't listed.
+  ///
+  /// - Parameter id: The game's identifier.
+  /// - Returns: The names of the profiles, sorted.
+  /// - Throws: `GameDataError` with `misuse` for an invalid identifier; `StoreError` if the folder can't be read.
   public static func profiles(of id: String) throws -> [String] { try profiles(in: StorageFolders(id).url(for: .data)) }
 
-  /// Deletes a profile from this device, with its history, its backups and its money, for good.
+  /// Deletes a profile from this device, with its history, backups and money. This can't be undone. The cloud's copy
+  /// stays.
   ///
-  /// What the cloud has of it stays there. Throws `StoreError` with nothing changed: `inUse` while the profile is open, here or in
-  /// another process, `missing` if there is none; `GameDataError` with `misuse` for a name that can't be.
+  /// - Parameters:
+  ///   - profile: The profile's name.
+  ///   - id: The game's identifier.
+  /// - Throws: `StoreError` with `inUse` while the profile is open in any process, or `missing` if there is none;
+  ///   `GameDataError` with `misuse` for an invalid name. Nothing has changed then.
   public static func deleteProfile(_ profile: String, of id: String) throws {
     try deleteProfile(profile, in: StorageFolders(id).url(for: .data))
   }

@@ -1,24 +1,33 @@
 import KeepsakeStore
 
 extension GameData {
-  /// Seals with the current secret what earlier ones still seal, and returns when that is all of it: from then on the earlier
-  /// ones no longer count on this device, and the game can be opened without them.
+  /// Seals everything with the current secret that earlier secrets still seal.
   ///
-  ///     let game = try GameData.open("com.example.space", seal: .signed(secret, previous: [oldSecret]))
-  ///     try game.reseal()
+  /// Afterwards the earlier secrets are no longer valid on this device, and the game can be opened without them.
   ///
-  /// Each opening does some megabytes of it by itself, so most players never need the call. Blocks while it passes
-  /// over all that is kept; saves go on between its steps. Does nothing where there is nothing to do. Throws `StoreError`; the next call or
-  /// opening then does the rest.
+  /// ```swift
+  /// let game = try GameData.open("com.example.space", seal: .signed(secret, previous: [oldSecret]))
+  /// try game.reseal()
+  /// ```
+  ///
+  /// Each opening reseals some megabytes by itself, so most games never need this call. It blocks while it goes through
+  /// all of the data; saves continue between its steps. Does nothing if everything has the current secret.
+  ///
+  /// - Throws: `StoreError`; the next call or opening continues.
   public func reseal() throws { try core.store.reseal() }
 
-  /// How often what is kept was changed, counted under the seal; nil without one.
+  /// Returns how often the sealed data has been changed. The number only grows.
   ///
-  /// It only grows. A player who puts back an older copy of the whole folder can't be found out from the folder, since
-  /// everything in it verifies. A game that keeps this number elsewhere, on a server of its own, finds it smaller than before:
+  /// A player who puts back an older copy of the whole folder can't be detected from the folder, because everything in
+  /// it verifies. A game that keeps this number on a server of its own can compare:
   ///
-  ///     if let known = server.count, let count = try game.sealedChanges(), count < known { ... }
+  /// ```swift
+  /// if let known = server.count, let count = try game.sealedChanges(), count < known { ... }
+  /// ```
   ///
-  /// Restoring a backup of the device has the same look and is honest. Throws `StoreError`.
+  /// Restoring a device from a backup looks the same.
+  ///
+  /// - Returns: The number of changes; nil without a seal.
+  /// - Throws: `StoreError` if the store can't be read.
   public func sealedChanges() throws -> UInt64? { try core.store.changeCount() }
 }

@@ -3,34 +3,36 @@ import KeepsakeReplication
 public import KeepsakeStore
 import Synchronization
 
-/// All that a game keeps of one player: saved games, progress, money; durable here, and the same on all of the player's
-/// devices once a cloud is connected.
+/// Everything that a game keeps for one player: saved games, progress, money. Durable on this device, and synced with
+/// the player's other devices once a cloud is connected.
 ///
-///     let game = try GameData.open("com.example.space")
-///     var world = try game.saves.load(.main) ?? World()
-///     ...
-///     try game.close(within: .seconds(2))
+/// ```swift
+/// let game = try GameData.open("com.example.space")
+/// var world = try game.saves.load(.main) ?? World()
+/// ...
+/// try game.close(within: .seconds(2))
+/// ```
 ///
-/// Everything works without a cloud. Calls are synchronous where they touch this device only, and safe from any thread or
-/// actor. One process at a time may have a folder open.
+/// Everything works without a cloud. Calls that only use this device are synchronous. All calls are safe from any
+/// thread or actor. One process at a time can have a folder open.
 public final class GameData: Sendable {
-  /// The folder in which everything is kept.
+  /// The folder that has all the data.
   public let url: URL
   /// The saved games.
   public let saves: SaveSlots
-  /// Values that never go backwards.
+  /// Values with merge rules, such as a level that never falls.
   public let progress: ProgressStore
   /// High scores.
   public let scores: HighScores
   /// The player's money.
   public let wallet: WalletStore
-  /// What the player chose.
+  /// The player's settings.
   public let preferences: Preferences
-  /// Versions of files that the game keeps and reads itself.
+  /// Files that the game writes itself, with a history of versions.
   public let files: TrackedFiles
-  /// The game's own tables.
+  /// The game's own database tables.
   public let records: Records
-  /// The same data on the player's other devices.
+  /// Sync with the player's other devices.
   public let cloud: Cloud
 
   let core: GameCore
@@ -40,26 +42,31 @@ public final class GameData: Sendable {
   let attachedAssets = Mutex<AssetLibrary?>(nil)
   let closed = Mutex(false)
 
-  /// Opens the data of the game `id`, or begins it.
+  /// Opens a game's data, and creates it on first use.
   ///
-  /// Without `at`, it is in the platform's folder for such data: `$XDG_DATA_HOME` or `~/.local/share` on Linux, Application
-  /// Support on Apple's systems, `%LOCALAPPDATA%` on Windows; in it, a folder `id` and in that one per profile.
+  /// Without `url`, the data is in the platform's folder for it (see `StorageFolders`), in a folder `id`, with one
+  /// folder for each profile.
   ///
-  /// Of a slot's past the versions stay that `history` names, pinned ones, and whatever is needed to settle a conflict. Other rules
-  /// than before hold for a slot from its next save on.
-  ///
-  /// With a `seal`, what other hands changed is found; it belongs to the store from then on and is given at each opening.
-  ///
-  /// Throws `StoreError`: `inUse` if it is open elsewhere, `newerFormat` (nothing is touched) if a newer version of the game
-  /// wrote it, `damaged` if the database can't be read; and with nothing touched `wrongSecret` for another secret, game,
-  /// profile or player, `otherSeal` for a seal where there is none or the other way round, `tampered` by the policy `reject`.
+  /// - Parameters:
+  ///   - id: The game's identifier, such as `com.example.space`. It must be a valid folder name on every platform.
+  ///   - profile: The player on this device, if the game has several.
+  ///   - url: The folder for the data, instead of the platform's.
+  ///   - seal: Detects changes that were made without the game's secret. A store keeps its seal: pass it at each
+  ///     opening.
+  ///   - history: Which older versions of a slot are kept, besides pinned ones and those needed to resolve a conflict.
+  ///     New rules apply to a slot from its next save.
+  /// - Returns: The open data.
+  /// - Throws: `StoreError` with `inUse` if it is already open, `newerFormat` if a newer library wrote it, or `damaged`
+  ///   if it can't be read or recovered; with a seal, `wrongSecret` for another secret, game, profile or player,
+  ///   `otherSeal` if the store has a seal and none was given or the reverse, and `tampered` under the policy `reject`.
+  ///   Nothing has changed then. `GameDataError` with `misuse` for an invalid name.
   public static func open(
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard
   ) throws -> GameData {
     try open(id, profile: profile, at: url, seal: seal, history: history, environment: .system)
   }
 
-  /// With a clock of the caller's, for tests.
+  /// The same with a clock, for tests.
   package static func open(
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
@@ -97,10 +104,15 @@ public final class GameData: Sendable {
     cloud = try Cloud(core: core, progress: progress, scores: scores, wallet: wallet, preferences: preferences)
   }
 
-  /// Makes what `body` puts into the checkpoint durable together: all of it or nothing, here and on every other device.
+  /// Commits several changes together: all of them or none, on this device and on every other.
   ///
-  /// Returns before it is durable. If `body` throws, nothing happens. While `Cloud.delivery` keeps something back, it throws `insufficient`
-  /// itself for a spend beyond what `wallet` shows. Preferences that were set before are durable no later.
+  /// Returns before the commit is durable. If `body` throws, nothing is committed. Preferences that were set earlier
+  /// are durable no later than the checkpoint.
+  ///
+  /// - Parameter body: Adds the changes to the checkpoint.
+  /// - Returns: A handle that says when the commit is durable.
+  /// - Throws: What `body` throws; `GameDataError` if a change is invalid, or with `insufficient` if `Cloud.delivery`
+  ///   holds something back and a spend exceeds what `wallet` shows.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)
@@ -121,19 +133,24 @@ public final class GameData: Sendable {
       })
   }
 
-  /// What went wrong with what is kept, oldest first, since this was opened; at most the newest hundred.
+  /// What has gone wrong with the data since it was opened, oldest first; at most the newest 100.
   public var incidents: [Incident] { core.incidents }
 
-  /// What comes from other devices and from the bank, as it comes. Whoever falls behind by more than 256 misses the oldest.
+  /// What arrives from other devices and from the bank. A reader that falls behind by more than 256 changes misses the
+  /// oldest.
   public var changes: AsyncStream<GameChange> { core.changes.stream() }
 
-  /// What came since the last call, oldest first, at most the newest 256: for a game loop that never lets tasks run.
+  /// Returns the changes since the last call, for a game loop that doesn't run tasks.
+  ///
+  /// - Returns: The changes, oldest first; at most the newest 256.
   public func takeChanges() -> [GameChange] { core.takeChanges() }
 
-  /// Stops talking to the cloud, finishes what was captured and set, and closes the files. Closing twice does nothing.
+  /// Closes the data: ends the connection to the cloud, waits for queued captures and preferences, and closes the
+  /// files. Closing again does nothing.
   ///
-  /// Throws `StoreError.Code.timedOut` if that takes longer; what was captured is then still being written, what was set is still in
-  /// memory, and `close` can be called again.
+  /// - Parameter limit: How long to wait.
+  /// - Throws: `StoreError` with `timedOut` if it takes longer: captures are then still being written, preferences are
+  ///   still in memory, and `close` can be called again.
   public func close(within limit: Duration = .seconds(10)) throws {
     guard !closed.withLock({ $0 }) else { return }
     let start = core.environment.uptime()

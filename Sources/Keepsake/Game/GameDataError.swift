@@ -1,54 +1,55 @@
-/// Why a call to the game's data could not do what was asked, where neither the store nor an archive is at fault.
+/// Why a call failed, if neither the store nor an archive is the cause.
 ///
-/// Damage and the disk speak through `StoreError`, bytes that are no value of the type through `ArchiveError`.
+/// Problems with the disk and damage are `StoreError`s; bytes that can't be decoded are `ArchiveError`s.
 public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of failure it is: what a program branches on.
+  /// The kind of failure, for a program to branch on.
   public enum Code: Sendable, Hashable {
-    /// The call is wrong: a name, an amount or a value that can't be taken, a key used with another rule.
+    /// The call is invalid: a bad name, amount or value, or a key that is used with another rule.
     case misuse
-    /// What is there was written by a newer game or library, by a rule that this one doesn't know; it stays as it is.
+    /// A newer game or library wrote the data with a rule that this one doesn't know. The data is unchanged.
     case tooNew
-    /// A limit was passed; nothing was written.
+    /// A limit was exceeded. Nothing was written.
     case tooLarge
-    /// Less can be spent here now than was asked; `balance` is what the player has in all.
+    /// Less can be spent on this device than was asked for; `balance` is what the player has in all.
     case insufficient(spendable: Int64, balance: Int64)
-    /// A reset before this store has once caught up with its cloud: it would fall behind resets not yet seen.
+    /// A reset before this store has seen everything that its cloud has: it could undo resets that it hasn't seen.
     case notCaughtUp
-    /// The version or slot named isn't kept here.
+    /// The version or slot isn't kept on this device.
     case missing
-    /// The save is in the cloud, and only its record is on this device: `SaveSlots.download` brings it.
+    /// The save is in the cloud, and only its record is on this device: call `SaveSlots.download`.
     case notDownloaded
-    /// Something else stands at that place already; it is as it was.
+    /// Something else is already at the destination. It is unchanged.
     case occupied
-    /// There is no cloud to ask: connect first.
+    /// No cloud is connected, or `Cloud.isEnabled` is false.
     case notConnected
     /// The cloud can't be reached now.
     case unreachable
-    /// The cloud doesn't take this request: a wrong app key, an expired pairing code, a token that was retired.
+    /// The cloud refuses the request: a wrong app key, an expired pairing code, a removed device.
     case refused
-    /// The time given was not enough; what was begun goes on.
+    /// The time limit has passed. What was started continues.
     case timedOut
     /// The game's data is closed.
     case closed
-    /// Forgetting it would lose this for good: no cloud has it. Nothing was forgotten.
+    /// Deleting it would lose this for good: no cloud has it. Nothing was deleted.
     case wouldBeLost(UnsentData)
-    /// No other device of the player is known to the cloud, and only a device of the player can let another one in: forgetting this one would leave
-    /// what the cloud has out of everybody's reach. Nothing was forgotten.
+    /// The cloud knows no other device of the player, and only a device of the player can admit another one: deleting
+    /// this one would make the cloud's data unreachable. Nothing was deleted.
     case lastDevice
-    /// The money of the data that was to be adopted is on its way to this other account, which has to be opened to take it.
+    /// The money of the data to be adopted is already on its way to this other account, which must be opened to receive
+    /// it.
     case promised(to: Account)
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// A sentence that a person can act on.
+  /// A sentence for people, which says what they can do.
   public var message: String
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
-  ///   - message: A sentence that a person can act on.
+  ///   - code: The kind of failure.
+  ///   - message: A sentence for people.
   public init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message

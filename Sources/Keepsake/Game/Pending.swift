@@ -1,26 +1,32 @@
 import KeepsakeStore
 
-/// What was accepted but is not yet durable: the promise that a capture returns at once.
+/// The result of a commit that is accepted but not yet durable.
 ///
-///     let pending = try game.saves.capture(world, to: .main)
-///     try pending.wait(within: .seconds(2))          // in a termination handler
-///     let version = try await pending.value          // in a task
+/// ```swift
+/// let pending = try game.saves.capture(world, to: .main)
+/// try pending.wait(within: .seconds(2))    // in a termination handler
+/// let version = try await pending.value    // in a task
+/// ```
 ///
-/// Letting go of it changes nothing: the save goes on. A failure that nobody waits for is told by `GameData.incidents`.
+/// Dropping it doesn't cancel the commit. `GameData.incidents` reports a failure that nobody waits for.
 public struct Pending<Value: Sendable>: Sendable {
   private let commit: PendingCommit<Value>
 
   init(_ commit: PendingCommit<Value>) { self.commit = commit }
 
-  /// Suspends until it is durable; throws why it isn't.
+  /// The result, once it is durable. Throws the error of a failed commit.
   public var value: Value {
     get async throws { try await commit.value }
   }
 
-  /// Blocks until it is durable; throws why it isn't, or `StoreError.Code.timedOut`. Not for the game's frames.
+  /// Blocks until the commit is durable. Don't call it in a frame.
+  ///
+  /// - Parameter limit: How long to wait.
+  /// - Returns: The result of the commit.
+  /// - Throws: The error of a failed commit, or `StoreError` with `timedOut`; the commit continues then.
   @discardableResult
   public func wait(within limit: Duration = .seconds(10)) throws -> Value { try commit.wait(within: limit) }
 
-  /// Whether it is decided: durable, or failed.
+  /// Whether the commit is durable or has failed.
   public var isDone: Bool { commit.result != nil }
 }

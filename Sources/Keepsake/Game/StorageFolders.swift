@@ -1,37 +1,40 @@
 public import Foundation
 import KeepsakeStore
 
-/// Where a game keeps its files on each platform, and what the platform's backups carry of them.
+/// The folders for a game's files on each platform, and whether the platform's backups include them.
 ///
-///     let folders = try StorageFolders("com.example.space")
-///     let screenshots = try folders.folder(for: .data).appendingPathComponent("Screenshots")
+/// ```swift
+/// let folders = try StorageFolders("com.example.space")
+/// let screenshots = try folders.folder(for: .data).appendingPathComponent("Screenshots")
+/// ```
 ///
 /// | | Linux | Apple | Windows | in backups |
 /// |---|---|---|---|---|
 /// | `data` | `$XDG_DATA_HOME` or `~/.local/share` | Application Support | `%LOCALAPPDATA%` | yes |
 /// | `settings` | `$XDG_CONFIG_HOME` or `~/.config` | Application Support | `%LOCALAPPDATA%` | yes |
-/// | `state` | `$XDG_STATE_HOME` or `~/.local/state` | Application Support | `%LOCALAPPDATA%` | no, where it can be said |
+/// | `state` | `$XDG_STATE_HOME` or `~/.local/state` | Application Support | `%LOCALAPPDATA%` | no, if possible |
 /// | `cache` | `$XDG_CACHE_HOME` or `~/.cache` | Caches | `%LOCALAPPDATA%` | no |
 ///
-/// In each is a folder of the game's own. `GameData.open` keeps everything in `data`, a folder for each profile in it. "In backups" is what
-/// iCloud and Finder carry on Apple's systems, and what is customary elsewhere: on Linux and Windows the player's own backup decides.
+/// Each has a folder for the game. `GameData.open` keeps everything in `data`, in a folder for each profile. "In
+/// backups" means iCloud and Finder on Apple's systems; on Linux and Windows it is the custom, and the player's backup
+/// software decides.
 ///
-/// A device that was set up from a backup, or a folder that was copied, holds a store that another device may still use. That does no
-/// harm: each opening writes under a name of its own, so nothing counts twice, and money goes on where the bank says. A backup brings back
-/// the state of its day; what the cloud has beyond it comes at the first exchange.
+/// A device that was set up from a backup, or a copied folder, has a store that another device may still use. That is
+/// safe: each opening writes under a new identifier, so nothing counts twice, and the bank decides about money. The
+/// store has the state of the backup; the first exchange with the cloud brings the rest.
 public struct StorageFolders: Sendable, Hashable {
-  /// What a file is to the game.
+  /// What a file is for.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// What the player would miss.
+    /// Data that the player would miss.
     case data
     /// Choices that can be made again.
     case settings
-    /// What only helps this device: logs, window places, what was opened last.
+    /// Data for this device only: logs, window positions, recently opened files.
     case state
-    /// What can be made or fetched again at any time; the system may delete it.
+    /// Data that can be made or downloaded again. The system may delete it.
     case cache
 
-    /// Whether the platform's own backups are asked to carry it.
+    /// Whether the platform's backups are asked to include it.
     public var isBackedUp: Bool { self == .data || self == .settings }
   }
 
@@ -39,17 +42,24 @@ public struct StorageFolders: Sendable, Hashable {
   public let id: String
   private let override: URL?
 
+  /// Creates the folders' names; makes no folder yet.
+  ///
   /// - Parameters:
   ///   - id: The game's identifier, as for `GameData.open`.
-  ///   - url: Everything goes into folders `data`, `settings`, `state` and `cache` of this one: for a portable installation, or a test.
-  /// - Throws: `GameDataError` with `misuse` for an identifier that can't name a folder on every platform.
+  ///   - url: A folder that gets subfolders `data`, `settings`, `state` and `cache` instead: for a portable
+  ///     installation or a test.
+  /// - Throws: `GameDataError` with `misuse` for an identifier that isn't a valid folder name on every platform.
   public init(_ id: String, under url: URL? = nil) throws {
     try Self.check(id, "a game's identifier")
     self.id = id
     override = url
   }
 
-  /// The folder, whether it exists or not. Throws `GameDataError` with `misuse` where the system doesn't say where such files go.
+  /// The location of a folder, whether it exists or not.
+  ///
+  /// - Parameter kind: What the files are for.
+  /// - Returns: The folder's location.
+  /// - Throws: `GameDataError` with `misuse` if the system doesn't say where such files belong.
   public func url(for kind: Kind) throws -> URL {
     if let override { return override.appendingPathComponent(kind.rawValue, isDirectory: true) }
     let base = try Self.base(of: kind, ProcessInfo.processInfo.environment)
@@ -61,8 +71,12 @@ public struct StorageFolders: Sendable, Hashable {
     return folder
   }
 
-  /// The folder, made if it isn't there: for this user only, and marked so that backups pass over it, where the kind says so and the
-  /// platform can. Throws `StoreError` if it can't be made.
+  /// Returns a folder, and creates it if needed: readable only for this user, and excluded from backups if the kind and
+  /// the platform say so.
+  ///
+  /// - Parameter kind: What the files are for.
+  /// - Returns: The folder's location.
+  /// - Throws: `StoreError` if it can't be created; as `url(for:)`.
   public func folder(for kind: Kind) throws -> URL {
     let url = try url(for: kind)
     do {
@@ -75,8 +89,11 @@ public struct StorageFolders: Sendable, Hashable {
     return url
   }
 
-  /// Asks the platform's backups to pass over a file or folder: iCloud and Finder on Apple's systems; elsewhere it does nothing, because there is
-  /// nothing to ask. Throws what the system throws.
+  /// Asks the platform's backups to skip a file or folder: iCloud and Finder on Apple's systems. Does nothing
+  /// elsewhere.
+  ///
+  /// - Parameter url: The file or folder.
+  /// - Throws: The system's error.
   public static func excludeFromBackups(_ url: URL) throws {
     #if canImport(Darwin)
     var url = url

@@ -2,36 +2,38 @@ public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// Saves a running game by itself: at intervals, when something important happened, and when the game is stopped or ended from outside.
+/// Saves a running game automatically: at intervals, after important changes, and when the process is suspended or
+/// ended.
 ///
-///     let autosave = Autosave(game, to: .main, every: .seconds(30)) { world }
-///     while running {
-///       world.step()
-///       try autosave.update()
-///     }
+/// ```swift
+/// let autosave = Autosave(game, to: .main, every: .seconds(30)) { world }
+/// while running {
+///   world.step()
+///   try autosave.update()
+/// }
+/// ```
 ///
-/// Call `update()` each frame, on the thread that owns the world; between captures it costs a look at the clock. A world
-/// that hasn't changed writes nothing. A game without a loop of its own can let a task `run()` it.
+/// Call `update()` each frame, on the thread that owns the world; between captures it costs a look at the clock. An
+/// unchanged world writes nothing. A game without a loop of its own can let a task `run()` it.
 ///
-/// On Apple's systems the notifications of UIKit, AppKit and WatchKit are heard, elsewhere and in a terminal the signals SIGTERM, SIGINT,
-/// SIGHUP and SIGTSTP. An engine that learns of such things in another way passes them on with `suspend()`, `resume()` and
-/// `terminate()`. SIGKILL, SIGSTOP and a dead battery can't be heard by anybody: what comes back then is the last save.
+/// On Apple's systems it observes the notifications of UIKit, AppKit and WatchKit; elsewhere, and in a terminal, it
+/// handles the signals SIGTERM, SIGINT, SIGHUP and SIGTSTP. An engine with other lifecycle events calls `suspend()`,
+/// `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the last durable save remains.
 ///
-/// Not `Sendable`: it holds the closure that reads the world. Several at once, for several slots, are fine.
+/// Not `Sendable`, because it holds the closure that reads the world. There can be several, for several slots.
 public final class Autosave<Value: Archivable> {
-  /// What happens when the process gets SIGTERM, SIGINT or SIGHUP. Signals that the program handles itself are left to it.
+  /// What happens at SIGTERM, SIGINT or SIGHUP. Signals that the program handles itself are left to it.
   public enum SignalHandling: Sendable {
-    /// The next `update()` saves, waits until that is durable, and lets the signal end the process. If no `update()` comes within the
-    /// deadline and half a second more, the signal ends it without.
+    /// The next `update()` saves, waits until the save is durable, and lets the signal end the process. Without an
+    /// `update()` within the deadline and half a second more, the signal ends the process anyway.
     case saveAndEnd
-    /// The next `update()` saves and waits; then `isEndRequested` is true and the game ends by itself.
+    /// The next `update()` saves and waits. Then `isEndRequested` is true, and the game ends itself.
     case saveAndContinue
-    /// Signals do what they would do without an autosave, and no notification is heard: the game calls `suspend()`, `resume()` and
-    /// `terminate()` where it wants them.
+    /// Signals and notifications aren't handled: the game calls `suspend()`, `resume()` and `terminate()` itself.
     case ignored
   }
 
-  /// How long stopping and ending may take if nothing else is said: what systems give at the least.
+  /// The default time limit for suspending and ending: 2 seconds, the least that systems give.
   public static var standardDeadline: Duration { .seconds(2) }
 
   private let game: GameData
@@ -51,20 +53,20 @@ public final class Autosave<Value: Archivable> {
   /// Suspended because the process stops: it is resumed when the process goes on, and only then.
   private var isStopped = false
 
-  /// True from `suspend()` to `resume()`, or while the process is about to be stopped. The game doesn't step its world then, and
-  /// `update()` captures nothing.
+  /// Whether the game is suspended: from `suspend()` to `resume()`, or while the process is about to be stopped. The
+  /// game doesn't step its world then, and `update()` captures nothing.
   public var isSuspended: Bool { suspendedAt != nil }
-  /// True once the game was told to end and the save was made, or could not be. The game leaves its loop then.
+  /// Whether the game was told to end and has saved, or has failed to. The game leaves its loop then.
   public private(set) var isEndRequested = false
 
-  /// Called when the game is about to be stopped: to restore the terminal, to stop the sound. The world has been captured before.
+  /// Called when the game is about to be suspended, after the capture: to restore the terminal or stop the sound.
   public var onSuspend: (() -> Void)?
-  /// Called when the game goes on: to take the terminal again, to draw everything anew.
+  /// Called when the game resumes: to set up the terminal again or redraw everything.
   public var onResume: (() -> Void)?
-  /// Called once, when the game is told to end, before a signal ends it. The world has been captured before.
+  /// Called once when the game is told to end, after the capture and before a signal ends the process.
   public var onTerminate: (() -> Void)?
-  /// Called with what went wrong where no call of the game can throw it: before a signal ends the process, within a notification,
-  /// and in `run()`. Without it, a line on standard error tells.
+  /// Called with an error that no call of the game can throw: before a signal ends the process, in a notification, and
+  /// in `run()`. If nil, the error is written to standard error.
   public var onFailure: ((any Error) -> Void)?
 
   /// Begins to count; the first save comes after `interval`.
@@ -120,19 +122,20 @@ public final class Autosave<Value: Archivable> {
     notifications?.end()
   }
 
-  /// How long the game was played since this was made: without the time that it was suspended or stopped by SIGTSTP.
+  /// How long the game was played since this object was made, without the time that it was suspended or stopped by
+  /// SIGTSTP.
   ///
-  /// A game that steps its physics by the difference of two looks at this clock doesn't jump after a phone call. SIGSTOP can't be heard,
-  /// so the time it takes counts.
+  /// Step physics by differences of this clock, and the game doesn't jump after a phone call. Time in which SIGSTOP
+  /// stopped the process counts.
   public var playtime: Duration { (suspendedAt ?? game.core.environment.uptime()) - start }
 
   // MARK: Saving
 
-  /// Captures if it is time to, and does what signals ask for. Where `Cloud.delivery` is `.onUpdate`, shows what came from other devices
-  /// after that.
+  /// Captures the world if it is time to, and handles signals. If `Cloud.delivery` is `.onUpdate`, it then delivers
+  /// what arrived from other devices.
   ///
-  /// Throws what a capture throws (`ArchiveError` for a world that can't be encoded), and why an earlier one could not be kept
-  /// (`StoreError`: `diskFull`, `notPermitted`, `io`). It is tried again a second later, or after the interval if that is shorter.
+  /// - Throws: `ArchiveError` if the world can't be encoded; `StoreError` (`diskFull`, `notPermitted`, `io`) if an
+  ///   earlier capture failed. The save is tried again a second later, or after the interval if that is shorter.
   public func update() throws {
     if let event = signals?.take() { try receive(event) }
     if let noted = notifications?.take() {
@@ -154,13 +157,16 @@ public final class Autosave<Value: Archivable> {
     try saveNow()
   }
 
-  /// Something changed that shall be saved: a level, a purchase. Many calls in a burst make one save, once they have ceased for the time
-  /// `debounce`, and at the latest `atMost` after the first.
+  /// Requests a save after an important change, such as a completed level or a purchase. Several calls in a row make
+  /// one save, when they have stopped for the time `debounce`, or at the latest `atMost` after the first.
   ///
-  /// - Parameter now: The next `update()` captures, without waiting for more.
+  /// - Parameter now: Whether the next `update()` captures without waiting for more calls.
   public func setNeedsSave(now: Bool = false) { schedule.request(urgent: now, at: playtime) }
 
-  /// Captures now, without looking at the time.
+  /// Captures the world now.
+  ///
+  /// - Returns: A handle that says when the version is durable.
+  /// - Throws: As `SaveSlots.capture`.
   @discardableResult
   public func saveNow() throws -> Pending<Version> { try save { try game.saves.capture(value(), to: slot, metadata()) } }
 
@@ -171,14 +177,15 @@ public final class Autosave<Value: Archivable> {
     return pending
   }
 
-  /// Calls `update()` until the task is cancelled or the game is told to end: for a game that has no loop of its own.
+  /// Calls `update()` until the task is cancelled or the game is told to end: for a game without a loop of its own.
   ///
-  ///     Task { @MainActor in await autosave.run() }
+  /// ```swift
+  /// Task { @MainActor in await autosave.run() }
+  /// ```
   ///
-  /// Runs where it is called, beside whatever else is done there. Failures go to `onFailure`, and it goes on. Saves nothing when it is
-  /// cancelled.
+  /// Runs on the caller's actor. Errors go to `onFailure`. Doesn't save when it is cancelled.
   ///
-  /// - Parameter tick: From one look to the next; a millisecond at the least. Signals are seen to as late as that.
+  /// - Parameter tick: The time between two calls, at least a millisecond. Signals are handled with that delay.
   public nonisolated(nonsending) func run(every tick: Duration = .milliseconds(100)) async {
     let tick = min(max(tick, .milliseconds(1)), SaveSchedule.longest)
     while !isEndRequested, !Task.isCancelled {
@@ -189,12 +196,11 @@ public final class Autosave<Value: Archivable> {
 
   // MARK: Lifecycle
 
-  /// The game is about to be stopped, by the system or the player: saves, calls `onSuspend`, and waits until the save is durable, and with it
-  /// what was set in `GameData.preferences`.
+  /// Suspends the game: captures the world, calls `onSuspend`, and waits until the save and the preferences are
+  /// durable. Does nothing if the game is suspended already.
   ///
-  /// Does nothing if the game is suspended already. Throws why the save isn't durable, `StoreError.Code.timedOut` among it; the game is
-  /// suspended nevertheless. Waits for the disk for at most `limit`, the autosave's deadline if it is nil; reading and encoding the world
-  /// takes the time it takes.
+  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world comes on top.
+  /// - Throws: Why the save isn't durable, such as `StoreError` with `timedOut`. The game is suspended nevertheless.
   public func suspend(within limit: Duration? = nil) throws {
     guard !isSuspended else { return }
     let end = end(of: limit)
@@ -204,7 +210,7 @@ public final class Autosave<Value: Archivable> {
     try settle(saved, until: end)
   }
 
-  /// The game goes on. The time since `suspend()` counts neither for the interval nor in `playtime`.
+  /// Resumes the game. The time since `suspend()` counts neither for the interval nor in `playtime`.
   public func resume() {
     guard let since = suspendedAt else { return }
     start += game.core.environment.uptime() - since
@@ -213,10 +219,11 @@ public final class Autosave<Value: Archivable> {
     onResume?()
   }
 
-  /// The game is about to end: saves, calls `onTerminate`, and waits until the save is durable. Then `isEndRequested` is true.
+  /// Ends the game: captures the world, calls `onTerminate`, and waits until the save is durable. Sets
+  /// `isEndRequested`.
   ///
-  /// Throws why the save isn't durable, `StoreError.Code.timedOut` among it. Waits for the disk for at most `limit`, the autosave's
-  /// deadline if it is nil; reading and encoding the world takes the time it takes.
+  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world comes on top.
+  /// - Throws: Why the save isn't durable, such as `StoreError` with `timedOut`.
   public func terminate(within limit: Duration? = nil) throws {
     let end = end(of: limit)
     let saved = Result { try saveNow(until: end) }

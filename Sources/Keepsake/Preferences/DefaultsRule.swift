@@ -1,12 +1,14 @@
 import Foundation
 public import KeepsakeInterchange
 
-/// Which value of an old game's `UserDefaults` becomes which preference.
+/// A rule for importing one value of an old game's `UserDefaults` as a preference.
 ///
-///     let rules: [DefaultsRule] = [
-///       .init("SoundVolume", as: .volume),
-///       .init("HardMode", as: .difficulty) { $0.bool == true ? .hard : .normal },
-///     ]
+/// ```swift
+/// let rules: [DefaultsRule] = [
+///   .init("SoundVolume", as: .volume),
+///   .init("HardMode", as: .difficulty) { $0.bool == true ? .hard : .normal },
+/// ]
+/// ```
 public struct DefaultsRule: Sendable {
   enum Outcome {
     case taken
@@ -18,13 +20,25 @@ public struct DefaultsRule: Sendable {
   public let name: String
   let take: @Sendable (_ value: PropertyList, _ preferences: Preferences, _ isReplacing: Bool) throws -> Outcome
 
-  /// Takes the value as the preference's type has it: a number as any number that holds it, 0 and 1 as a truth value, a raw value as its case, lists and dictionaries as whatever can
-  /// be decoded of them.
+  /// Imports the value as the preference's type.
+  ///
+  /// A number becomes any number type that can hold it, 0 and 1 become Booleans, raw values become their cases, and
+  /// lists and dictionaries are decoded if possible.
+  ///
+  /// - Parameters:
+  ///   - name: The key in the property list.
+  ///   - key: The preference.
   public init<Value>(_ name: String, as key: PreferenceKey<Value>) {
     self.init(name, as: key) { try DefaultsValue.value(of: $0, as: Value.self, key.coding) }
   }
 
-  /// Takes what `read` makes of the value. What it throws, and nil, are told in the report; the preference stays as it is then.
+  /// Imports what a function makes of the value.
+  ///
+  /// - Parameters:
+  ///   - name: The key in the property list.
+  ///   - key: The preference.
+  ///   - read: Converts the value. If it throws or returns nil, the report lists the key and the preference isn't
+  ///     changed.
   public init<Value>(_ name: String, as key: PreferenceKey<Value>, _ read: @escaping @Sendable (PropertyList) throws -> Value?) {
     self.name = name
     take = { value, preferences, isReplacing in
@@ -36,9 +50,9 @@ public struct DefaultsRule: Sendable {
   }
 }
 
-/// What became of each value of an old game's settings. Every key of the file is in one of the lists.
+/// The result of an import of old settings. Every key of the file is in one of the lists.
 public struct DefaultsReport: Sendable, Equatable {
-  /// A value that is no preference now, and why.
+  /// A value that was not imported, and why.
   public struct Unfit: Sendable, Equatable {
     /// The key in the old file.
     public var name: String
@@ -46,15 +60,15 @@ public struct DefaultsReport: Sendable, Equatable {
     public var reason: String
   }
 
-  /// Keys in the file whose values are preferences now.
+  /// Keys whose values were imported.
   public internal(set) var taken: [String] = []
-  /// Those whose preferences had a value already, which stays.
+  /// Keys whose preferences already had a value, which was kept.
   public internal(set) var kept: [String] = []
-  /// Those whose values don't fit. Nothing was set.
+  /// Keys whose values don't fit. Nothing was set.
   public internal(set) var unfit: [Unfit] = []
-  /// Keys in the file that nobody asked for.
+  /// Keys of the file without a rule.
   public internal(set) var others: [String] = []
-  /// Keys that were asked for and aren't in the file.
+  /// Keys of rules that aren't in the file.
   public internal(set) var missing: [String] = []
 }
 

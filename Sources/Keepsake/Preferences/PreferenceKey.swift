@@ -1,32 +1,36 @@
 import KeepsakeReplication
 
-/// One of a player's settings: its name, its type, what it is before anything was set, and whether other devices have it too.
+/// A setting of the player: its name, type, default, and whether other devices share it.
 ///
-///     extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
-///     extension PreferenceKey<Difficulty> { static var difficulty: Self { PreferenceKey("difficulty", default: .normal, synced: true) } }
+/// ```swift
+/// extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
+/// extension PreferenceKey<Difficulty> {
+///   static var difficulty: Self { PreferenceKey("difficulty", default: .normal, synced: true) }
+/// }
+/// ```
 ///
-/// The value may be a truth value, a number, text, bytes, a date or a URL; an enum or another type with such a raw value; an optional or
-/// an array of these; whatever is `Archivable`; and whatever is `Codable`. It has to be `Sendable`, because any thread may ask for it.
+/// The value may be a Boolean, a number, text, bytes, a date or a URL; an enum or another type with such a raw value;
+/// an optional or an array of these; any `Archivable` type; and any `Codable` type. It must be `Sendable`, because any
+/// thread may read it.
 ///
 /// In a file that imports SwiftUI, which has a protocol of this name, write `Keepsake.PreferenceKey`.
 ///
-/// The default lives here alone. It is never stored or sent, so a later release may give another one to whoever never chose.
+/// The default is never stored or sent, so a later release can give another default to players who never chose.
 ///
-/// A name is either this device's (the default) or synced, for ever. The two are kept in different places: where a later release
-/// declares a name the other way, nobody's value is sent, changed or taken away; its key finds nothing, gives its default, and an incident
-/// says so. Take a new name instead. Nor does the type change under a name, but for numbers that become wider: what can't be read as
-/// the key's type is the default, with an incident.
+/// A name is either local (the default) or synced, permanently. If a later release declares it the other way, the key
+/// finds no value and gives its default, an incident reports it, and the stored value isn't changed or sent. Use a new
+/// name instead. The type must not change under a name either, except to a wider number type.
 public struct PreferenceKey<Value: Sendable>: Sendable {
-  /// The most bytes of a name; control characters are refused too.
+  /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
   /// As it was given: a key is made at each use, so nothing is done with it.
   @usableFromInline let given: String
   /// The key's name, in Unicode's form NFC.
   public var name: String { given.canonical }
-  /// What the value is before anything was set.
+  /// The value before anything was set.
   public let defaultValue: Value
-  /// Whether the value is the same on all of the player's devices: the one set last.
+  /// Whether all of the player's devices share the value: the one that was set last.
   public let isSynced: Bool
   @usableFromInline let coding: any PreferenceCoding<Value>.Type
 

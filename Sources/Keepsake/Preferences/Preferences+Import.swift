@@ -1,23 +1,31 @@
 public import Foundation
 import KeepsakeInterchange
 
-/// Settings of an older game, from the property list in which `UserDefaults` keeps them: on Apple's systems `Library/Preferences` in the app's
-/// container, with the bundle's identifier as its name.
+/// Importing the settings of an older game from the property list in which `UserDefaults` keeps them: on Apple's
+/// systems in the app container's `Library/Preferences`, named after the bundle identifier.
 extension Preferences {
-  /// Takes settings by rules: one for each that the game still has.
+  /// Imports settings by rules.
   ///
-  ///     let report = try game.preferences.importDefaults(from: bytes, rules: [
-  ///       .init("SoundVolume", as: .volume),
-  ///       .init("HardMode", as: .difficulty) { $0.bool == true ? .hard : .normal },
-  ///     ])
-  ///     for unfit in report.unfit { log("\(unfit.name): \(unfit.reason)") }
+  /// ```swift
+  /// let report = try game.preferences.importDefaults(from: bytes, rules: [
+  ///   .init("SoundVolume", as: .volume),
+  ///   .init("HardMode", as: .difficulty) { $0.bool == true ? .hard : .normal },
+  /// ])
+  /// for unfit in report.unfit { log("\(unfit.name): \(unfit.reason)") }
+  /// ```
   ///
-  /// A preference that has a value already, set here or on another device, stays as it is unless `isReplacing`; so doing it again changes nothing. But what the player
-  /// has taken back to its default meanwhile would be there again: do it once, at the first start of the new version. What was taken is kept as
-  /// whatever is set: durable within a frame, or after `flush`.
+  /// A preference that already has a value, set on this device or another, is kept unless `isReplacing`, so a repeated
+  /// import changes nothing. But it would bring back a value that the player has since reset to its default: import
+  /// once, at the first start of the new version. Imported values become durable as set ones do: within a frame, or
+  /// after `flush`.
   ///
-  /// - Throws: `PropertyListError` for bytes that are no property list with a dictionary at the top; `GameDataError` with `closed`. What doesn't fit a
-  ///   preference is in the report.
+  /// - Parameters:
+  ///   - data: The property list.
+  ///   - rules: The values to import.
+  ///   - isReplacing: Whether to replace existing values.
+  /// - Returns: What was imported, and what doesn't fit.
+  /// - Throws: `PropertyListError` for bytes that are no property list with a dictionary at the top; `GameDataError`
+  ///   with `closed`.
   @discardableResult
   public func importDefaults(from data: Data, rules: [DefaultsRule], isReplacing: Bool = false) throws -> DefaultsReport {
     let values = try Self.values(data)
@@ -62,7 +70,14 @@ extension Preferences {
     return report
   }
 
-  /// The same from a file. Also throws what reading it throws.
+  /// Imports settings by rules from a file.
+  ///
+  /// - Parameters:
+  ///   - url: The property list.
+  ///   - rules: The values to import.
+  ///   - isReplacing: Whether to replace existing values.
+  /// - Returns: What was imported, and what doesn't fit.
+  /// - Throws: As `importDefaults(from:rules:isReplacing:)`, and the error of reading the file.
   @discardableResult
   public func importDefaults(at url: URL, rules: [DefaultsRule], isReplacing: Bool = false) throws -> DefaultsReport {
     try importDefaults(from: Data(contentsOf: url), rules: rules, isReplacing: isReplacing)

@@ -4,36 +4,39 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// What the player chose: volume, difficulty, key bindings, the last hat.
+/// The player's settings: volume, difficulty, key bindings, the last hat.
 ///
-///     extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
+/// ```swift
+/// extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
 ///
-///     game.preferences[.volume] = 0.5                  // seen at once, by every thread
-///     try game.preferences.set(keys, for: .bindings)   // the same, and throws for what can't be kept
-///     game.preferences.remove(.volume)                 // its default again
+/// game.preferences[.volume] = 0.5                  // visible at once, on every thread
+/// try game.preferences.set(keys, for: .bindings)   // the same, and throws if it can't be kept
+/// game.preferences.remove(.volume)                 // back to the default
+/// ```
 ///
-/// Setting is a write to memory. What was set is handed to the disk together with what else was set, on a thread of its own, at the latest a
-/// frame (16 ms) later on a machine that isn't overloaded, and by `flush`, a checkpoint or closing the game's data: what was set less than a
-/// frame before a crash, or before the power goes, may be lost. A commit that fails is told by an incident, and what it held is kept in memory and tried again with the
-/// next one. Setting what is there already writes nothing.
+/// Setting a value writes to memory. A background thread commits what was set, together, within about 16 ms on a
+/// machine that isn't overloaded, and also at `flush`, a checkpoint and `close`. A crash or a power failure loses at
+/// most what was set in that time. If a commit fails, an incident reports it, and its values stay in memory and are
+/// tried again with the next one.
 ///
-/// A preference is this device's alone unless its key says `synced`. Of a synced one the value set last counts, on all of the player's
-/// devices; a change that comes from another one shows here and in `changes`.
+/// A preference belongs to this device unless its key says `synced`. The last set value of a synced one holds on all of
+/// the player's devices; a change from another device shows here and in `changes`.
 ///
-/// What can't be read as the key's type is its default, and an incident (`Incident.Kind.unreadable`) says why; the stored value stays until it is set.
-/// The same goes for one that was damaged on the disk.
+/// A value that can't be read as the key's type, or is damaged on disk, gives the key's default, and an incident
+/// (`Incident.Kind.unreadable`) says why. The stored value stays until the preference is set.
 ///
-/// Reads through the subscript, `contains` and `names` take part in Observation: `withObservationTracking` and views of SwiftUI notice
-/// changes. Safe to use from any thread or actor; of two that set one key at once, the last one's value stays, in memory and in the store.
+/// Reads through the subscript, `contains` and `names` take part in Observation: `withObservationTracking` and SwiftUI
+/// views notice changes. Safe to use from any thread or actor. If two threads set a key at once, the last value stays,
+/// in memory and in the store.
 public final class Preferences: Sendable {
   static let collection = "preferences"
-  /// The most preferences that hold a value, synced ones included: all are read when the game's data is opened.
+  /// The greatest number of preferences that have a value, synced ones included. All are read at opening.
   public static let maximumKeys = 10_000
-  /// The most bytes of one value as it is kept: a MiB. More belongs into a saved game.
+  /// The greatest size of one value as it is stored: 1 MiB. Keep more in a saved game.
   public static let maximumValueBytes = 1 << 20
-  /// The most bytes of one synced value, a little less than a cloud takes of any value.
+  /// The greatest size of one synced value in bytes, a little less than a cloud accepts.
   public static let maximumSyncedBytes = ExchangeRules.maximumCellBytes - 1024
-  /// The most bytes of all values together: they stay in memory. 64 MiB.
+  /// The greatest size of all values together, which stay in memory: 64 MiB.
   public static let maximumBytes = 64 << 20
 
   let core: GameCore
@@ -45,7 +48,7 @@ public final class Preferences: Sendable {
   /// Counts the readings of the store. Held while it is read, so that a greater number never stands for an older state.
   private let readings = Mutex<UInt64>(0)
   private let changeBroadcast = Broadcast<[String]>()
-  /// Whether anybody ever asked for `changes`.
+  /// Whether anybody has asked for `changes`.
   private let hasListeners = Atomic(false)
 
   init(core: GameCore) throws {
@@ -65,10 +68,10 @@ public final class Preferences: Sendable {
 
   // MARK: Reading and setting
 
-  /// The value that was set last; the key's default if there is none, or none that can be read. Setting what can't be kept changes
-  /// nothing and reports an incident: use `set` where the value is not the program's own.
+  /// The value that was set last; the key's default if there is none, or none that can be read.
   ///
-  /// A read is a memory read. The first one of a stored value decodes it.
+  /// Setting a value that can't be kept changes nothing and reports an incident: use `set` for values that the program
+  /// doesn't choose itself. A read is a memory read; the first read of a stored value decodes it.
   public subscript<Value>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     set {
@@ -80,7 +83,7 @@ public final class Preferences: Sendable {
     }
   }
 
-  /// The same for simple values, which take the shortest way.
+  /// The same for simple values, without encoding.
   public subscript<Value: PreferenceValue>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     @inlinable set { setScalar(newValue.preferenceScalar, key.given, key.isSynced) }
@@ -99,14 +102,17 @@ public final class Preferences: Sendable {
     core.report(Incident(kind: .failedCommit, message: "a preference was not set: \(error)", date: core.now))
   }
 
-  /// Sets a value.
+  /// Sets a preference.
   ///
-  /// Costs a write to memory for truth values, numbers, text, bytes, dates, and types that have such a raw value; of anything else the value is
-  /// encoded, too.
+  /// Costs a write to memory for Booleans, numbers, text, bytes, dates, and types with such a raw value; other values
+  /// are encoded too.
   ///
-  /// Throws `GameDataError` with nothing changed: `tooLarge` beyond `maximumValueBytes`, `maximumSyncedBytes`, `maximumKeys` or `maximumBytes`,
-  /// `misuse` for a name that can't be or is used as local and as synced, `closed`; and `ArchiveError`, or what the type throws, for a
-  /// value that can't be encoded.
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key.
+  /// - Throws: `GameDataError` with `tooLarge` beyond `maximumValueBytes`, `maximumSyncedBytes`, `maximumKeys` or
+  ///   `maximumBytes`, `misuse` for an invalid name or one that is used both as local and as synced, or `closed`;
+  ///   `ArchiveError`, or the type's own error, for a value that can't be encoded. Nothing has changed then.
   public func set<Value>(_ value: Value, for key: PreferenceKey<Value>) throws {
     if let scalar = key.coding.scalar(of: value) {
       try put(scalar, key.given, key.isSynced)
@@ -115,36 +121,42 @@ public final class Preferences: Sendable {
     }
   }
 
-  /// Takes away what was set: the key's default counts again. Of a synced one, on every device.
+  /// Removes a preference's value, so that the key's default holds again; of a synced one, on every device. Does
+  /// nothing if none was set.
   ///
-  /// Throws `GameDataError` as `set` does. Does nothing where nothing was set.
+  /// - Parameter key: The key.
+  /// - Throws: `GameDataError` as `set`.
   public func remove<Value>(_ key: PreferenceKey<Value>) throws { try putChecked(.absent, key.given, key.isSynced) }
 
-  /// Whether a value was set, the default or another, and not removed since; whether it can be read isn't looked at.
+  /// Whether a value was set and not removed since, readable or not. It may equal the default.
+  ///
+  /// - Parameter key: The key.
   public func contains<Value>(_ key: PreferenceKey<Value>) -> Bool {
     let look = table.withLock { $0.look(key.given, key.isSynced) }
     look.watch.access()
     return look.content.isPresent
   }
 
-  /// The names of all preferences that hold a value, sorted. Costs a pass over them.
+  /// The names of all preferences that have a value, sorted. Costs a pass over them.
   public var names: [String] {
     let (watch, names) = table.withLock { ($0.watchNames(), $0.names) }
     watch.access()
     return names
   }
 
-  /// The names of preferences that were set or removed, here or on another device, as that happens. Whoever falls behind by more than 256
-  /// misses the oldest. The loop ends when the game's data is closed. For a game loop that never lets tasks run,
-  /// `GameData.takeChanges` tells what came from other devices.
+  /// The names of preferences that were set or removed, on this device or another, as it happens. A reader that falls
+  /// behind by more than 256 changes misses the oldest. Ends when the game's data is closed. A game loop that doesn't
+  /// run tasks gets other devices' changes from `GameData.takeChanges`.
   public var changes: AsyncStream<[String]> {
     hasListeners.store(true, ordering: .releasing)
     return changeBroadcast.stream()
   }
 
-  /// Returns when everything that was set before is durable. Blocks for a wait on the disk; returns at once if nothing was set.
+  /// Blocks until everything that was set earlier is durable. Returns at once if nothing was.
   ///
-  /// Throws `StoreError` if that fails, and `timedOut` when the time is over first; what was set stays in memory and is tried again either way.
+  /// - Parameter limit: How long to wait.
+  /// - Throws: `StoreError` if the commit fails, or with `timedOut`. The values stay in memory and are tried again in
+  ///   both cases.
   public func flush(within limit: Duration = .seconds(10)) throws {
     let deadline = core.environment.uptime() + limit
     func left() -> Duration { max(deadline - core.environment.uptime(), .zero) }
@@ -154,7 +166,9 @@ public final class Preferences: Sendable {
     if table.withLock({ $0.hasFailed }), let again = try commit(within: left()) { try again.wait(within: left()) }
   }
 
-  /// The same in a task, without a limit in time.
+  /// Waits until everything that was set earlier is durable.
+  ///
+  /// - Throws: `StoreError` if the commit fails. The values stay in memory and are tried again.
   public func flush() async throws {
     guard let pending = try commit() else { return }
     try await pending.value

@@ -14,26 +14,34 @@ struct EarlierKey: Sendable {
 }
 
 extension ProgressKey {
-  /// Takes the place of another key, whose rule or type won't do any more. What is recorded there shows here as `convert` has it, joined with
-  /// what is recorded here.
+  /// Replaces another key whose rule or type no longer fits. The other key's value is shown here as `convert` makes it,
+  /// joined with what is recorded here.
   ///
-  ///     extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
-  ///     extension ProgressKey<Set<Int>> {
-  ///       static var starsFound: Self { .union("stars found").migrating(from: .stars) { stars in Set((1...100).prefix(while: { $0 <= stars })) } }
-  ///     }
+  /// ```swift
+  /// extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
+  /// extension ProgressKey<Set<Int>> {
+  ///   static var starsFound: Self {
+  ///     .union("stars found").migrating(from: .stars) { stars in Set((1...100).prefix(while: { $0 <= stars })) }
+  ///   }
+  /// }
+  /// ```
   ///
-  /// The other key stays as it is. Older games go on reading and writing it, and what they record there later still counts here: nothing is
-  /// copied, it is joined at each read. What is recorded here they don't see.
+  /// The other key isn't changed. Older games still read and write it, and what they record later still counts here,
+  /// because nothing is copied: the values are joined at each read. Older games don't see what is recorded here.
   ///
-  /// - A `counter` adds up what both say. A `latest` key shows what was set last under either, if both are `latest` keys, else what was set here.
+  /// - A `counter` adds both counts. A `latest` key shows what was set last under either, if both are `latest` keys,
+  ///   and otherwise what was set here.
   /// - A reset here resets the other key, too.
-  /// - `ProgressStore.changes` tells of the other key by its own name.
+  /// - `ProgressStore.changes` reports the other key under its own name.
   ///
-  /// Several keys, also one after the other, may be taken over. Costs `convert` at each read. Not for keys of the rule `set`, nor of
-  /// dictionaries of those: what stands under another key couldn't be taken out.
+  /// A key can replace several keys, also one after another. Costs a call of `convert` at each read. Not for keys of
+  /// the rule `set` or dictionaries of those, because an element of the other key could not be removed.
   ///
-  /// - Parameter convert: Given what the other key holds, unless that is its default. Nil for nothing. It has to be the same on every device,
-  ///   and should give more for more: what it gave before may vanish otherwise. It has to take any value, also one that no game of yours sets.
+  /// - Parameters:
+  ///   - old: The key to replace.
+  ///   - convert: Makes a value of the other key's value, which isn't its default; nil for nothing. It must give the
+  ///     same result on every device, give more for more, and accept every value.
+  /// - Returns: The key.
   public func migrating<Old>(
     from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
   ) -> Self {

@@ -9,7 +9,7 @@ public protocol ProgressValue: Sendable, Hashable {
   init?(progressScalar: ProgressScalar)
 }
 
-/// The form in which values of `progress` are kept, compared and sent.
+/// The form in which values of `progress` are stored, compared and sent.
 public struct ProgressScalar: Sendable, Hashable {
   package let scalar: Scalar
 
@@ -24,12 +24,12 @@ public struct ProgressScalar: Sendable, Hashable {
   /// Bytes.
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
-  /// The whole number that it is, if it is one; likewise below. A whole number can be read as a `double`, too.
+  /// The whole number, if it is one; nil otherwise.
   public var int: Int64? {
     if case .int(let value) = scalar { return value }
     return nil
   }
-  /// The number that it is, if it is one. A whole number counts as one.
+  /// The number, if it is a number, whole ones included; nil otherwise.
   public var double: Double? {
     switch scalar {
     case .double(let value): value
@@ -37,34 +37,36 @@ public struct ProgressScalar: Sendable, Hashable {
     default: nil
     }
   }
-  /// The text that it is, if it is one.
+  /// The text, if it is text; nil otherwise.
   public var string: String? {
     if case .string(let value) = scalar { return value }
     return nil
   }
-  /// The bytes that it is, if it is bytes.
+  /// The bytes, if it is data; nil otherwise.
   public var data: Data? {
     if case .data(let value) = scalar { return value }
     return nil
   }
 }
 
-/// One value of a player's progress: its name, its type, its rule and what it is before anything was recorded.
+/// A value of a player's progress: its name, type, merge rule and default.
 ///
-///     extension ProgressKey<Int> { static var level: Self { .max("level", default: 1) } }
-///     extension ProgressKey<Set<String>> { static var badges: Self { .union("badges") } }
-///     extension ProgressKey<Int> { static var coinsFound: Self { .counter("coins found") } }
-///     extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+/// ```swift
+/// extension ProgressKey<Int> { static var level: Self { .max("level", default: 1) } }
+/// extension ProgressKey<Set<String>> { static var badges: Self { .union("badges") } }
+/// extension ProgressKey<Int> { static var coinsFound: Self { .counter("coins found") } }
+/// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+/// ```
 ///
-/// The rule says how two devices' values are joined, and it never changes under a name: take a new name instead. <doc:Progress> says which
-/// rule is for what, and what each costs.
+/// The rule says how the values of two devices are joined. It must not change under a name: choose a new name instead.
+/// <doc:Progress> describes the rules and their costs.
 public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
-  /// The most bytes of a name; control characters are refused too.
+  /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
-  /// The key's name, on every device.
+  /// The key's name, the same on every device.
   public let name: String
-  /// What the value is before anything was recorded.
+  /// The value before anything was recorded.
   public let defaultValue: Value
   let rule: ProgressRule<Value>
   /// Of keys whose place it took.

@@ -1,13 +1,15 @@
 import KeepsakeReplication
 
-/// How two devices' values of a key become one: for the values within a dictionary or an optional. A plain key has its rule by the way in
-/// which it is made (`ProgressKey.max`, `.union` and the others).
+/// How two devices' values become one, for the values in a dictionary or an optional. A plain key has its rule from the
+/// function that makes it (`ProgressKey.max`, `.union` and so on).
 ///
-///     extension ProgressKey<[String: Int]> {
-///       static var bestTimes: Self { .dictionary("best times", of: .min) }
-///       static var defeated: Self { .dictionary("defeated", of: .counter) }
-///     }
-///     extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
+/// ```swift
+/// extension ProgressKey<[String: Int]> {
+///   static var bestTimes: Self { .dictionary("best times", of: .min) }
+///   static var defeated: Self { .dictionary("defeated", of: .counter) }
+/// }
+/// extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
+/// ```
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
   /// The rule's name, as errors have it.
   let name: String
@@ -54,7 +56,7 @@ extension ProgressRule {
       })
   }
 
-  /// A set whose elements can be taken out again.
+  /// A set whose elements can be removed.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
       name: CellRule.set.name, verbs: [.insert, .remove], change: { .insertElements(Set($0.map(\.element))) },
@@ -108,50 +110,78 @@ extension ProgressRule where Value == Int {
 // MARK: Keys, by their rules
 
 extension ProgressKey where Value: ProgressValue {
-  /// The greatest value ever recorded, on any device: a level reached.
+  /// The greatest value ever recorded on any device, such as a level reached.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
   public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
 
-  /// The smallest value ever recorded: a fastest time.
+  /// The smallest value ever recorded on any device, such as a fastest time.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
   public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
 
-  /// The value set last: only for what has no order, like a name or a chosen hat.
+  /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - value: The value before anything was recorded.
   public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
 }
 
 extension ProgressKey {
-  /// A set that only grows: badges, levels cleared, hints seen.
+  /// A set that only grows: badges, completed levels, hints seen.
+  ///
+  /// - Parameter name: The key's name.
   public static func union<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .union())
   }
 
-  /// A set whose elements can be taken out again: favourites, what is equipped, quests under way.
+  /// A set whose elements can be removed: favourites, equipment, current quests.
   ///
-  /// An element is gone once it is removed, on every device. It stays only where another device put it in meanwhile: an insertion wins
-  /// over a removal by somebody who hadn't seen it. To insert what is in already is no insertion.
+  /// Removing an element removes it on every device, unless another device has inserted it in the meantime: an
+  /// insertion wins over a removal that didn't know of it. Inserting an element that is already in the set changes
+  /// nothing.
+  ///
+  /// - Parameter name: The key's name.
   public static func set<Element: ProgressValue>(_ name: String) -> Self where Value == Set<Element> {
     Self(name, default: [], .set())
   }
 
-  /// A count that every device adds to: enemies met, coins found. It may go down too, but it guards nothing: money belongs
-  /// into the wallet.
+  /// A count that every device adds to: enemies met, coins found. It may go down too, but isn't limited: keep money in
+  /// the wallet.
+  ///
+  /// - Parameter name: The key's name.
   public static func counter(_ name: String) -> Self where Value == Int { Self(name, default: 0, .counter) }
 
-  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met, which of each world's stars
-  /// were found.
+  /// Values by name, each joined by the same rule: the best time of each level, how often each enemy was met.
   ///
-  ///     extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
-  ///     try game.progress.record(61, at: "cave", for: .bestTimes)
-  ///     game.progress[.bestTimes, at: "cave"]
+  /// ```swift
+  /// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
+  /// try game.progress.record(61, at: "cave", for: .bestTimes)
+  /// game.progress[.bestTimes, at: "cave"]
+  /// ```
   ///
-  /// What was written under a name stays until the whole key is reset.
+  /// A value stays until the whole key is reset.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - rule: The rule for each value.
   public static func dictionary<Key: ProgressValue, Entry>(
     _ name: String, of rule: ProgressRule<Entry>
   ) -> Self where Value == [Key: Entry] {
     Self(name, default: [:], .dictionary(of: rule))
   }
 
-  /// A value that is nil until something is recorded, and again after a reset to nil: when the game was first won. Nil never takes a value
-  /// back.
+  /// A value that is nil until something is recorded, and after a reset to nil: when the game was first won. Setting
+  /// nil otherwise has no effect.
+  ///
+  /// - Parameters:
+  ///   - name: The key's name.
+  ///   - rule: The rule for the value.
   public static func optional<Wrapped: ProgressValue>(
     _ name: String, of rule: ProgressRule<Wrapped>
   ) -> Self where Value == Wrapped? {

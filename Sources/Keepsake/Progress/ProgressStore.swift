@@ -2,28 +2,31 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// Values that must never go backwards, joined over all of a player's devices by the rule of each key.
+/// Values that never go backwards, joined over all of a player's devices by each key's rule.
 ///
-///     try game.progress.record(6, for: .level)        // another device's 2 can't undo it
-///     try game.progress.insert("brave", into: .badges)
-///     try game.progress.add(3, to: .coinsFound)
-///     try game.progress.remove("rose", from: .favourites)
-///     try game.progress.record(61, at: "cave", for: .bestTimes)
-///     game.progress[.level]
+/// ```swift
+/// try game.progress.record(6, for: .level)        // another device's 2 can't undo it
+/// try game.progress.insert("brave", into: .badges)
+/// try game.progress.add(3, to: .coinsFound)
+/// try game.progress.remove("rose", from: .favourites)
+/// try game.progress.record(61, at: "cave", for: .bestTimes)
+/// game.progress[.level]
+/// ```
 ///
-/// A record is seen at once by the reads that follow and is durable when its `Pending` says so; nothing is lost by a crash
-/// but what no `Pending` had confirmed. Reads are memory reads. Safe to use from any thread.
+/// A change is visible to later reads at once, and durable when its `Pending` says so. A crash loses only changes that
+/// no `Pending` had confirmed. Reads are memory reads. Safe to use from any thread.
 public final class ProgressStore: Sendable {
   static let collection = "progress"
-  /// The most keys that a game may hold in all; each costs memory on every device.
+  /// The greatest number of keys in a game. Each takes memory on every device.
   public static let maximumKeys = 10_000
 
-  /// The most bytes of all names and values together, roughly as they stand in memory: a game holds all of them while it runs, and reads them
-  /// when it starts. What other devices recorded is taken in any case.
+  /// The greatest size of all names and values together, in bytes, about as they are in memory: 16 MiB. All of them are
+  /// read at the start and kept in memory. Values from other devices are accepted beyond it.
   public static let maximumBytes = 16 * 1024 * 1024
 
-  /// The most bytes to which a device may fill one set or dictionary. Each change of one is sent as that change, but other devices get it as a
-  /// whole; and a cloud takes twice as much, so that what two devices filled while they were apart can still be joined.
+  /// The greatest size to which a device may fill one set or dictionary, in bytes. A change is sent as a change, but
+  /// received as the whole value. A cloud accepts twice as much, so that what two devices filled separately can be
+  /// joined.
   public static let maximumValueBytes = ExchangeRules.maximumCellBytes / 2
 
   private let core: GameCore
@@ -40,7 +43,7 @@ public final class ProgressStore: Sendable {
     self.facts = Mutex(facts)
   }
 
-  /// What is known of the key; its default before anything was recorded.
+  /// The key's value; its default before anything was recorded.
   public subscript<Value>(key: ProgressKey<Value>) -> Value {
     guard let value = shown(key) else { return key.defaultValue }
     return key.rule.value(value) ?? key.defaultValue
@@ -56,40 +59,71 @@ public final class ProgressStore: Sendable {
     return key.shown { cells[$0] ?? nil }
   }
 
-  /// One value of a dictionary, without a look at the others; nil before anything was recorded under that name.
+  /// One value of a dictionary; nil before anything was recorded under that name. Doesn't read the others.
   public subscript<Key: ProgressValue, Entry>(key: ProgressKey<[Key: Entry]>, at entry: Key) -> Entry? {
     guard case .dictionary(let entries)? = shown(key), let value = entries[entry.element] else { return nil }
     return key.rule.value(.dictionary([entry.element: value]))?[entry]
   }
 
-  /// Whether anything was ever recorded under the key, here or on another device.
+  /// Whether anything was ever recorded under a key, on this device or another.
+  ///
+  /// - Parameter key: The key.
   public func contains<Value>(_ key: ProgressKey<Value>) -> Bool { shown(key) != nil }
 
-  /// Records a value under a `max` or `min` key. A smaller one than is known (or greater, with `min`) changes nothing. Of a dictionary, all
-  /// the values that are given.
+  /// Records a value under a `max` or `min` key, or several values of a dictionary of these.
   ///
-  /// Throws `GameDataError` for not-a-number, for a name too long, for a key that holds a value of another rule, and where the value, or all
-  /// progress, would become too large.
+  /// A value that isn't greater (or smaller, with `min`) than the known one changes nothing.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: `GameDataError` with `misuse` for NaN, an invalid name, or a key that holds a value of another rule;
+  ///   with `tooLarge` if the value or all progress would become too large.
   @discardableResult
   public func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
     try perform(key.draft(.record, value))
   }
 
-  /// Sets a `latest` key.
+  /// Sets the value of a `latest` key.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
     try perform(key.draft(.set, value))
   }
 
-  /// Adds to a `counter`, or takes from it.
+  /// Adds to a `counter`, or subtracts from it.
+  ///
+  /// - Parameters:
+  ///   - amount: The difference; may be negative.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
 
-  /// The same for a counter that is nil until something is counted.
+  /// Adds to a counter that is nil until something is counted.
+  ///
+  /// - Parameters:
+  ///   - amount: The difference; may be negative.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func add(_ amount: Int, to key: ProgressKey<Int?>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
 
-  /// Puts an element into a `union` or a `set`.
+  /// Inserts an element into a `union` or a `set`.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func insert<Element: ProgressValue>(
     _ element: Element, into key: ProgressKey<Set<Element>>
@@ -97,8 +131,16 @@ public final class ProgressStore: Sendable {
     try perform(key.draft(.insert, [element]))
   }
 
-  /// Takes an element out of a `set`, on every device. It stays where another device puts it in again, or has put it in without this one
-  /// having heard of it. One that isn't in changes nothing.
+  /// Removes an element from a `set`, on every device.
+  ///
+  /// It stays if another device inserts it again, or has inserted it in a way that this device doesn't know of yet.
+  /// Removing an element that isn't in the set changes nothing.
+  ///
+  /// - Parameters:
+  ///   - element: The element.
+  ///   - key: The key.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func remove<Element: ProgressValue>(
     _ element: Element, from key: ProgressKey<Set<Element>>
@@ -106,19 +148,24 @@ public final class ProgressStore: Sendable {
     try perform(key.removing([element]))
   }
 
-  /// Starts the key anew, on every device: the only way back.
+  /// Resets a key to a value, on every device: the only way to go backwards.
   ///
-  /// Throws `GameDataError.Code.notCaughtUp` before this store has once heard everything from its cloud.
+  /// - Parameters:
+  ///   - key: The key.
+  ///   - value: The new value.
+  /// - Returns: A handle that says when the change is durable.
+  /// - Throws: As `record(_:for:)`; `GameDataError` with `notCaughtUp` before this store has once received everything
+  ///   that its cloud has.
   @discardableResult
   public func reset<Value>(_ key: ProgressKey<Value>, to value: Value) throws -> Pending<Void> {
     let others = view.withLock { view in (key.earlier?.resets ?? []).filter { view[$0.key] != nil } }
     return try perform([key.resetting(to: value)] + others)
   }
 
-  /// The names of keys whose values other devices changed, as they arrive. The loop ends when the game's data is closed.
+  /// The names of keys that other devices changed, as the changes arrive. Ends when the game's data is closed.
   public var changes: AsyncStream<[String]> { keys.stream() }
 
-  /// The names of all keys that hold something, sorted.
+  /// The names of all keys that have a value, sorted.
   public var names: [String] { view.withLock { $0.keys.map(\.key).sorted() } }
 
   // MARK: Commits

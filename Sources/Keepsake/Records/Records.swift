@@ -4,38 +4,43 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// The game's own tables: for what is many, and looked up by what it holds.
+/// The game's own database tables, for many items that are looked up by their contents.
 ///
-/// A SQLite database beside the saves, through GRDB and openly: queries, observation and records are GRDB's own, so a file that uses them
-/// says `import GRDB` too. (The package is fetched with this one; name the product `GRDB` of `GRDB.swift` among your target's dependencies.)
+/// A SQLite database beside the saves, used directly through GRDB: queries, observation and record types are GRDB's
+/// own, so a file that uses them also says `import GRDB`. (The package is fetched with this one; add the product `GRDB`
+/// of `GRDB.swift` to your target's dependencies.)
 ///
-///     var migrator = DatabaseMigrator()
-///     migrator.registerMigration("creatures") { db in
-///       try db.create(table: "creature") { table in
-///         table.primaryKey("id", .integer)
-///         table.column("name", .text).notNull()
-///         table.column("seen", .integer).notNull().indexed()
-///       }
-///     }
-///     try game.records.migrate(migrator)
-///     try game.records.write { db in
-///       try db.execute(sql: "INSERT INTO creature (name, seen) VALUES (?, ?)", arguments: [name, now])
-///     }
-///     let count = try game.records.read { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature WHERE seen > ?", arguments: [then]) }
+/// ```swift
+/// var migrator = DatabaseMigrator()
+/// migrator.registerMigration("creatures") { db in
+///   try db.create(table: "creature") { table in
+///     table.primaryKey("id", .integer)
+///     table.column("name", .text).notNull()
+///     table.column("seen", .integer).notNull().indexed()
+///   }
+/// }
+/// try game.records.migrate(migrator)
+/// try game.records.write { db in
+///   try db.execute(sql: "INSERT INTO creature (name, seen) VALUES (?, ?)", arguments: [name, now])
+/// }
+/// let count = try game.records.read { db in
+///   try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature WHERE seen > ?", arguments: [then])
+/// }
+/// ```
 ///
-/// Values go into `arguments`, never into the text of a statement.
+/// Pass values as `arguments`, never in the text of a statement.
 ///
-/// The file is opened at the first use and checked then: up to 64 MiB all of its structure, about a tenth of a second; of a larger one the
-/// description of its tables. Copies are kept and damage is repaired as with the saves, which `GameData.incidents` tells; there are no checksums
-/// on rows, so a value that changes on the disk is not found.
+/// The file is opened and checked at the first use: up to 64 MiB completely, in about a tenth of a second; of a larger
+/// one only the schema. Backups and repair work as for the saves, and `GameData.incidents` reports them. Rows have no
+/// checksums, so a value that changes on disk isn't detected.
 ///
-/// Not promised: records aren't under the game's seal, and they aren't synced row by row. What must be the same on all devices belongs into
-/// saves and progress. `snapshot(to:)` makes one file of the tables and `restore(from:migrator:)` takes them back from one; `game.files.track` keeps
-/// versions of such a file, on this device. Nor are records and saves committed together: after a crash between the two there may be one
-/// without the other, so let a save name what it needs of the records, and write that first.
+/// Not promised: the tables aren't under the game's seal, and they aren't synced. Keep what other devices need in saves
+/// and progress. `snapshot(to:)` makes one file of the tables, and `restore(from:migrator:)` reads it;
+/// `game.files.track` keeps versions of such a file. Tables and saves aren't committed together: after a crash there
+/// may be one without the other, so write the tables first and let a save name what it needs of them.
 ///
-/// Safe to use from any thread. A `read` within a `read` shows the same moment, one within a `write` the tables before it. A `write` within a `write`
-/// throws `misuse`, and so do `migrate` and `restore` within either.
+/// Safe to use from any thread. A `read` inside a `read` sees the same state, one inside a `write` the tables before
+/// it. A `write` inside a `write` throws `misuse`, and so do `migrate` and `restore` inside either.
 public final class Records: Sendable {
   private enum Phase {
     case unopened
@@ -52,28 +57,36 @@ public final class Records: Sendable {
 
   init(core: GameCore) { self.core = core }
 
-  /// Lends the tables as they are after the last commit. Waits for no write, and none waits for it.
+  /// Reads the tables as of the last commit. Doesn't wait for writes, and writes don't wait for it.
   ///
-  /// Throws `StoreError` for the file and the disk (`damaged`, `io`, `newerFormat`), `GameDataError.Code.closed`, GRDB's `DatabaseError` for what is
-  /// wrong with a statement, and what `body` throws.
+  /// - Parameter body: Reads the database.
+  /// - Returns: What `body` returns.
+  /// - Throws: `StoreError` with `damaged`, `io` or `newerFormat`; `GameDataError` with `closed`; GRDB's
+  ///   `DatabaseError` for an invalid statement; what `body` throws.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value { try opened().reading(body) }
 
-  /// Runs `body` in a transaction and returns when it is durable: all of it, or nothing where it throws.
+  /// Changes the tables in a transaction. Durable on return; if `body` throws, nothing changes.
   ///
-  /// Costs one wait on the disk, so put what belongs together, and what is many, into one. Writes come one after the other. Throws as `read` does,
-  /// and `diskFull` and `notPermitted`; what was committed before stays, and a later write works again when the cause is gone.
+  /// Costs one wait for the disk, so do related changes in one call. Writes run one after another.
+  ///
+  /// - Parameter body: Changes the database.
+  /// - Returns: What `body` returns.
+  /// - Throws: As `read`; `StoreError` with `diskFull` or `notPermitted`. Earlier commits stay, and later writes work
+  ///   when the cause is gone.
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value { try opened().write(body) }
 
-  /// Brings the tables to the form that this release of the game uses: to be called when the data was opened, before anything else.
+  /// Migrates the tables to this release's schema. Call it after opening the data, before anything else.
   ///
-  /// Each migration is a transaction of its own; one that was applied isn't run again. Where one fails the tables are as they were before it, those
-  /// before it stay, and `StoreError.Code.misuse` says which one it was. Where a newer release of the game has been here (a migration was applied
-  /// that `migrator` doesn't know), nothing is touched, and this and every use of the records until the data is opened again throw `newerFormat`.
+  /// Each migration is a transaction and runs once. If one fails, those before it stay, and `StoreError` with `misuse`
+  /// names it. If a newer release has applied a migration that `migrator` doesn't know, nothing is changed, and this
+  /// call and every use of the tables throw `newerFormat` until the data is opened again.
   ///
   /// - Parameters:
-  ///   - migrator: All migrations of the game, from its first release on. With `eraseDatabaseOnSchemaChange` it may empty the tables: never release that.
-  ///   - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`): GRDB doesn't tell them, and they
-  ///     would be taken for those of a newer game.
+  ///   - migrator: All migrations of the game, since its first release. With `eraseDatabaseOnSchemaChange` it may empty
+  ///     the tables: don't release that.
+  ///   - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`).
+  ///     GRDB doesn't report them, and they would be taken for those of a newer game.
+  /// - Throws: As described, and as `write`.
   public func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     do {
       try opened(objection: RecordsDatabase.objection(to: migrator, merged: merged)).migrate(migrator, merged: merged)
@@ -83,36 +96,49 @@ public final class Records: Sendable {
     }
   }
 
-  /// What GRDB's own observation takes:
+  /// GRDB's reader, for its observation:
   ///
-  ///     let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
-  ///     let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: .global())) { error in
-  ///       ...
-  ///     } onChange: { count in
-  ///       ...
-  ///     }
+  /// ```swift
+  /// let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
+  /// let watching = observation.start(in: try game.records.reader, scheduling: .async(onQueue: .global())) { error in
+  ///   ...
+  /// } onChange: { count in
+  ///   ...
+  /// }
+  /// ```
   ///
-  /// For reading only, and not within `read` or `write`. After the disk has failed (`Incident.Kind.diskFailed`) there is another one, and what watched the old one has to be started
-  /// anew. Keep it no longer than the data is open: closing waits for whoever reads
-  /// through it, and then it throws GRDB's error for a closed connection. Throws as `read` does.
+  /// Only for reading, and not inside `read` or `write`. After a disk failure (`Incident.Kind.diskFailed`) there is a
+  /// new reader, and observations must be started again. Don't keep it longer than the data is open: closing waits for
+  /// its reads, and afterwards it throws GRDB's error for a closed connection. Throws as `read`.
   public var reader: any DatabaseReader { get throws { try opened().reader } }
 
-  /// Makes one file of the tables as they are now, while the game goes on: for a bug report, a move, or to be kept.
+  /// Writes the current tables to one file, while the game continues: for a bug report, a move, or a backup.
   ///
-  /// The file is whole and durable when this returns, and replaces what stood under the name; until then that stays. Writes don't wait for it. Costs
-  /// reading and writing all of the tables. Throws `StoreError`: `missing` if there is no such folder, `misuse` for a place among the files of the
-  /// game's data, `diskFull`, `notPermitted`, `io`.
+  /// The file is complete and durable on return, and replaces an existing one atomically. Writes don't wait for it.
+  /// Costs reading and writing all of the tables.
+  ///
+  /// - Parameter url: The file.
+  /// - Throws: `StoreError` with `missing` if the folder doesn't exist, `misuse` for a location among the files of the
+  ///   game's data, `diskFull`, `notPermitted` or `io`.
   public func snapshot(to url: URL) throws { try opened().snapshot(to: url) }
 
-  /// Puts the tables of a snapshot in the place of all that are here, and brings them to the form that this release of the game uses.
+  /// Replaces all tables by those of a snapshot, and migrates them to this release's schema.
   ///
-  /// All of it or nothing, also if the power fails; whoever observes the tables is told. What was here is gone: make a snapshot of it before, if the
-  /// player may want it back. The snapshot is checked first, its indexes too, and may come from an older release of the game. Take none from people
-  /// whom the player doesn't trust: a database brings rules of its own (triggers), which then work in the game's tables.
+  /// Atomic, also if the power fails; observations are notified. The previous tables are lost: make a snapshot of them
+  /// first if the player may want them back. The snapshot is checked, its indexes too, and may be of an older release.
+  /// Don't accept one from someone whom the player doesn't trust: a database has triggers, which then run in the game's
+  /// tables.
   ///
-  /// Costs reading the file twice and writing it twice. Throws `StoreError` with nothing changed: `missing`; `damaged` for what is no database or is
-  /// altered; `newerFormat` for one of a newer release; `misuse` within a `read` or `write`, and for a file that `snapshot` didn't make; `diskFull`,
-  /// `notPermitted`, `io`. Where a migration fails it throws as `migrate` does, with the snapshot's tables in place.
+  /// Costs reading the file twice and writing it twice.
+  ///
+  /// - Parameters:
+  ///   - url: The snapshot.
+  ///   - migrator: As for `migrate`.
+  ///   - merged: As for `migrate`.
+  /// - Throws: `StoreError` with `missing`; `damaged` for something that is no database or is altered; `newerFormat`
+  ///   for one of a newer release; `misuse` inside a `read` or `write`, or for a file that `snapshot` didn't make;
+  ///   `diskFull`, `notPermitted` or `io`. Nothing has changed then. If a migration fails it throws as `migrate`, with
+  ///   the snapshot's tables in place.
   public func restore(from url: URL, migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     try opened().restore(from: url, migrator, merged: merged)
   }

@@ -3,31 +3,38 @@ public import Foundation
 public import GRDB
 import GRDBSQLite
 
-/// A database that ships with the game and is only read: words, levels, creatures.
+/// A read-only database that ships with the game: words, levels, creatures.
 ///
-///     let words = try ReferenceDatabase(at: Bundle.main.url(forResource: "words", withExtension: "sqlite")!, sha256: "9f86d081...")
-///     let isWord = try words.read { db in
-///       try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess]) ?? false
-///     }
+/// ```swift
+/// let url = Bundle.main.url(forResource: "words", withExtension: "sqlite")!
+/// let words = try ReferenceDatabase(at: url, sha256: "9f86d081...")
+/// let isWord = try words.read { db in
+///   try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM word WHERE text = ?)", arguments: [guess]) ?? false
+/// }
+/// ```
 ///
-/// It is opened so that SQLite makes no files beside it and takes no locks: the folder may be read-only. Values go into `arguments`, never into the text
-/// of a statement. Safe to use from any thread, also one read within another; several reads run at once. The file must not change while it is open.
+/// It is opened so that SQLite creates no files beside it and takes no locks: the folder may be read-only. Pass values
+/// as `arguments`, never in the text of a statement. Safe to use from any thread, also inside another read; several
+/// reads run at once. The file must not change while it is open.
 public final class ReferenceDatabase: Sendable {
   private static let chunkBytes = 1 << 20
   private static let magic = Data("SQLite format 3\0".utf8)
 
-  /// The file.
+  /// The file's location.
   public let url: URL
   private let pool: DatabasePool
 
-  /// Checks the file and opens it. Throws `ReferenceError`.
+  /// Checks a file's hash and opens it.
   ///
-  /// Costs reading the whole file, about a second for each GB, at each call: a file whose size and date are right may still be damaged, and finding that
-  /// before play is what the hash is for. Open a large one on another thread.
+  /// Costs reading the whole file, about a second for each GB, at each call: this detects damage before play that size
+  /// and date don't show. Open a large file on another thread.
   ///
   /// - Parameters:
-  ///   - url: The file. Make it with `PRAGMA journal_mode = DELETE`: one with a write-ahead log beside it isn't whole.
-  ///   - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits; it is taken when the game is built.
+  ///   - url: The file. Make it with `PRAGMA journal_mode = DELETE`: a file with a write-ahead log beside it isn't
+  ///     complete.
+  ///   - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits, computed when the game is
+  ///     built.
+  /// - Throws: `ReferenceError`.
   public init(at url: URL, sha256: String) throws {
     self.url = url
     let expected = sha256.lowercased()
@@ -53,8 +60,12 @@ public final class ReferenceDatabase: Sendable {
     }
   }
 
-  /// Lends the database. Throws `ReferenceError` for what is wrong with the file, GRDB's `DatabaseError` for what is wrong with a statement (also one that
-  /// writes), and what `body` throws.
+  /// Reads the database.
+  ///
+  /// - Parameter body: Reads the database.
+  /// - Returns: What `body` returns.
+  /// - Throws: `ReferenceError` for problems with the file; GRDB's `DatabaseError` for an invalid statement, also one
+  ///   that writes; what `body` throws.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
       // Of a file that never changes each moment is the same, so a read within a read needs no other connection, which GRDB would refuse.

@@ -1,26 +1,26 @@
-/// Why a database that ships with the game can't be used.
+/// Why a `ReferenceDatabase` can't be used.
 public struct ReferenceError: Error, Sendable, CustomStringConvertible {
-  /// What kind of failure it is: what a program branches on.
+  /// The kind of failure, for a program to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// There is no such file.
     case missing
-    /// The system doesn't let it be read, or the disk failed.
+    /// The system doesn't allow reading the file, or the disk failed.
     case unreadable
-    /// The file isn't the one that the hash was taken of: altered, cut off, or of another release of the game.
+    /// The file doesn't have the hash: it was altered, cut off, or belongs to another release of the game.
     case otherHash
-    /// The file has the hash, and is no SQLite database.
+    /// The file has the hash, but is no SQLite database.
     case notADatabase
-    /// The file has the hash, and what SQLite reads in it makes no sense.
+    /// The file has the hash, but SQLite can't make sense of its contents.
     case damaged
-    /// The call is wrong: text that is no hash, a database that still has a log beside it.
+    /// The call is invalid: text that is no hash, or a database with a log beside it.
     case misuse
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
-  /// A sentence that a person can act on.
+  /// A sentence for people, which says what they can do.
   public var message: String
-  /// What reported the failure below, if anything did.
+  /// The underlying error, if there is one.
   public var cause: (any Error)?
 
   /// Makes an error.

@@ -1,28 +1,28 @@
 import KeepsakeReplication
 
-/// Saves of one slot that were made on several devices without knowing of each other.
+/// Saves of one slot that devices made without knowing of each other.
 public struct Conflict<Value> {
   /// One of the saves.
   public struct Side {
-    /// When and by whom it was saved, and its metadata.
+    /// When and by which device it was saved, and its metadata.
     public let version: Version
-    /// The save itself.
+    /// The saved value.
     public let value: Value
   }
-  /// A save that this program can't read, most likely because a newer one made it.
+  /// A save that this program can't read, most likely because a newer program wrote it.
   public struct UnreadableSide: Sendable {
-    /// When and by whom it was saved, and its metadata.
+    /// When and by which device it was saved, and its metadata.
     public let version: Version
-    /// Why: an `ArchiveError`, or what the game's own decoding threw.
+    /// Why it can't be read: an `ArchiveError`, or what the game's own decoding threw.
     public let error: any Error
   }
-  /// Those that can be read, the one that `load` gives first. With `unreadable` two or more: a single one stands here if the others can't be read.
+  /// The saves that can be read, the one that `load` returns first. Together with `unreadable` there are at least two.
   public let sides: [Side]
-  /// Those that can't. A choice leaves them where they are, for the program that can.
+  /// The saves that can't be read. Resolving the conflict leaves them for a program that can read them.
   public let unreadable: [UnreadableSide]
-  /// What all of them came from, if it is known here.
+  /// The nearest version that all sides descend from, if it is known on this device.
   public let ancestor: Value?
-  /// Every head that stood in the slot, deletes included, but for those that can't be read: what the choice replaces.
+  /// Every head of the slot, deletes included, without the unreadable ones: what resolving replaces.
   let heads: [VersionID]
   let slot: String
 }

@@ -1,7 +1,7 @@
-/// What `load` gives when two devices saved the same slot without knowing of each other.
+/// What `load` returns in a conflict, when devices saved a slot without knowing of each other.
 ///
-/// A policy is a view: it writes nothing, and both sides are kept. The game's next save replaces what went into the view.
-/// Whatever it leaves out can be brought back from the slot's history.
+/// A policy is a view: it writes nothing, and all sides are kept. The game's next save replaces the versions that went
+/// into the view. Whatever the view leaves out can be restored from the slot's history.
 public struct ConflictPolicy<Value: Archivable>: Sendable {
   enum Kind: Sendable {
     case automatic
@@ -13,28 +13,34 @@ public struct ConflictPolicy<Value: Archivable>: Sendable {
   }
   let kind: Kind
 
-  /// Merges field by field where the type says how (`@Merge`), else takes the save with the most progress. <doc:Merging> has the rules.
+  /// Merges field by field if the type has merge rules (`@Merge`), and otherwise takes the save with the most progress.
+  /// <doc:Merging> lists the rules.
   public static var automatic: Self { Self(kind: .automatic) }
-  /// The save with the greatest `SaveMetadata.progress`, then the longest played, then the newest of one lineage.
+  /// Takes the save with the greatest `SaveMetadata.progress`, then the longest played, then the newest of those with a
+  /// common ancestor.
   public static var mostProgress: Self { Self(kind: .mostProgress) }
-  /// The save with the greatest `SaveMetadata.playtime`.
+  /// Takes the save with the greatest `SaveMetadata.playtime`.
   public static var longestPlayed: Self { Self(kind: .longestPlayed) }
-  /// The save made last, by the devices' clocks; where the saves have no common ancestor, progress decides instead.
+  /// Takes the save made last, by the devices' clocks; without a common ancestor, the one with the most progress.
   public static var newest: Self { Self(kind: .newest) }
-  /// One save, the same on every device, until the player has chosen: see `SaveSlots.conflict` and `resolve`.
+  /// Takes one save, the same on every device, until the player has chosen: see `SaveSlots.conflict` and `resolve`.
   public static var ask: Self { Self(kind: .ask) }
-  /// The game's own way to make one of several. Has to give equal results on every device. Not asked where only one of them can be read.
+  /// Combines the saves with a function of the game.
+  ///
+  /// - Parameter combine: Makes one value of the saves that can be read. Must give the same result on every device. Not
+  ///   called if only one save can be read.
+  /// - Returns: The policy.
   public static func combining(_ combine: @escaping @Sendable (ConflictingSaves<Value>) throws -> Value) -> Self {
     Self(kind: .combining(combine))
   }
 }
 
-/// What a policy of the game's own is given.
+/// The input of `ConflictPolicy.combining`.
 public struct ConflictingSaves<Value> {
-  /// Two or more, the best by progress first. Those that this program can't read, because a newer one made them, aren't among them.
+  /// At least two values, the one with the most progress first. Saves that this program can't read aren't included.
   public var values: [Value]
-  /// What each of `values` was saved with.
+  /// The version of each value, in the same order.
   public var versions: [Version]
-  /// What all of them came from, if it is known here.
+  /// The nearest version that all saves descend from, if it is known on this device.
   public var ancestor: Value?
 }

@@ -2,55 +2,75 @@ public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Saves of which only the record is on this device, because `Cloud.downloads` leaves the rest in the cloud.
+/// Downloading and evicting saves that `Cloud.downloads` leaves in the cloud.
 extension SaveSlots {
-  /// Brings what stands in the slot from the cloud to this device, durably; returns at once if it is here.
+  /// Downloads the save in a slot to this device. Returns at once if it is already here.
   ///
-  ///     let download = Task { try await game.saves.download(.main) }      // download.cancel() ends it
-  ///     for try await status in game.saves.statusUpdates(of: .main) {
-  ///       if case .downloading(let fraction) = status.arrival { bar.draw(fraction) }
-  ///       if status.isDownloaded { break }
-  ///     }
+  /// ```swift
+  /// let download = Task { try await game.saves.download(.main) }    // download.cancel() stops it
+  /// for try await status in game.saves.statusUpdates(of: .main) {
+  ///   if case .downloading(let fraction) = status.arrival { bar.draw(fraction) }
+  ///   if status.isDownloaded { break }
+  /// }
+  /// ```
   ///
-  /// Cancelling the task ends it, and so does a failure. What came stays while the game runs, and the next try goes on from there; over a restart only whole parts
-  /// of a save stay. If another device saves meanwhile, its save comes; where
-  /// `Cloud.delivery` keeps that back, all that it keeps back is shown.
+  /// After a cancellation or a failure the next call continues where the download stopped. Across a restart only whole
+  /// parts of a save are kept. If another device saves in the meantime, its save is downloaded; if `Cloud.delivery`
+  /// holds that back, everything held back is delivered.
   ///
-  /// - Throws: `GameDataError`: `notConnected`, `unreachable`, `refused`, or `missing` if the cloud hasn't got it any more; `CancellationError`; `StoreError` if
-  ///   the disk takes nothing.
+  /// - Parameter slot: The slot to download.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `missing` if the cloud no longer has
+  ///   the save; `CancellationError`; `StoreError` if the disk can't be written.
   public nonisolated(nonsending) func download<Value: Archivable>(_ slot: Slot<Value>) async throws { try await download(slot.name) }
 
-  /// The same by name, for lists and tools.
+  /// Downloads the save in a slot by its name, for lists and tools.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Throws: As `download(_:)` with a `Slot`.
   public nonisolated(nonsending) func download(_ slot: String) async throws {
     try waitForCaptures(in: slot)
     try await core.download(slot)
   }
 
-  /// Lets go of what stands in the slot on this device: the cloud keeps it, and `download` brings it back. Durable when it returns.
+  /// Removes the contents of a slot from this device; the cloud keeps them, and `download` restores them. Durable on
+  /// return.
   ///
-  ///     try game.saves.evict(.chapter1, keepingHistory: false)      // room for the next one
+  /// ```swift
+  /// try game.saves.evict(.chapter1, keepingHistory: false)    // room for the next one
+  /// ```
   ///
-  /// The slot stays listed, with its metadata. The room is used again by what is saved next; the store's file doesn't get smaller. Of a save that differs
-  /// little from the one before, most of the bytes are those of its history. A slot that isn't here already, or is empty, stays as it is.
+  /// The slot stays in lists, with its metadata. Later saves reuse the space; the store's file doesn't shrink. A save
+  /// that differs little from the version before shares most of its bytes with the history. A slot that is empty or
+  /// already evicted stays as it is.
   ///
-  /// - Parameter keepingHistory: Whether the older versions stay, which may be nowhere else. If not, all go but those that are pinned.
-  /// - Throws: `GameDataError` with `misuse` if that would lose something, or change nothing: the slot isn't certain to be in the cloud, stays on this device,
-  ///   is in conflict, or pinned, `Cloud.downloads` would bring it back at once, or other slots and versions have the same bytes; `StoreError` if the disk takes
-  ///   nothing. Nothing has changed then.
+  /// - Parameters:
+  ///   - slot: The slot to evict.
+  ///   - keepingHistory: Whether older versions stay, which may exist nowhere else. If false, all but the pinned ones
+  ///     are removed.
+  /// - Throws: `GameDataError` with `misuse` if that would lose data or have no effect: the cloud isn't known to have
+  ///   the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download it again at once, or other
+  ///   slots or versions share its bytes; `StoreError` if the disk can't be written. Nothing has changed then.
   public func evict<Value: Archivable>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
 
-  /// The same by name, for lists and tools.
+  /// Removes the contents of a slot from this device by its name, for lists and tools.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot's name.
+  ///   - keepingHistory: As for `evict(_:keepingHistory:)` with a `Slot`.
+  /// - Throws: As `evict(_:keepingHistory:)` with a `Slot`.
   public func evict(_ slot: String, keepingHistory: Bool) throws {
     try waitForCaptures(in: slot)
     try core.evict(slot, keepingHistory: keepingHistory)
   }
 }
 
-/// The same of a tracked file, whose versions are kept as those of a slot. The file itself stays where it is.
+/// Downloading the versions of a tracked file.
 extension TrackedFile {
-  /// Brings the version that stands under the name here, as `SaveSlots.download` does.
+  /// Downloads the current version of the file to the store. The file on disk doesn't change.
+  ///
+  /// - Throws: As `SaveSlots.download`.
   public nonisolated(nonsending) func download() async throws {
     try settle()
     try await core.download(slot)
@@ -105,7 +125,7 @@ extension GameCore {
 }
 
 extension GameDataError {
-  /// Only the record of a save is here.
+  /// The error for a save of which only the record is on this device.
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
@@ -115,7 +135,7 @@ extension GameDataError {
 }
 
 extension StoreTransaction {
-  /// Whether the slot shows a save, and nothing of that can be loaded before it was downloaded.
+  /// Whether the slot has a save, and none of its contents are on this device.
   func isNotDownloaded(_ slot: String) throws -> Bool {
     let live = try heads(of: place(of: slot)).compactMap(version).filter { !$0.record.tombstone }
     return try !live.isEmpty && live.allSatisfy { try isNotDownloaded($0.record) }

@@ -3,22 +3,28 @@ public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// One saved game as one file: for a bug report, for a friend, for a move by hand. docs/FORMAT.md says what is in it, and `keepsake inspect`
-/// shows it.
+/// Exporting and importing one save as a file: for a bug report, for another player, or to move it by hand.
+/// docs/FORMAT.md describes the file, and `keepsake inspect` shows it.
 extension SaveSlots {
-  /// What stands in a slot, or one version of it, as the bytes of a file: the save, its metadata with the thumbnail, when it was saved, and
-  /// as which version.
+  /// Exports a save as the bytes of a file: the save, its metadata with the thumbnail, when it was saved, and its
+  /// version.
   ///
-  ///     let file = try game.saves.export(.main)
+  /// ```swift
+  /// let file = try game.saves.export(.main)
+  /// ```
   ///
-  /// Of a conflict the side is exported that the slot's policy puts first. Costs decoding and compressing the save on this thread, and its
-  /// bytes in memory some three times.
+  /// In a conflict, the side that the slot's policy ranks first is exported. Costs decoding and compressing the save on
+  /// the calling thread, and about three times its size in memory.
   ///
   /// - Parameters:
-  ///   - version: This version, as `history` lists it, instead of what stands there.
-  ///   - sealed: Puts the file under the game's seal, if it has one: then only a game with the same secret takes it, or reads it where the
-  ///     seal is `sealed`. False gives a file that anybody can read and change; a game with a seal takes that back only if told so.
-  /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept here; `StoreError` if it can't be read.
+  ///   - slot: The slot to export.
+  ///   - version: A version from `history`; the current save if nil.
+  ///   - sealed: Whether to put the file under the game's seal, if it has one. Only a game with the same secret can
+  ///     import a sealed file, and read it if the seal encrypts. An unsealed file can be read and changed by anyone; a
+  ///     game with a seal imports it only with `adoptsUnsealed`.
+  /// - Returns: The bytes of the file.
+  /// - Throws: `GameDataError` with `missing` if the slot is empty or the version isn't kept; `StoreError` if the save
+  ///   can't be read.
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true
   ) throws -> Data {
@@ -32,26 +38,40 @@ extension SaveSlots {
     return try SaveFile(side.version.record, bytes: side.bytes).encoded(sealed ? core.store.fileSeal : .none)
   }
 
-  /// The same into the file at `url`, durably and as a whole or not at all. Replaces what is there.
+  /// Exports a save to a file, atomically and durably. Replaces an existing file.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot to export.
+  ///   - version: A version from `history`; the current save if nil.
+  ///   - sealed: As for `export(_:version:sealed:)`.
+  ///   - url: The file to write.
+  /// - Throws: As `export(_:version:sealed:)`, and `StoreError` if the file can't be written.
   public func export<Value: Archivable>(
     _ slot: Slot<Value>, version: VersionID? = nil, sealed: Bool = true, to url: URL
   ) throws {
     try AtomicFile.write(export(slot, version: version, sealed: sealed), to: url)
   }
 
-  /// Puts an exported save into a slot, as its newest version, durably. Load the slot afterwards.
+  /// Imports an exported save as the slot's newest version. Durable on return.
   ///
-  ///     let version = try game.saves.import(file, to: .main)
+  /// ```swift
+  /// let version = try game.saves.import(file, to: .main)
+  /// ```
   ///
-  /// What stood there is replaced and stays in the history, from where `restore` brings it back. It doesn't matter which slot
-  /// or device the save is from. If it stands there already, nothing is written. Costs decoding the save once, to see that this game can load it.
+  /// The version that it replaces stays in the history; `restore` brings it back. The save may be from any slot and any
+  /// device. If the slot already has this save, nothing is written. Costs decoding the save once, to check that this
+  /// game can load it. Call `load` afterwards.
   ///
   /// - Parameters:
-  ///   - adoptsUnsealed: Takes a file without a seal although the game has one. Anybody can have changed it.
+  ///   - file: The bytes of an exported file.
+  ///   - slot: The slot to import it to.
+  ///   - adoptsUnsealed: Whether to accept a file without a seal although the game has one. Anyone can have changed
+  ///     such a file.
   ///   - context: As for `load`.
-  /// - Throws: With nothing changed: `StoreError`, of which `misuse` is for a file that is no exported save, `damaged`, `tooLarge`,
-  ///   `newerFormat` (update the game), `otherSeal` and `wrongSecret` for a file that isn't this game's or this player's, `tampered`;
-  ///   `ArchiveError` if this game can't load what is in it.
+  /// - Returns: The new version.
+  /// - Throws: `StoreError` with `misuse` for a file that is no exported save, `damaged`, `tooLarge`, `newerFormat`
+  ///   (update the game), `otherSeal` or `wrongSecret` for another game's or player's file, or `tampered`;
+  ///   `ArchiveError` if this game can't load the save. Nothing has changed then.
   @discardableResult
   public func `import`<Value: Archivable>(
     _ file: Data, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil
@@ -65,8 +85,17 @@ extension SaveSlots {
     ).wait()
   }
 
-  /// The same from the file at `url`, whose beginning and size are looked at before the rest is read. Throws `StoreError` with `missing` if
-  /// there is none, too.
+  /// Imports an exported save from a file.
+  ///
+  /// The file's header and size are checked before the rest is read.
+  ///
+  /// - Parameters:
+  ///   - url: The file to read.
+  ///   - slot: The slot to import it to.
+  ///   - adoptsUnsealed: As for `import(_:to:adoptsUnsealed:context:)`.
+  ///   - context: As for `load`.
+  /// - Returns: The new version.
+  /// - Throws: As `import(_:to:adoptsUnsealed:context:)`, and `StoreError` with `missing` if there is no file.
   @discardableResult
   public func `import`<Value: Archivable>(
     from url: URL, to slot: Slot<Value>, adoptsUnsealed: Bool = false, context: Any? = nil

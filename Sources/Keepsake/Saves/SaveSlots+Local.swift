@@ -2,66 +2,87 @@ public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What becomes of what the cloud has of a slot, or of a tracked file, that stays on this device from now on.
+/// What happens to the cloud's copy of a slot or tracked file that becomes local.
 public enum CloudCopy: Sendable, Hashable {
-  /// It goes: the player's other devices see it go as by a delete. What they saved without knowing of that stays theirs, as always.
+  /// It is removed. The player's other devices see a delete; what they saved without knowing of it is kept.
   case removed
-  /// It stays there, and the other devices go on with it. This device only stops sending.
+  /// It stays in the cloud, and other devices continue with it. This device stops sending.
   case kept
 }
 
-/// Slots that stay on this device, or leave the cloud.
+/// Local slots: slots that are never sent to a cloud.
 extension SaveSlots {
-  /// Keeps a slot on this device from now on, durably: no cloud gets any of it, until `syncAgain`.
+  /// Makes a slot local: from now on no cloud gets any of it, until `syncAgain`. Durable on return.
   ///
-  ///     try game.saves.keepLocal(.scratch, cloudCopy: .removed)     // leave the cloud, and stay here
-  ///     try game.saves.keepLocal(.main, cloudCopy: .kept)           // only stop sending
+  /// ```swift
+  /// try game.saves.keepLocal(.scratch, cloudCopy: .removed)    // out of the cloud
+  /// try game.saves.keepLocal(.main, cloudCopy: .kept)          // stop sending
+  /// ```
   ///
-  /// The game plays on without loading: what stands in the slot stands there as before, with its history. It is also for a slot in which nothing
-  /// was saved yet. Declared once, it holds over restarts, accounts that are joined and clouds that are restored.
+  /// The slot's save and history don't change, and the game continues without loading. Works for an empty slot too. The
+  /// setting holds across restarts, account adoption and restored clouds.
   ///
-  /// - What waits to be sent isn't sent any more; what is under way at this moment may still get there. Of a checkpoint that saves this slot and
-  ///   others, the others go: here all of it is durable or nothing, elsewhere only their part exists.
-  /// - What other devices save under the same name is kept beside it and not shown: `SlotStatus.elsewhere` has it, and `syncAgain` brings both together.
-  /// - Nothing else has a copy: a lost device loses it. `UnsentData` counts it.
+  /// - Queued changes of the slot aren't sent; a request that is already under way may still arrive. Of a checkpoint
+  ///   with several slots the others are sent: it is atomic on this device only.
+  /// - What other devices save under the same name is kept beside the slot and not shown: `SlotStatus.elsewhere` has
+  ///   it, and `syncAgain` joins both.
+  /// - There is no other copy: losing the device loses the save. `UnsentData` counts it.
   ///
-  /// Declaring it again with `.removed` takes out what `.kept` had left in the cloud. Costs reading the save once, to see that it is whole, and one wait on
-  /// the disk.
+  /// Calling it again with `.removed` removes the copy that `.kept` left in the cloud. Costs reading the save once, to
+  /// check it, and one wait for the disk.
   ///
-  /// - Throws: `GameDataError` with `misuse` for a name that can't be and while the slot is in conflict: load and save it first, or resolve it; `StoreError` if
-  ///   what stands there can't be read, or the disk takes nothing. Everything is as it was then.
+  /// - Parameters:
+  ///   - slot: The slot.
+  ///   - cloudCopy: What happens to the cloud's copy.
+  /// - Throws: `GameDataError` with `misuse` for an invalid name, or while the slot is in conflict (load and save it
+  ///   first, or resolve it); `StoreError` if the save can't be read or the disk can't be written. Nothing has changed
+  ///   then.
   public func keepLocal<Value: Archivable>(_ slot: Slot<Value>, cloudCopy: CloudCopy) throws {
     try keepLocal(slot.name, cloudCopy: cloudCopy)
   }
 
-  /// The same by name, for lists and tools.
+  /// Makes a slot local by its name, for lists and tools.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot's name.
+  ///   - cloudCopy: What happens to the cloud's copy.
+  /// - Throws: As `keepLocal(_:cloudCopy:)` with a `Slot`.
   public func keepLocal(_ slot: String, cloudCopy: CloudCopy) throws {
     try refuseOthers(slot)
     try waitForCaptures(in: slot)
     try core.keepLocal(slot, removing: cloudCopy == .removed)
   }
 
-  /// Takes `keepLocal` back, durably: what stands in the slot is offered to the cloud, as if it had been saved over what the slot showed when it left.
+  /// Ends `keepLocal`: the slot's save is sent to the cloud, as if it had been saved over the version that the slot had
+  /// when it became local. Durable on return.
   ///
-  /// The history stays as it is. What other devices saved meanwhile stands beside it, and merges or is a conflict by the slot's policy: nothing is lost. Where
-  /// nothing was saved here meanwhile, or it was deleted, nothing is offered, and the slot shows what the cloud has. Does nothing for a slot that isn't local.
+  /// The history stays. What other devices saved in the meantime is merged or becomes a conflict, by the slot's policy;
+  /// nothing is lost. If nothing was saved while the slot was local, or it was deleted, nothing is sent, and the slot
+  /// shows what the cloud has. Does nothing for a slot that isn't local.
   ///
+  /// - Parameter slot: The slot.
   /// - Throws: As `keepLocal`.
   public func syncAgain<Value: Archivable>(_ slot: Slot<Value>) throws { try syncAgain(slot.name) }
 
-  /// The same by name, for lists and tools.
+  /// Ends `keepLocal` for a slot by its name, for lists and tools.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Throws: As `keepLocal`.
   public func syncAgain(_ slot: String) throws {
     try refuseOthers(slot)
     try waitForCaptures(in: slot)
     try core.syncAgain(slot)
   }
 
-  /// Whether the slot stays on this device. Throws `StoreError` if the store can't be read.
+  /// Whether the slot is local (`keepLocal`).
+  ///
+  /// - Parameter slot: The slot.
+  /// - Throws: `StoreError` if the store can't be read.
   public func isLocal<Value: Archivable>(_ slot: Slot<Value>) throws -> Bool {
     try core.store.read { try $0.isLocal(slot.name) }
   }
 
-  /// A name that no saved game can have means nothing here.
+  /// Throws for a name that no saved game can have.
   private func refuseOthers(_ slot: String) throws {
     let record = VersionRecord(
       id: VersionID(high: 0, low: 0), slot: slot, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
@@ -71,7 +92,7 @@ extension SaveSlots {
     }
   }
 
-  /// Why a saved game can't be kept so; nil if it can.
+  /// Why a saved game can't have this record; nil if it can.
   static func objection(to record: VersionRecord) -> Refusal? {
     if FileSlot.contains(record.slot) {
       return Refusal(item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin so are for tracked files")

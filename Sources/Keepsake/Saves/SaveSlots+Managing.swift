@@ -2,19 +2,25 @@ public import KeepsakeArchive
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// What a screen of saved games offers beside loading and deleting. Nothing is decoded for it, so saves of a newer game can be
-/// moved about as well.
+/// Copying, renaming and describing saves. Nothing is decoded, so saves of a newer game work too.
 extension SaveSlots {
-  /// Puts what stands in `slot` into `other` too, durably. Costs a few hundred bytes: the save itself is kept once.
+  /// Copies the save of a slot to another slot. Durable on return.
   ///
-  ///     try game.saves.copy(.main, to: "before the battle")
+  /// ```swift
+  /// try game.saves.copy(.main, to: "before the battle")
+  /// ```
   ///
-  /// What stood in `other` is replaced and stays in its history; load it afterwards, if the game is playing in it. Of a conflict the side
-  /// is copied that the slot's policy puts first. History and pins stay where they are.
+  /// The version that it replaces in `other` stays in that slot's history; call `load` if the game is playing in it. In
+  /// a conflict, the side that the slot's policy ranks first is copied. History and pins aren't copied. Costs a few
+  /// hundred bytes: the contents are stored once.
   ///
-  /// - Parameter metadata: What the copy says about itself; that of the original, if nil.
-  /// - Throws: `GameDataError` with `missing` if `slot` is empty, `misuse` for a name that can't be, and if `slot` stays on this device and `other` doesn't;
-  ///   `StoreError` if the save can't be read.
+  /// - Parameters:
+  ///   - slot: The slot to copy.
+  ///   - other: The slot to copy it to.
+  ///   - metadata: The copy's metadata; the original's if nil.
+  /// - Returns: The new version of `other`.
+  /// - Throws: `GameDataError` with `missing` if `slot` is empty, or `misuse` for an invalid name, or if `slot` is
+  ///   local and `other` isn't; `StoreError` if the save can't be read or the disk can't be written.
   @discardableResult
   public func copy<Value: Archivable>(
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
@@ -23,13 +29,19 @@ extension SaveSlots {
     return try commit(move(try currentSave(in: slot).record, to: other.name, metadata)).wait()
   }
 
-  /// Gives a slot another name, on every device, durably: the save stands in `other` then, and `slot` is empty. For another title see
-  /// `setMetadata`.
+  /// Moves a save to another slot name, on every device: `other` has the save then, and `slot` is empty. Durable on
+  /// return.
   ///
-  /// What stood in `other` is replaced and stays in its history. The history of `slot` stays under its old name, from where
-  /// `restore` brings it back. Both happen in one commit, which takes a few hundred bytes.
+  /// The version that it replaces in `other` stays in that slot's history. The history of `slot` stays under the old
+  /// name; `restore` brings it back from there. Both changes are one commit of a few hundred bytes. To change only the
+  /// title, use `setMetadata`.
   ///
-  /// - Throws: As `copy`, and `GameDataError` with `misuse` while the slot is in conflict: load and save it first, or resolve it.
+  /// - Parameters:
+  ///   - slot: The slot to rename.
+  ///   - other: The slot with the new name.
+  /// - Returns: The new version of `other`.
+  /// - Throws: As `copy`, and `GameDataError` with `misuse` while the slot is in conflict: load and save it first, or
+  ///   resolve it.
   @discardableResult
   public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
     try refuse(slot, to: other)
@@ -41,14 +53,22 @@ extension SaveSlots {
     return version
   }
 
-  /// Changes what a list shows of a slot (its title, most often) and leaves the save as it is, durably.
+  /// Changes what lists show for a slot, such as its title, without changing the save. Durable on return.
   ///
-  ///     var metadata = summary.current.metadata
-  ///     metadata.title = "Castle, before the flood"
-  ///     try game.saves.setMetadata(metadata, of: Slot<World>(summary.name))
+  /// ```swift
+  /// var metadata = summary.current.metadata
+  /// metadata.title = "Castle, before the flood"
+  /// try game.saves.setMetadata(metadata, of: Slot<World>(summary.name))
+  /// ```
   ///
-  /// Makes a version of a few hundred bytes; equal metadata writes nothing. A game that plays in the slot needn't load it again. Throws as
-  /// `rename`.
+  /// Makes a version of a few hundred bytes; equal metadata writes nothing. A game that plays in the slot needn't load
+  /// it again.
+  ///
+  /// - Parameters:
+  ///   - metadata: The new metadata.
+  ///   - slot: The slot.
+  /// - Returns: The new version, or the current one if nothing has changed.
+  /// - Throws: As `rename`.
   @discardableResult
   public func setMetadata<Value: Archivable>(_ metadata: SaveMetadata, of slot: Slot<Value>) throws -> Version {
     let view = try currentSave(in: slot, alone: true)

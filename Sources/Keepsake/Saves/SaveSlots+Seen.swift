@@ -2,24 +2,36 @@ public import KeepsakeArchive
 import KeepsakeReplication
 
 extension SaveSlots {
-  /// The player's other devices that have what stands in the slot, as the cloud knows it now; nil if it can't know.
+  /// Asks the cloud which of the player's other devices have the current save of a slot.
   ///
-  ///     if let devices = try await game.saves.seenBy(.main), !devices.isEmpty {
-  ///       label = "Seen by " + devices.map(\.name).joined(separator: ", ")
-  ///     }
+  /// ```swift
+  /// if let devices = try await game.saves.seenBy(.main), !devices.isEmpty {
+  ///   label = "Seen by " + devices.map(\.name).joined(separator: ", ")
+  /// }
+  /// ```
   ///
-  /// Who is listed has this save, or a later one that replaces it, with all its bytes (or left them in the cloud by its own `Cloud.downloads`), and shows it; of a conflict, all its sides. A device says so with
-  /// its next exchange: a running one within about a minute of having it, one that was switched off or stopped in between when it runs again. So one that isn't
-  /// listed may have it, too. A delete counts as well. A save that isn't certain in the cloud yet has been seen by nobody. Who has a save whose bytes are damaged
-  /// in the cloud is known again when they are mended.
+  /// A listed device has this save, or a later one that replaces it, with all its bytes (unless its own
+  /// `Cloud.downloads` left them in the cloud), and shows it; in a conflict it has every side. A delete counts as a
+  /// save. A device reports with its next exchange: a running one within about a minute, others when they run again. So
+  /// a device that isn't listed may have the save too. A save that isn't certain to be in the cloud has been seen by
+  /// none, and neither has one whose bytes are damaged there, until they are mended.
   ///
-  /// A device is listed by its last word: one that was set back to a backup, or whose data was deleted by hand, until it is heard again.
+  /// The list reflects each device's last report: a device that was restored from a backup, or whose data was deleted
+  /// by hand, stays listed until its next exchange.
   ///
-  /// A folder knows no devices, and an older server doesn't know: nil. Waits for captures made before. One round trip; it wakes no device. Throws `GameDataError`:
-  /// `notConnected`, `unreachable`, `refused`, and `StoreError` if the store can't be read.
+  /// Waits for earlier captures. Costs one round trip; wakes no device.
+  ///
+  /// - Parameter slot: The slot.
+  /// - Returns: The devices; nil if the cloud is a folder, or an older server, which don't know.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; `StoreError` if the store can't be
+  ///   read.
   public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? { try await seenBy(slot.name) }
 
-  /// The same by name, for lists and tools.
+  /// Asks which other devices have the current save of a slot, by the slot's name, for lists and tools.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Returns: The devices; nil if the cloud doesn't know.
+  /// - Throws: As `seenBy(_:)` with a `Slot`.
   public func seenBy(_ slot: String) async throws -> [CloudDevice]? {
     try waitForCaptures(in: slot)
     let question = try core.store.read { try SeenByQuery([slot], in: $0) }

@@ -2,15 +2,20 @@ public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The saved games.
+/// The saved games of a `GameData`.
 ///
-///     var world = try game.saves.load(.main) ?? World()
-///     try game.saves.capture(world, to: .main)              // returns at once
-///     try await game.saves.save(world, to: .main)           // returns when it is durable
+/// ```swift
+/// var world = try game.saves.load(.main) ?? World()
+/// try game.saves.capture(world, to: .main)       // returns at once
+/// try await game.saves.save(world, to: .main)    // returns when the save is durable
+/// ```
 ///
-/// Values are encoded and decoded on the caller's thread; only bytes cross to others, so they need not be `Sendable`. What
-/// a save replaces is what the game loaded, or its own newest save since, never what arrived meanwhile: that stays beside it
-/// as a conflict, and the slot's policy says what `load` makes of it.
+/// Values are encoded and decoded on the caller's thread. Only bytes cross to other threads, so values need not be
+/// `Sendable`.
+///
+/// A save replaces the version that the game loaded, or the game's own newest save since then. It never replaces a
+/// version that arrived from another device in the meantime: both are kept as a conflict, and the slot's
+/// `ConflictPolicy` decides what `load` returns.
 public final class SaveSlots: Sendable {
   let core: GameCore
 
@@ -18,11 +23,17 @@ public final class SaveSlots: Sendable {
 
   // MARK: Saving
 
-  /// Takes the value as it is now and returns; it is durable when the `Pending` says so.
+  /// Encodes the value and queues it for saving, without waiting for the disk.
   ///
-  /// Costs the encoding on this thread. A value equal to the slot's newest version, with equal metadata, writes nothing.
-  /// Throws `ArchiveError` if it can't be encoded and `GameDataError` if it is too large. Blocks only when 64 captures or
-  /// 256 MiB wait for the disk.
+  /// Encoding runs on the calling thread. A value that equals the slot's newest version, with equal metadata, writes
+  /// nothing. The call blocks only while 64 captures or 256 MiB wait for the disk.
+  ///
+  /// - Parameters:
+  ///   - value: The value to save.
+  ///   - slot: The slot to save it in.
+  ///   - metadata: What lists show for this version.
+  /// - Returns: A handle that says when the version is durable.
+  /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `tooLarge` if it is too large.
   @discardableResult
   public func capture<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
@@ -30,7 +41,8 @@ public final class SaveSlots: Sendable {
     Pending(try commit(save(value, to: slot, metadata)))
   }
 
-  /// The same; throws `timedOut` if the disk is so far behind that nothing is taken until the deadline.
+  /// The same with a deadline: throws `timedOut` if the disk is so far behind that it accepts nothing before the
+  /// deadline.
   func capture<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata, until deadline: ContinuousClock.Instant
   ) throws -> Pending<Version> {
@@ -38,7 +50,16 @@ public final class SaveSlots: Sendable {
     return Pending(try commit(save, within: max(deadline - .now, .zero)))
   }
 
-  /// Saves the value and returns when it is durable. Encodes on the caller's actor.
+  /// Saves the value and waits until it is durable.
+  ///
+  /// Encoding runs on the caller's actor.
+  ///
+  /// - Parameters:
+  ///   - value: The value to save.
+  ///   - slot: The slot to save it in.
+  ///   - metadata: What lists show for this version.
+  /// - Returns: The new version, or the newest one if nothing has changed.
+  /// - Throws: As `capture`, and `StoreError` if the disk can't be written.
   @discardableResult
   public nonisolated(nonsending) func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata = SaveMetadata()
@@ -46,9 +67,14 @@ public final class SaveSlots: Sendable {
     try await capture(value, to: slot, metadata).value
   }
 
-  /// Empties the slot, on every device, durably. What stood there stays in the history, if its bytes are on this device (`Cloud.downloads`).
+  /// Deletes the save in a slot, on every device. Durable on return.
   ///
-  /// A save made elsewhere without knowing of the delete brings the slot back.
+  /// Earlier versions stay in the history if their bytes are on this device (`Cloud.downloads`). A save that another
+  /// device makes without knowing of the delete restores the slot.
+  ///
+  /// - Parameter slot: The slot to empty.
+  /// - Returns: The version that records the delete.
+  /// - Throws: `GameDataError` and `StoreError` if the delete can't be written.
   @discardableResult
   public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
     let save = GameCore.Save(
@@ -73,14 +99,21 @@ public final class SaveSlots: Sendable {
 
   // MARK: Loading
 
-  /// The saved game; nil if the slot is empty or deleted, as on the first run.
+  /// Loads the save in a slot.
   ///
-  /// Captures made before are waited for. Where devices saved without knowing of each other, the slot's policy makes one
-  /// value of them; nothing is written. A damaged version is passed over for the newest good one, which
-  /// `GameData.incidents` tells. Throws `ArchiveError` if the bytes are of a newer program (`tooNew`) or another type, and `StoreError` if
-  /// they can't be read: the next save then stands beside them and replaces nothing. Neither does it replace a side of a
-  /// conflict that this program couldn't read: merging and combining go on without it, choosing may pass it over. Throws
-  /// `GameDataError.Code.notDownloaded` where `Cloud.downloads` left the save in the cloud.
+  /// Waits for earlier captures of the slot. In a conflict, the slot's policy makes one value of the saves; nothing is
+  /// written. A damaged version is skipped in favor of the newest good one, and `GameData.incidents` reports it.
+  ///
+  /// After an error, the game's next save replaces nothing: it is kept beside what couldn't be loaded. The same holds
+  /// for a single side of a conflict that this program can't read: merging and combining continue without it, and
+  /// choosing may skip it.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot to load.
+  ///   - context: Passed to the value's decoding as `ArchiveReader.context`.
+  /// - Returns: The value; nil if the slot is empty or deleted, as on the first run.
+  /// - Throws: `ArchiveError` if a newer program wrote the save (`tooNew`) or it has another type; `StoreError` if it
+  ///   can't be read; `GameDataError` with `notDownloaded` if `Cloud.downloads` left it in the cloud.
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try refuseLocal(slot.name)
     do {
@@ -93,11 +126,18 @@ public final class SaveSlots: Sendable {
     }
   }
 
-  /// The same, after this device has heard from its cloud, or has waited so long for it: to start from the newest.
+  /// Fetches changes from the cloud, for a limited time, and then loads the save in a slot.
   ///
-  /// Without a cloud, or if it can't be reached in time, what is here is loaded; `Cloud.status` says when it was last heard. What
-  /// `Cloud.delivery` kept back is shown first, all of it: whoever asks for the newest wants it now. What `Cloud.downloads` left in the cloud is brought,
-  /// which may take as long again; where that fails this throws what `download` throws.
+  /// Use it to start from the newest save. Without a cloud, or if the cloud doesn't respond in time, it loads what is
+  /// on this device; `CloudStatus.lastFetched` says how old that may be. Changes that `Cloud.delivery` holds back are
+  /// delivered first, and a save that `Cloud.downloads` left in the cloud is downloaded, which may take as long again.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot to load.
+  ///   - limit: How long to wait for the cloud, and then for the download.
+  ///   - context: As for `load`.
+  /// - Returns: The value; nil if the slot is empty or deleted.
+  /// - Throws: As `load`, and as `download` if a needed download fails.
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
@@ -108,11 +148,20 @@ public final class SaveSlots: Sendable {
     return try load(slot, context: context)
   }
 
-  /// The same where play needs the newest: throws if the cloud hasn't answered within the time, and gives nothing older then.
+  /// Fetches changes from the cloud and loads the save in a slot; fails if the cloud doesn't respond in time.
   ///
-  ///     world = try await game.saves.fetch(.ranked, requiringResponseWithin: .seconds(10))
+  /// Use it where play needs the newest save.
   ///
-  /// Throws what `Cloud.fetchChanges` throws, and what `load` throws.
+  /// ```swift
+  /// world = try await game.saves.fetch(.ranked, requiringResponseWithin: .seconds(10))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - slot: The slot to load.
+  ///   - limit: How long to wait for the cloud, and then for the download.
+  ///   - context: As for `load`.
+  /// - Returns: The value; nil if the slot is empty or deleted.
+  /// - Throws: As `Cloud.fetchChanges(within:)` and `load`.
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, requiringResponseWithin limit: Duration, context: Any? = nil
   ) async throws -> Value? {
@@ -122,7 +171,7 @@ public final class SaveSlots: Sendable {
     return try load(slot, context: context)
   }
 
-  /// A game that doesn't get it may begin anew: that must replace nothing, as after a `load` that failed.
+  /// After a failed download a game may start anew: its next save must replace nothing, as after a failed `load`.
   private nonisolated(nonsending) func downloadContents(_ slot: String, within limit: Duration) async throws {
     guard try core.store.read({ try $0.isNotDownloaded(slot) }) else { return }
     do {
@@ -133,10 +182,15 @@ public final class SaveSlots: Sendable {
     }
   }
 
-  /// The saves that stand beside each other in the slot; nil if there is no conflict.
+  /// Returns the conflicting saves of a slot.
   ///
-  /// With any policy: those that merge or choose by themselves still let the game show what they did. Throws what decoding throws only if none of them
-  /// can be read.
+  /// Works with every policy: a game can show what a merge or a choice was made from.
+  ///
+  /// - Parameters:
+  ///   - slot: The slot to look at.
+  ///   - context: As for `load`.
+  /// - Returns: The conflict; nil if there is none.
+  /// - Throws: The decoding error if none of the saves can be read; `StoreError` if the store can't be read.
   public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
     let reading = try read(slot)
     guard reading.sides.count > 1 else { return nil }
@@ -148,8 +202,16 @@ public final class SaveSlots: Sendable {
       ancestor: resolver.ancestor(), heads: resolver.parents(without: decoded.unreadable.map(\.side)), slot: slot.name)
   }
 
-  /// Ends a conflict with `value`: one of its sides, or what the game made of them. Replaces every side that `conflict`
-  /// showed; what arrived since stands beside it.
+  /// Resolves a conflict by saving a value: one of the sides, or what the game made of them.
+  ///
+  /// Replaces every side that `conflict` returned. A version that has arrived since then is kept beside the new one.
+  ///
+  /// - Parameters:
+  ///   - conflict: What `conflict(_:context:)` returned.
+  ///   - value: The value to save.
+  ///   - metadata: What lists show for this version.
+  /// - Returns: A handle that says when the version is durable.
+  /// - Throws: As `capture`.
   @discardableResult
   public func resolve<Value: Archivable>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
@@ -181,13 +243,13 @@ public final class SaveSlots: Sendable {
     return reading
   }
 
-  /// Loading decides what the next save replaces: not for the versions of a tracked file.
+  /// Refuses names of local slots and tracked files, whose versions `load` doesn't handle.
   func refuseLocal(_ slot: String) throws {
     guard !LocalSlot.contains(slot) else { throw GameDataError(.misuse, "a slot's name has no control characters") }
     guard !FileSlot.contains(slot) else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
   }
 
-  /// What was captured before comes before what is read now. A capture that failed has told so itself.
+  /// Waits for earlier captures of the slot. A capture that failed has already reported its error.
   func waitForCaptures(in slot: String) throws {
     guard let pending = core.slotParents.pending(in: slot) else { return }
     do {
@@ -199,10 +261,14 @@ public final class SaveSlots: Sendable {
 
   // MARK: Lists and history
 
-  /// Every slot that has a save, sorted by name, with title, playtime, progress, thumbnail and the game's own metadata.
+  /// Lists every slot that has a save, sorted by name, with title, playtime, progress, thumbnail and the game's own
+  /// metadata.
   ///
-  /// Captures made before are waited for. No save is decoded, nor even read: costs one query for all slots and the record of what each
-  /// shows, some tens of microseconds a slot.
+  /// Waits for earlier captures. Decodes no save and reads no contents: costs one query for all slots and one record
+  /// for each, some tens of microseconds a slot.
+  ///
+  /// - Returns: One summary for each slot.
+  /// - Throws: `StoreError` if the store can't be read.
   public func list() throws -> [SlotSummary] {
     for pending in core.slotParents.undecided() {
       // One that failed has told so itself.
@@ -213,7 +279,7 @@ public final class SaveSlots: Sendable {
     return slots.sorted { $0.name < $1.name }
   }
 
-  /// Every slot that has a save, as it is durable, and the heads of all.
+  /// Every slot that has a durable save, and the heads of all slots.
   func summaries() throws -> (slots: [SlotSummary], heads: [String: [VersionID]]) {
     try core.store.read { transaction in
       var slots: [SlotSummary] = []
@@ -236,12 +302,20 @@ public final class SaveSlots: Sendable {
     }
   }
 
-  /// The versions that are kept of a slot, the one known last first; deletes included.
+  /// Lists the kept versions of a slot, deletes included.
+  ///
+  /// - Parameter slot: The slot.
+  /// - Returns: The versions, the most recently received first.
+  /// - Throws: `StoreError` if the store can't be read.
   public func history<Value: Archivable>(of slot: Slot<Value>) throws -> [Version] {
     try history(of: slot.name)
   }
 
-  /// The same by name, for tools.
+  /// Lists the kept versions of a slot by its name, for tools.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Returns: The versions, the most recently received first.
+  /// - Throws: `StoreError` if the store can't be read.
   public func history(of slot: String) throws -> [Version] {
     try waitForCaptures(in: slot)
     return try core.store.read { transaction in
@@ -251,7 +325,14 @@ public final class SaveSlots: Sendable {
     }
   }
 
-  /// One version as it was saved, whatever stands in the slot now. Changes nothing.
+  /// Loads one version as it was saved, independent of the slot's current state. Changes nothing.
+  ///
+  /// - Parameters:
+  ///   - version: A version from `history`.
+  ///   - slot: The slot that it belongs to.
+  ///   - context: As for `load`.
+  /// - Returns: The value of that version.
+  /// - Throws: `GameDataError` with `missing` if the version isn't kept any more; otherwise as `load`.
   public func value<Value: Archivable>(
     of version: VersionID, in slot: Slot<Value>, context: Any? = nil
   ) throws -> Value {
@@ -261,7 +342,16 @@ public final class SaveSlots: Sendable {
     return try Archive.decode(Value.self, from: side.bytes, context: context)
   }
 
-  /// Brings a version back as the slot's newest, durably. What it replaces stays in the history. Load the slot afterwards.
+  /// Makes an earlier version the slot's newest. Durable on return.
+  ///
+  /// The version that it replaces stays in the history. Call `load` afterwards.
+  ///
+  /// - Parameters:
+  ///   - version: A version from `history`.
+  ///   - slot: The slot that it belongs to.
+  /// - Returns: The new version.
+  /// - Throws: `GameDataError` with `missing` if the version isn't kept any more; `StoreError` if it can't be read or
+  ///   the disk can't be written.
   @discardableResult
   public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
     let side = try core.store.read { transaction in
@@ -275,14 +365,23 @@ public final class SaveSlots: Sendable {
     return try commit(save).wait()
   }
 
-  /// Keeps a version, with its contents, until it is unpinned, whatever the rules for history say. Durable when it returns.
+  /// Keeps a version and its contents until it is unpinned, whatever the history rules say. Durable on return.
   ///
-  ///     try game.saves.pin(version.id)          // before the final battle
+  /// ```swift
+  /// try game.saves.pin(version.id)    // before the final battle
+  /// ```
   ///
-  /// A pin says what this device keeps: it isn't synced, and stays with the version, not with the slot. Pinning twice writes nothing. Throws `GameDataError` with `missing` for a version that isn't kept here any more, or a delete.
+  /// A pin belongs to this device and to the version: it isn't synced. Pinning twice writes nothing.
+  ///
+  /// - Parameter version: A version from `history`.
+  /// - Throws: `GameDataError` with `missing` for a version that isn't kept any more, or that is a delete; `StoreError`
+  ///   if the disk can't be written.
   public func pin(_ version: VersionID) throws { try setPinned(true, version) }
 
-  /// Lets a version go by the rules again: it may be gone at once, if they don't name it.
+  /// Makes a pinned version subject to the history rules again, which may remove it at once.
+  ///
+  /// - Parameter version: A pinned version.
+  /// - Throws: As `pin`.
   public func unpin(_ version: VersionID) throws { try setPinned(false, version) }
 
   private func setPinned(_ isPinned: Bool, _ id: VersionID) throws {

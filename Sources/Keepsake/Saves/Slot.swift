@@ -1,25 +1,34 @@
 import KeepsakeReplication
 
-/// The place of one saved game: its name, its type and what happens when two devices saved it.
+/// A named slot for saved games: its name, the type of its saves, and its conflict policy.
 ///
-///     extension Slot<World> { static var main: Self { "main" } }
-///     extension Slot<Settings> { static var settings: Self { Slot("settings", resolving: .newest) } }
+/// ```swift
+/// extension Slot<World> { static var main: Self { "main" } }
+/// extension Slot<Settings> { static var settings: Self { Slot("settings", resolving: .newest) } }
+/// ```
 ///
-/// The name is the same on every device, so it must not change once there are saves.
+/// The name is the same on every device. Don't change it once there are saves.
 public struct Slot<Value: Archivable>: Sendable, ExpressibleByStringLiteral {
-  /// The most bytes of a name; control characters are refused too.
+  /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumSlotBytes }
 
-  /// The slot's name, on every device, in Unicode's form NFC: however it is spelled, what looks alike is one slot.
+  /// The slot's name in Unicode's form NFC, so that names that look alike are one slot.
   public let name: String
-  /// What `load` gives when two devices saved without knowing of each other.
+  /// What `load` returns in a conflict.
   public let policy: ConflictPolicy<Value>
 
-  /// - Parameter policy: What `load` gives when two devices saved without knowing of each other.
+  /// Creates a slot. The name is checked when the slot is used.
+  ///
+  /// - Parameters:
+  ///   - name: At most `maximumNameBytes`, without control characters.
+  ///   - policy: What `load` returns in a conflict.
   public init(_ name: String, resolving policy: ConflictPolicy<Value> = .automatic) {
     self.name = name.canonical
     self.policy = policy
   }
 
+  /// Creates a slot with the policy `automatic`.
+  ///
+  /// - Parameter name: At most `maximumNameBytes`, without control characters.
   public init(stringLiteral name: String) { self.init(name) }
 }

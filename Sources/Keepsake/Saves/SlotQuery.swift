@@ -1,37 +1,40 @@
 import KeepsakeStore
 
-/// The slots that match, and how that changes: what a screen of saved games shows while it is open.
+/// The slots that match a pattern, as a live sequence: for a screen of saved games while it is open.
 ///
-///     for try await update in try game.saves.query(matching: "level-*", where: { !$0.isConflicted }) {
-///       switch update {
-///       case .gathered(let slots): show(slots)
-///       case .updated(let changes): animate(changes.added, changes.changed, changes.removed)
-///       }
-///     }
+/// ```swift
+/// for try await update in try game.saves.query(matching: "level-*", where: { !$0.isConflicted }) {
+///   switch update {
+///   case .gathered(let slots): show(slots)
+///   case .updated(let changes): animate(changes.added, changes.changed, changes.removed)
+///   }
+/// }
+/// ```
 ///
-/// It begins with what there is, and then tells what became different since the last time: whatever the game saved, and what arrived from other
-/// devices (`Cloud.delivery` says when). Changes that come while nobody asks are put together, so none is missed, and a slot that is as it was
-/// is not told. Saves show when they are durable.
+/// The first update has all matching slots; each later one has what changed since the one before: saves of this game,
+/// once durable, and saves of other devices (`Cloud.delivery` says when). Changes between two calls are combined, so
+/// none is missed, and a slot that has not changed isn't listed.
 ///
-/// Each loop is a query of its own; it ends when the game's data is closed or its task is cancelled. Throws `StoreError` if the store can't be
-/// read. Costs what `SaveSlots.list` costs, each time that something changed, and memory for the summaries that match. As with `list`, what was
-/// told has been shown: a save over a slot that the game didn't load replaces it.
+/// Each loop is a query of its own. It ends when the game's data is closed or the task is cancelled, and throws
+/// `StoreError` if the store can't be read. Each update costs what `SaveSlots.list` costs, and memory for the matching
+/// summaries. As with `list`, a listed slot counts as shown: a save over a slot that the game didn't load replaces the
+/// listed version.
 public struct SlotQuery: AsyncSequence, Sendable {
-  /// What a loop over a query gets.
+  /// An element of the sequence.
   public enum Update: Sendable, Hashable {
-    /// All that match, by name; the first update, and only that.
+    /// All matching slots, sorted by name. Always and only the first update.
     case gathered([SlotSummary])
-    /// What is different since the update before.
+    /// The differences to the update before.
     case updated(Changes)
   }
 
-  /// By name, each slot once.
+  /// The differences between two updates. Each list is sorted by name and has a slot once.
   public struct Changes: Sendable, Hashable {
     /// Slots that match now and didn't before.
     public var added: [SlotSummary]
-    /// Slots that matched before, as they are now.
+    /// Slots that still match and have changed, as they are now.
     public var changed: [SlotSummary]
-    /// Slots that match no more, or are deleted, as they were.
+    /// Slots that no longer match, or are deleted, as they were before.
     public var removed: [SlotSummary]
   }
 
@@ -43,11 +46,11 @@ public struct SlotQuery: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// One loop's place. Looks into the store on the actor that asks.
+  /// The state of one loop. Reads the store on the calling actor.
   public struct Iterator: AsyncIteratorProtocol {
     private let query: SlotQuery
     private var ticks: AsyncStream<Void>.Iterator
-    /// What was told, by name; nil before the first update.
+    /// The last update, by name; nil before the first.
     private var emitted: [String: SlotSummary]?
 
     init(_ query: SlotQuery) {
@@ -89,13 +92,15 @@ public struct SlotQuery: AsyncSequence, Sendable {
 }
 
 extension SaveSlots {
-  /// The slots whose names match, live: see `SlotQuery`.
+  /// Makes a live query for slots by name.
   ///
   /// - Parameters:
-  ///   - pattern: For whole names: `*` stands for any characters, `?` for one, `[abc]` and `[0-9]` for one of these, `[!abc]` for one of no such.
-  ///     A sign that shall be itself stands in brackets: `[*]`. Capitals count.
-  ///   - predicate: Looks at what matches; called whenever something changed, so it should be quick.
-  /// - Throws: `GameDataError` with `misuse` for a bracket that isn't closed, or is empty, and for a pattern of more than 1,024 bytes.
+  ///   - pattern: Matched against whole names, case-sensitively: `*` matches any characters, `?` one, `[abc]` and
+  ///     `[0-9]` one of these, `[!abc]` one that is none of these. Brackets quote a special character: `[*]`.
+  ///   - predicate: Filters the matching slots. Called on every change, so it should be fast.
+  /// - Returns: A sequence for `for try await`.
+  /// - Throws: `GameDataError` with `misuse` for a bracket that is empty or not closed, and for a pattern of more than
+  ///   1,024 bytes.
   public func query(
     matching pattern: String = "*", where predicate: @escaping @Sendable (SlotSummary) -> Bool = { _ in true }
   ) throws -> SlotQuery {

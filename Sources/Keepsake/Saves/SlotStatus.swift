@@ -3,65 +3,69 @@ public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
-/// How far what stands in a slot has come, and what is on its way there.
+/// Where the current save of a slot is: on this device, on its way, or in the cloud; and what is arriving.
 public struct SlotStatus: Sendable, Hashable {
-  /// How far it has come.
+  /// How far the current save has come.
   public enum State: Sendable, Hashable {
-    /// Nothing was ever saved here, as far as this device knows.
+    /// The slot has never had a save, as far as this device knows.
     case empty
     /// On this device only, for this reason.
     case local(LocalReason)
-    /// Durable here, and waits for its turn, for the network, or for the player's switch.
+    /// Durable on this device; waiting to be sent, for the network, or for `Cloud.isEnabled`.
     case queued
-    /// A large save on its way to the cloud; from 0 to 1.
+    /// A large save is being uploaded; `fraction` is from 0 to 1.
     case uploading(fraction: Double)
-    /// All of it is in the cloud.
+    /// The cloud has all of it.
     case stored
-    /// The cloud doesn't take it; everything else goes on.
+    /// The cloud refuses it. Everything else continues.
     case refused(CloudStatus.Refusal)
   }
 
   /// Why a save is on this device only.
   public enum LocalReason: Sendable, Hashable {
-    /// The data were never connected to a cloud.
+    /// The data has never been connected to a cloud.
     case neverConnected
-    /// It is made to stay here (`SaveSlots.keepLocal`).
+    /// The slot is local (`SaveSlots.keepLocal`).
     case kept
   }
 
   /// A save of another device that the game doesn't see yet.
   public enum Arrival: Sendable, Hashable {
-    /// It is known of, and not all of it is here: it waits for its turn, or for the network.
+    /// It is known, and not all of it is on this device: it waits for its turn or the network.
     case announced
-    /// On its way; from 0 to 1.
+    /// It is being downloaded; `fraction` is from 0 to 1.
     case downloading(fraction: Double)
-    /// All of it is here, and `Cloud.delivery` keeps it back.
+    /// All of it is on this device, and `Cloud.delivery` holds it back.
     case arrived
   }
 
   /// The slot's name.
   public let slot: String
-  /// How far what stands here has come; of a conflict, the side that is least far. A delete counts as well.
+  /// How far the current save has come; in a conflict, the side that has come least far. A delete counts as a save.
   public let state: State
-  /// What comes; nil if nothing does.
+  /// What is arriving; nil if nothing is.
   public let arrival: Arrival?
-  /// What stands here can be loaded without asking the cloud; false where `Cloud.downloads` left it there.
+  /// Whether the current save can be loaded without the cloud; false if `Cloud.downloads` left it there.
   public let isDownloaded: Bool
-  /// Of a slot that stays here: what other devices have saved under its name since, as this device knows it. Nil if that is nothing.
+  /// Of a local slot: what other devices have saved under its name since it became local, as far as this device knows.
+  /// Nil if that is nothing.
   public let elsewhere: Version?
-  /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
+  /// When the cloud last responded to this device, by this device's clock; nil if it never did. Newer saves may exist
+  /// since then.
   public let lastFetched: Date?
-  /// The player's other devices that have what stands here, as the cloud said when it was last asked; nil where it wasn't asked about this save, or doesn't know.
+  /// The player's other devices that have the current save, as the cloud said last; nil if it wasn't asked about this
+  /// save, or doesn't know.
   ///
-  /// It is asked while somebody follows `SaveSlots.statusUpdates(of:)`: at once, when the save has come to the cloud, and then every half minute; and by
-  /// `SaveSlots.seenBy(_:)`, which says what being listed means. Not kept over a restart.
+  /// The cloud is asked while somebody iterates `SaveSlots.statusUpdates(of:)`, at once when the save is stored and
+  /// then every 30 seconds, and by `SaveSlots.seenBy(_:)`, which describes what being listed means. Not kept across a
+  /// restart.
   public let seenBy: [CloudDevice]?
 }
 
-/// The status of a slot, live: now, and each time that it changes. Who is slow gets the newest.
+/// The status of a slot as a live sequence: the current status, and each change. A slow reader gets the newest.
 ///
-/// While it is followed the cloud is asked every half minute who has seen the save (`SlotStatus.seenBy`): one small request for all slots that are followed, none while
-/// the cloud can't be reached. Let go of the loop to end that.
+/// While somebody iterates it, the cloud is asked every 30 seconds which devices have the save (`SlotStatus.seenBy`):
+/// one small request for all such slots, none while the cloud is unreachable. Leave the loop to stop that.
 ///
 /// Ends when the game's data is closed or the task is cancelled. Throws `StoreError` if the store can't be read.
 public struct SlotStatusUpdates: AsyncSequence, Sendable {
@@ -73,7 +77,7 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// One loop's place. Looks into the store on the actor that asks.
+  /// The state of one loop. Reads the store on the calling actor.
   public struct Iterator: AsyncIteratorProtocol {
     private let updates: SlotStatusUpdates
     private var ticks: AsyncStream<Void>.Iterator
@@ -104,32 +108,50 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
 }
 
 extension SaveSlots {
-  /// How far what stands in the slot has come.
+  /// Returns the status of a slot.
   ///
-  ///     switch try game.saves.status(of: .main).state {
-  ///     case .stored: icon = .cloud
-  ///     case .uploading(let fraction): icon = .arrow(fraction)
-  ///     case .refused(let refusal): icon = .warning(refusal.message)
-  ///     case .local(.kept): icon = .pin
-  ///     case .empty, .local, .queued: icon = .device
-  ///     }
+  /// ```swift
+  /// switch try game.saves.status(of: .main).state {
+  /// case .stored: icon = .cloud
+  /// case .uploading(let fraction): icon = .arrow(fraction)
+  /// case .refused(let refusal): icon = .warning(refusal.message)
+  /// case .local(.kept): icon = .pin
+  /// case .empty, .local, .queued: icon = .device
+  /// }
+  /// ```
   ///
-  /// `SlotStatus.seenBy` has which other devices have it. Captures made before are waited for. Costs reading the slot's record, what waits to be sent and what came and isn't shown. Throws
-  /// `StoreError` if the store can't be read.
+  /// Waits for earlier captures. Costs reading the slot's record, the outgoing queue and what has arrived but isn't
+  /// delivered.
+  ///
+  /// - Parameter slot: The slot.
+  /// - Returns: The status now.
+  /// - Throws: `StoreError` if the store can't be read.
   public func status<Value: Archivable>(of slot: Slot<Value>) throws -> SlotStatus { try status(of: slot.name) }
 
-  /// The same by name, for lists and tools.
+  /// Returns the status of a slot by its name, for lists and tools.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Returns: The status now.
+  /// - Throws: `StoreError` if the store can't be read.
   public func status(of slot: String) throws -> SlotStatus {
     try waitForCaptures(in: slot)
     return try durableStatus(of: slot)
   }
 
-  /// The same, live.
+  /// Returns the status of a slot as a live sequence.
   ///
-  ///     for try await status in game.saves.statusUpdates(of: .main) { draw(status) }
+  /// ```swift
+  /// for try await status in game.saves.statusUpdates(of: .main) { draw(status) }
+  /// ```
+  ///
+  /// - Parameter slot: The slot.
+  /// - Returns: A sequence for `for try await`.
   public func statusUpdates<Value: Archivable>(of slot: Slot<Value>) -> SlotStatusUpdates { statusUpdates(of: slot.name) }
 
-  /// The same by name.
+  /// Returns the status of a slot as a live sequence, by the slot's name.
+  ///
+  /// - Parameter slot: The slot's name.
+  /// - Returns: A sequence for `for try await`.
   public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
 
   func durableStatus(of slot: String) throws -> SlotStatus {

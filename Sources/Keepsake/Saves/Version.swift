@@ -1,33 +1,33 @@
 public import Foundation
 public import KeepsakeReplication
 
-/// One version of a saved game, without its bytes.
+/// One version of a saved game, without its contents.
 public struct Version: Sendable, Hashable, Identifiable {
-  /// How far it has come.
+  /// How far a version has come.
   public enum State: String, Sendable, Hashable {
-    /// Durable here, on its way to the cloud or waiting for one.
+    /// Durable on this device, and waiting to be sent or for a cloud.
     case queued
-    /// Durable here, and made to stay here (`SaveSlots.keepLocal`).
+    /// Durable on this device, in a local slot (`SaveSlots.keepLocal`).
     case local
     /// The cloud has it too.
     case stored
   }
 
-  /// Its name, on every device.
+  /// The version's identifier, the same on every device.
   public let id: VersionID
   /// The slot's name; for a tracked file, the name under which it is tracked.
   public let slot: String
-  /// By the clock of the device that saved it.
+  /// When it was saved, by the clock of the device that saved it.
   public let savedAt: Date
-  /// What it was saved with.
+  /// The metadata that it was saved with.
   public let metadata: SaveMetadata
-  /// Bytes of the save.
+  /// The size of the save in bytes, as the game wrote it.
   public let length: Int
-  /// Whether it is a delete.
+  /// Whether this version is a delete.
   public let isDeleted: Bool
   /// How far it has come.
   public let state: State
-  /// Kept on this device until it is unpinned, whatever the rules for history say (`SaveSlots.pin`).
+  /// Whether it is pinned on this device (`SaveSlots.pin`).
   public let isPinned: Bool
 
   package init(_ version: StoredVersion, isPinned: Bool) {
@@ -44,18 +44,19 @@ public struct Version: Sendable, Hashable, Identifiable {
   }
 }
 
-/// A slot as a list shows it.
+/// A slot as `SaveSlots.list` shows it.
 public struct SlotSummary: Sendable, Hashable, Identifiable {
   /// The slot's name.
   public let name: String
-  /// What `load` would give, where the policy chooses by progress.
+  /// The current version; in a conflict, the one with the most progress.
   public let current: Version
-  /// Devices saved without knowing of each other, and it is not resolved yet.
+  /// Whether the slot has an unresolved conflict.
   public let isConflicted: Bool
-  /// It stays on this device (`SaveSlots.keepLocal`).
+  /// Whether the slot is local (`SaveSlots.keepLocal`).
   public let isLocal: Bool
-  /// It can be loaded without asking the cloud: false where `Cloud.downloads` left the save there.
+  /// Whether it can be loaded without the cloud; false if `Cloud.downloads` left the save there.
   public let isDownloaded: Bool
 
+  /// The slot's name.
   public var id: String { name }
 }

@@ -1,38 +1,41 @@
 import KeepsakeReplication
 
-/// A board of high scores: its name, which score is the better one, and how many are kept.
+/// A board of high scores: its name, its order, and how many scores it keeps.
 ///
-///     extension Board {
-///       static let easy = Board("easy", order: .descending)                       // the greatest is the best
-///       static let lap = Board("lap time", order: .ascending, keeping: .best(100))
-///     }
+/// ```swift
+/// extension Board {
+///   static let easy = Board("easy", order: .descending)    // the greatest is the best
+///   static let lap = Board("lap time", order: .ascending, keeping: .best(100))
+/// }
+/// ```
 ///
-/// The order never changes under a name: take a new name instead.
+/// The order must not change under a name: use a new name instead.
 public struct Board: Sendable, Hashable {
-  /// Which of two scores is the better one. Of equal ones the earlier is.
+  /// Which of two scores is better. Of equal scores the earlier is.
   public enum Order: Sendable, Hashable {
-    /// The smallest is the best: a fastest time.
+    /// The smallest is the best, such as a fastest time.
     case ascending
     /// The greatest is the best.
     case descending
   }
 
-  /// What stays on this device.
+  /// Which scores stay on this device.
   public enum Keeping: Sendable, Hashable {
-    /// The best so many, and each player's best whatever its rank. Somewhat more may stand until they are cleared away: a tenth, and 256 at most.
+    /// The best scores, up to this number, and each player's best at any rank. Up to a tenth more, and at most 256
+    /// more, may be kept until they are trimmed.
     case best(Int)
-    /// Every score ever submitted. Each costs about 150 bytes, and time at each opening of the game's data: it is checked for damage.
+    /// Every score. Each costs about 150 bytes, and time at each opening, when it is checked for damage.
     case all
   }
 
-  /// The most bytes of a name. Control characters are refused, too.
+  /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ScoreEntry.maximumBoardBytes }
-  /// The most bytes of a player's name, which may be empty.
+  /// The greatest length of a player's name, in bytes of UTF-8. It may be empty.
   public static var maximumPlayerBytes: Int { ScoreEntry.maximumPlayerBytes }
-  /// Enough for any list that a player looks through, and checked in little time at each opening.
+  /// The default number of scores that a board keeps.
   public static let standardCount = 10_000
 
-  /// The board's name, on every device.
+  /// The board's name, the same on every device.
   public let name: String
   /// Which end of the list is the best.
   public let order: Order

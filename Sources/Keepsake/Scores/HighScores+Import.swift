@@ -8,22 +8,29 @@ extension HighScores {
   /// Scores that one commit takes: each may be a value that is synced, and no more of them go into one group.
   private static let importedTogether = DeviceCommit.maximumGroupCells
 
-  /// Takes an older game's list of high scores: a property list with an array of dictionaries.
+  /// Imports an older game's list of high scores: a property list with an array of dictionaries.
   ///
-  ///     let report = try game.scores.importScores(
-  ///       from: bytes, to: .easy, columns: .init(score: "points", player: "name", date: "when"))
+  /// ```swift
+  /// let report = try game.scores.importScores(
+  ///   from: bytes, to: .easy, columns: .init(score: "points", player: "name", date: "when"))
+  /// ```
   ///
-  /// Each entry gets a name that follows from its board, player, score and date, so that taking the same list again, here or on another device, doubles nothing; of equal entries all stay.
-  /// A score that was removed from the board comes back, and so does one that was too far down to be kept, until the next is cleared away.
+  /// An entry's identifier follows from its board, player, score and date, so importing the list again, on this device
+  /// or another, adds nothing; equal entries of a list are all kept. A score that was removed from the board comes
+  /// back, and so does one with too low a rank to be kept, until the next trim.
   ///
-  /// Durable when the call returns: it blocks for the disk, once for each 200 scores; the first of them stay if a later commit fails, and the call can be repeated.
+  /// Durable on return: waits for the disk once for each 200 scores. If a later commit fails the earlier ones stay, and
+  /// the call can be repeated.
   ///
   /// - Parameters:
+  ///   - data: The property list.
+  ///   - board: The board.
   ///   - columns: The keys of the dictionaries.
-  ///   - player: Of entries that don't say who scored.
-  ///   - undated: Of entries that don't say when. Always give the same, or they are other scores.
-  /// - Returns: How many came, and the entries that can be no score, with the reason.
-  /// - Throws: `PropertyListError` for bytes that have no such list; `GameDataError` with `misuse` for a board that has another order, `tooLarge` for one with too many players.
+  ///   - player: The player of entries that don't name one.
+  ///   - undated: The date of entries without one. Always pass the same, because it is part of the identifier.
+  /// - Returns: The number of imported scores, and the entries that aren't scores, with the reason.
+  /// - Throws: `PropertyListError` for bytes without such a list; `GameDataError` with `misuse` for a board that has
+  ///   another order, or `tooLarge` for one with too many players.
   @discardableResult
   public func importScores(
     from data: Data, to board: Board, columns: ScoreColumns, player: String = "", undated: Date = Date(timeIntervalSince1970: 0)
@@ -57,7 +64,16 @@ extension HighScores {
     return report
   }
 
-  /// The same from a file. Also throws what reading it throws.
+  /// Imports an older game's list of high scores from a file.
+  ///
+  /// - Parameters:
+  ///   - url: The property list.
+  ///   - board: The board.
+  ///   - columns: The keys of the dictionaries.
+  ///   - player: The player of entries that don't name one.
+  ///   - undated: The date of entries without one.
+  /// - Returns: The number of imported scores, and the entries that aren't scores.
+  /// - Throws: As `importScores(from:to:columns:player:undated:)`, and the error of reading the file.
   @discardableResult
   public func importScores(
     at url: URL, to board: Board, columns: ScoreColumns, player: String = "", undated: Date = Date(timeIntervalSince1970: 0)

@@ -4,24 +4,26 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// High scores on boards, for any number of players of one device, and each player's best from all devices.
+/// High scores on boards, for any number of players on one device, with each player's best from all devices.
 ///
-///     extension Board { static let easy = Board("easy", order: .descending) }
+/// ```swift
+/// extension Board { static let easy = Board("easy", order: .descending) }
 ///
-///     try game.scores.submit(1000, to: .easy, player: "Ada", context: run)
-///     for score in try game.scores.top(10, of: .easy) { print(score.player, score.value) }
+/// try game.scores.submit(1000, to: .easy, player: "Ada", context: run)
+/// for score in try game.scores.top(10, of: .easy) { print(score.player, score.value) }
+/// ```
 ///
-/// Of two equal scores the earlier stands above the later, then the one with the smaller id: the same on all devices.
+/// Of two equal scores the earlier ranks first, then the one with the smaller identifier: the same on all devices.
 ///
-/// Each player's best on each board is synced. All other scores stay on the device where they were made: a player who scored 900 and 800
-/// here shows on other devices with the 900 alone. What was once another device's best and was seen here stays on this device's board
-/// beside the better one that came after it, until it is too far down to be kept.
+/// Each player's best on each board is synced. Other scores stay on the device that made them: a player who scored 900
+/// and 800 here shows on other devices with 900 only. A former best of another device stays on this device's board
+/// until its rank is too low to be kept.
 ///
-/// A score is seen at once by the calls that follow, and is durable when its `Pending` says so. Reads look into the database; the top 10 are the
-/// beginning of an index, whatever the board holds. A score that is damaged, or that a seal finds to be by other hands, is left out, and an
-/// incident tells. Safe to use from any thread.
+/// A score is visible at once, and durable when its `Pending` says so. Reads query the database; the top 10 are the
+/// start of an index, at any size of the board. A damaged score, or one that doesn't verify under the seal, is left
+/// out, and an incident reports it. Safe to use from any thread.
 public final class HighScores: Sendable {
-  /// The most players of a board: each has a value that every device holds.
+  /// The greatest number of players on a board. Each has a value on every device.
   public static let maximumPlayers = 1_000
 
   private struct State {
@@ -40,21 +42,32 @@ public final class HighScores: Sendable {
 
   // MARK: Submitting
 
-  /// Adds a score to a board. It is written off this thread, together with others that wait; returns at once, unless 64 commits wait already.
+  /// Adds a score to a board. Returns at once, unless 64 commits are already waiting for the disk.
   ///
   /// - Parameters:
-  ///   - player: Who scored it; several may play on one device. Empty if it doesn't matter.
-  ///   - date: When; now if nil.
-  /// - Throws: `GameDataError`: `misuse` for not-a-number and infinities, for a name that is empty, too long or has control characters, and
-  ///   for a board that has another order; `tooLarge` in the `Pending` for a board with too many players. Nothing is written then.
+  ///   - value: The score.
+  ///   - board: The board.
+  ///   - player: Who scored; empty if it doesn't matter.
+  ///   - date: When it was scored; now if nil.
+  /// - Returns: A handle that says when the score is durable.
+  /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name, or for a board that has
+  ///   another order. The handle throws `tooLarge` for a board with too many players. Nothing is written then.
   @discardableResult
   public func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws -> Pending<Score> {
     try submit(draft(value, board, player, date, nil))
   }
 
-  /// The same, with a value that belongs to it: which ship, which seed, a short replay.
+  /// Adds a score with a value that belongs to it: which ship, which seed, a short replay.
   ///
-  /// Throws also `GameDataError.Code.tooLarge` for one of more than `Score.maximumContextBytes`, and `ArchiveError` if it can't be encoded.
+  /// - Parameters:
+  ///   - value: The score.
+  ///   - board: The board.
+  ///   - player: Who scored; empty if it doesn't matter.
+  ///   - date: When it was scored; now if nil.
+  ///   - context: The value, at most `Score.maximumContextBytes` as an archive.
+  /// - Returns: A handle that says when the score is durable.
+  /// - Throws: As `submit(_:to:player:date:)`; `GameDataError` with `tooLarge`; `ArchiveError` if the context can't be
+  ///   encoded.
   @discardableResult
   public func submit<Context: Archivable>(
     _ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil, context: Context
@@ -156,10 +169,18 @@ public final class HighScores: Sendable {
 
   // MARK: Reading
 
-  /// The best `count` scores, best first; with `onePerPlayer` each player's best alone.
+  /// Returns the best scores of a board, best first.
   ///
-  /// Costs what it gives, whatever the board holds; with `onePerPlayer` a look-up for each of the board's players. Throws `StoreError` if
-  /// the store can't be read, and `GameDataError.Code.misuse` for a board that has another order.
+  /// The cost depends on the number of scores returned, not on the board's size; with `onePerPlayer` it is one look-up
+  /// for each player of the board.
+  ///
+  /// - Parameters:
+  ///   - count: The most scores to return.
+  ///   - board: The board.
+  ///   - onePerPlayer: Whether to return only each player's best.
+  /// - Returns: The scores.
+  /// - Throws: `StoreError` if the store can't be read; `GameDataError` with `misuse` for a board that has another
+  ///   order.
   public func top(_ count: Int, of board: Board, onePerPlayer: Bool = false) throws -> [Score] {
     guard count >= 0 else { throw GameDataError(.misuse, "the best \(count) scores were asked for: there can't be fewer than none") }
     return try reading(board) { transaction, waiting in
@@ -183,10 +204,23 @@ public final class HighScores: Sendable {
     }
   }
 
-  /// The best score of a player; nil if there is none. Costs one look-up.
+  /// Returns the best score of a player. Costs one look-up.
+  ///
+  /// - Parameters:
+  ///   - player: The player.
+  ///   - board: The board.
+  /// - Returns: The score; nil if the player has none.
+  /// - Throws: As `top`.
   public func best(of player: String = "", on board: Board) throws -> Score? { try scores(of: player, on: board, atMost: 1).first }
 
-  /// The scores of a player that are kept here, best first.
+  /// Returns the scores of a player that are kept on this device, best first.
+  ///
+  /// - Parameters:
+  ///   - player: The player.
+  ///   - board: The board.
+  ///   - count: The most scores to return.
+  /// - Returns: The scores.
+  /// - Throws: As `top`.
   public func scores(of player: String = "", on board: Board, atMost count: Int = .max) throws -> [Score] {
     let player = player.canonical
     guard count >= 0 else { throw GameDataError(.misuse, "\(count) scores were asked for: there can't be fewer than none") }
@@ -197,15 +231,26 @@ public final class HighScores: Sendable {
     }
   }
 
-  /// The rank of a player's best among all scores of the board, from 1; nil if the player has none.
+  /// Returns the rank of a player's best score among all scores of the board. Counts the better scores, so the cost
+  /// grows with the rank.
   ///
-  /// Counts the scores above it: time grows with the rank.
+  /// - Parameters:
+  ///   - player: The player.
+  ///   - board: The board.
+  /// - Returns: The rank, from 1; nil if the player has no score.
+  /// - Throws: As `top`.
   public func rank(of player: String = "", on board: Board) throws -> Int? {
     guard let best = try best(of: player, on: board) else { return nil }
     return try rank(of: best, on: board)
   }
 
-  /// The rank that the score has on its board, or would have: from 1. Costs as `rank(of:on:)` for a player.
+  /// Returns the rank that a score has on a board, or would have. The cost grows with the rank.
+  ///
+  /// - Parameters:
+  ///   - score: The score.
+  ///   - board: The board.
+  /// - Returns: The rank, from 1.
+  /// - Throws: As `top`.
   public func rank(of score: Score, on board: Board) throws -> Int {
     guard score.board == board.name, score.entry.order == board.scoreOrder else {
       throw GameDataError(.misuse, "the score is one of the board \"\(score.board)\" and not of \"\(board.name)\", or in another order")
@@ -218,7 +263,11 @@ public final class HighScores: Sendable {
     return above + 1
   }
 
-  /// Every player who has a score on the board, sorted. Costs a look-up for each.
+  /// Lists every player who has a score on a board. Costs a look-up for each.
+  ///
+  /// - Parameter board: The board.
+  /// - Returns: The names, sorted.
+  /// - Throws: As `top`.
   public func players(on board: Board) throws -> [String] {
     var players: Set<String> = []
     _ = try reading(board) { transaction, waiting in
@@ -252,16 +301,23 @@ public final class HighScores: Sendable {
 
   // MARK: Removing
 
-  /// Removes a score from its board. If it is the player's best, it goes from every device, and the best that any of them still has takes
-  /// its place: one that another device made meanwhile stays, though nobody here has seen it.
+  /// Removes a score from its board. Durable on return.
   ///
-  /// Durable when the call returns: it costs one wait on the disk, and for what was submitted before. Throws
-  /// `GameDataError.Code.notCaughtUp` for a player's best while this store is connected and hasn't yet once heard everything from its
-  /// cloud; nothing is removed then.
+  /// A player's best is removed from every device, and the best score that any of them still has takes its place; a
+  /// better one that another device made in the meantime stays. Costs one wait for the disk.
+  ///
+  /// - Parameter score: The score.
+  /// - Throws: `GameDataError` with `notCaughtUp` for a player's best while this store is connected and hasn't received
+  ///   everything from its cloud yet; `StoreError`. Nothing is removed then.
   public func remove(_ score: Score) throws { try removing { try ScoreCommit.remove(score.entry, in: &$0) } }
 
-  /// Removes all scores of a board from this device, and its players' bests from every device. What other devices keep for themselves, or
-  /// made meanwhile, stays there, and isn't shown elsewhere. The board keeps its order. Costs and throws as `remove(_:)`.
+  /// Removes all scores of a board from this device, and the players' bests from every device. Durable on return.
+  ///
+  /// Other devices keep their own other scores, which aren't shown elsewhere. The board keeps its order. Costs as much
+  /// as `remove(_:)`.
+  ///
+  /// - Parameter board: The board.
+  /// - Throws: As `remove(_:)`.
   public func removeAll(from board: Board) throws {
     try board.check()
     try removing { try ScoreCommit.removeAll(on: board.name, in: &$0) }
@@ -286,7 +342,8 @@ public final class HighScores: Sendable {
 
   // MARK: Other devices
 
-  /// The names of boards on which other devices changed a player's best, as they arrive. The loop ends when the game's data is closed.
+  /// The names of boards on which other devices changed a player's best, as the changes arrive. Ends when the game's
+  /// data is closed.
   public var changes: AsyncStream<[String]> { boards.stream() }
 
   /// The boards show it already; tells of it.

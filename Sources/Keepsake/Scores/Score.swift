@@ -6,26 +6,26 @@ public import KeepsakeReplication
 public struct Score: Sendable, Hashable, Identifiable {
   /// The number that was scored.
   ///
-  /// Whole numbers are kept whole, all 64 bits of them; a `Double` that is a whole number is the same score as that number.
+  /// Integers are kept exactly, in 64 bits. A `Double` that is a whole number is the same score as that integer.
   public enum Value: Sendable, Hashable {
     /// A whole number.
     case int(Int64)
-    /// Finite, and not whole or beyond what 64 bits hold.
+    /// A finite number that isn't whole, or doesn't fit into 64 bits.
     case double(Double)
   }
 
-  /// The most bytes of a context, as an archive.
+  /// The greatest size of a context as an archive, in bytes.
   public static var maximumContextBytes: Int { ScoreEntry.maximumContextBytes }
 
   package let entry: ScoreEntry
 
   init(_ entry: ScoreEntry) { self.entry = entry }
 
-  /// Names this score, on every device.
+  /// The score's identifier, the same on every device.
   public var id: ScoreID { entry.id }
   /// The board's name.
   public var board: String { entry.board }
-  /// Who scored it; empty if nobody was named.
+  /// Who scored; empty if nobody was named.
   public var player: String { entry.player }
   /// The number that was scored.
   public var value: Value {
@@ -36,28 +36,30 @@ public struct Score: Sendable, Hashable, Identifiable {
     case .string, .data: .int(0)
     }
   }
-  /// When it was scored, to the millisecond, by the clock of the device where it was.
+  /// When it was scored, to the millisecond, by the clock of the device that made it.
   public var date: Date { Date(timeIntervalSince1970: Double(entry.dateMilliseconds) / 1_000) }
-  /// The archive of the context; nil if none was given.
+  /// The archive of the context; nil if there is none.
   public var contextData: Data? { entry.context }
 
-  /// What was given with the score; nil if nothing was.
+  /// Decodes the value that was submitted with the score. Decodes at each call.
   ///
-  /// Decoded at each call. Throws `ArchiveError` for one that is damaged, of a newer program, or can't be of this type; a struct that has none
-  /// of the archive's fields is read with its defaults, as everywhere.
+  /// - Parameter type: The type of the context.
+  /// - Returns: The value; nil if there is none.
+  /// - Throws: `ArchiveError` if it is damaged, of a newer program, or of another type. A struct that has none of the
+  ///   archive's fields is read with its defaults.
   public func context<Context: Archivable>(as type: Context.Type = Context.self) throws -> Context? {
     try entry.context.map { try Archive.decode(type, from: $0) }
   }
 }
 
 extension Score.Value: Comparable, CustomStringConvertible {
-  /// The whole number; nil if it isn't whole or doesn't fit.
+  /// The integer; nil if it isn't whole or doesn't fit.
   public var int: Int? {
     if case .int(let number) = self { return Int(exactly: number) }
     return nil
   }
 
-  /// The number as a `Double`: beyond 2^53 the nearest one.
+  /// The number as a `Double`; beyond 2^53 the nearest one.
   public var double: Double {
     switch self {
     case .int(let number): Double(number)

@@ -1,11 +1,14 @@
 import Foundation
 import KeepsakeInterchange
 
-/// Where an old game's list of high scores has what: the keys of its dictionaries.
+/// The keys of an older game's list of high scores.
 ///
-///     ScoreColumns(score: "points", player: "name", date: "when", in: ["HighScores"])
+/// ```swift
+/// ScoreColumns(score: "points", player: "name", date: "when", in: ["HighScores"])
+/// ```
 public struct ScoreColumns: Sendable, Hashable {
-  /// What a number under the key of the date says. Dates are dates, and texts as `Date.description` and ISO 8601 write them are, too.
+  /// What a number under the date's key means. Dates are always accepted, and so are texts in ISO 8601 and as
+  /// `Date.description` writes them.
   public enum NumericDate: Sendable, Hashable {
     /// Unix time in seconds.
     case secondsSince1970
@@ -15,15 +18,15 @@ public struct ScoreColumns: Sendable, Hashable {
     case secondsSince2001
   }
 
-  /// Of the number that was scored: a number, or a text that is one.
+  /// The key of the score: a number, or a text that is one.
   public var score: String
-  /// Of who scored it; nil if the list doesn't say.
+  /// The key of the player's name; nil if the list has none.
   public var player: String?
-  /// Of when it was scored; nil if the list doesn't say.
+  /// The key of the date; nil if the list has none.
   public var date: String?
   /// What a number under `date` says.
   public var numericDate: NumericDate
-  /// The keys that lead from the dictionary at the top to the list; none if the list is at the top.
+  /// The keys that lead from the top dictionary to the list; empty if the list is at the top.
   public var list: [String]
 
   /// Says under which keys an old list has what.

@@ -2,36 +2,36 @@ public import Foundation
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// One line of the wallet's ledger: what was done, how much, and why.
+/// One entry of the wallet's ledger: what was done, how much, and why.
 public struct LedgerEntry: Sendable, Hashable, Identifiable {
-  /// What was done.
+  /// The kind of operation.
   public enum Kind: Sendable, Hashable {
-    /// Money that the player got.
+    /// Money was added.
     case earned
-    /// Money that the player spent.
+    /// Money was spent.
     case spent
-    /// Asked of the bank, once per player, under a key.
+    /// A payment was requested from the bank, which pays it once for each player and key.
     case claimed(key: String)
   }
 
-  /// The operation's id: repeating one under it changes nothing.
+  /// The operation's identifier. Repeating an operation with the same identifier changes nothing.
   public var id: OperationID
-  /// What was done.
+  /// The kind of operation.
   public var kind: Kind
-  /// Greater than zero, whatever the kind.
+  /// The amount; greater than zero for every kind.
   public var amount: Int
-  /// What the amount is of.
+  /// The currency.
   public var currency: Currency
-  /// As the game gave it.
+  /// The reason that the game gave.
   public var reason: String
-  /// What came with it.
+  /// The goods that the operation granted.
   public var goods: [Goods]
-  /// When it was made, by this device's clock.
+  /// When the operation was made, by this device's clock.
   public var date: Date
-  /// Whether the cloud's bank has it. Without a cloud nothing ever is; it counts here all the same.
+  /// Whether the cloud's bank has it. Without a cloud no operation is settled; it counts on this device nevertheless.
   public var isSettled: Bool
 
-  /// Nil for what the device and its bank move between them: the player's money is the same before and after.
+  /// Nil for transfers between the device and its bank, which don't change the player's money.
   init?(_ entry: WalletEntry) {
     let operation = entry.operation
     switch operation.kind {

@@ -1,35 +1,43 @@
 public import KeepsakeArchive
 
-/// Money of one run: gold, wood, lives. It stands in the saved game, so that loading an older save brings back what was
-/// there then, and `endGame()` lets go of it.
+/// Money of one run: gold, wood, lives. It is part of the saved game, so loading an older save brings back the amounts
+/// of that time, and `endGame()` empties it.
 ///
-///     @Archivable struct World {
-///       var purse = Purse()
-///     }
-///     try world.purse.earn(20, .gold)
-///     try world.purse.spend(15, .gold)            // throws if there is less
-///     let left = world.purse.endGame()            // [.gold: 5], and the purse is empty
+/// ```swift
+/// @Archivable struct World {
+///   var purse = Purse()
+/// }
+/// try world.purse.earn(20, .gold)
+/// try world.purse.spend(15, .gold)       // throws if there is less
+/// let left = world.purse.endGame()       // [.gold: 5], and the purse is empty
+/// ```
 ///
-/// What has to outlive the run, and an older save, belongs into `GameData.wallet`. Costs a look into a dictionary. Where two devices
-/// played the same run, the purse goes with the save that stands: mark the field with a rule of your own to join them.
+/// Keep money that must outlive the run or an older save in `GameData.wallet`. Costs one dictionary lookup. If two
+/// devices play the same run, the purse belongs to the save that wins the conflict: give the field a merge rule to join
+/// purses.
 public struct Purse: Sendable, Hashable, Archivable {
-  /// The most that a purse holds of a currency: sums of any two amounts stay within 64 bits.
+  /// The most of a currency that a purse holds. Sums of any two amounts fit into 64 bits.
   public static let maximumAmount = Int(clamping: Int64(1) << 60)
 
   /// By the names of the currencies; none is zero.
   private var amounts: [String: Int] = [:]
 
-  /// Makes an empty purse.
+  /// Creates an empty purse.
   public init() {}
 
-  /// How much there is; zero for a currency that was never earned.
+  /// The amount of a currency; zero if none was ever earned.
   public subscript(currency: Currency) -> Int { amounts[currency.name] ?? 0 }
 
-  /// The currencies of which there is something, sorted by name.
+  /// The currencies in the purse, sorted by name.
   public var currencies: [Currency] { amounts.keys.sorted().map { Currency($0) } }
 
-  /// Adds to the purse. Throws `GameDataError`: `misuse` unless the amount is at least 1, `tooLarge` if the purse would hold more than
-  /// `maximumAmount`; nothing has changed then.
+  /// Adds to the purse.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  /// - Throws: `GameDataError` with `misuse` for an amount below 1, or `tooLarge` if the purse would hold more than
+  ///   `maximumAmount`. Nothing has changed then.
   public mutating func earn(_ amount: Int, _ currency: Currency) throws {
     try check(amount)
     let (sum, overflow) = self[currency].addingReportingOverflow(amount)
@@ -39,8 +47,13 @@ public struct Purse: Sendable, Hashable, Archivable {
     amounts[currency.name] = sum
   }
 
-  /// Takes from the purse. Throws `GameDataError`: `misuse` unless the amount is at least 1, `insufficient` if there is less; nothing has
-  /// changed then.
+  /// Takes from the purse.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  /// - Throws: `GameDataError` with `misuse` for an amount below 1, or `insufficient` if there is less. Nothing has
+  ///   changed then.
   public mutating func spend(_ amount: Int, _ currency: Currency) throws {
     try check(amount)
     let held = self[currency]
@@ -51,7 +64,9 @@ public struct Purse: Sendable, Hashable, Archivable {
     amounts[currency.name] = held > amount ? held - amount : nil
   }
 
-  /// The run is over: empties the purse, and gives what was in it.
+  /// Empties the purse at the end of a run.
+  ///
+  /// - Returns: What was in it.
   @discardableResult
   public mutating func endGame() -> [Currency: Int] {
     defer { amounts = [:] }
@@ -64,9 +79,15 @@ public struct Purse: Sendable, Hashable, Archivable {
 
   // MARK: Archivable
 
+  /// Encodes the amounts.
+  ///
+  /// - Parameter writer: The archive's writer.
   public func encode(to writer: inout ArchiveWriter) throws { try writer.encode(amounts, forKey: "amounts") }
 
-  /// Throws `ArchiveError` with `mismatch` for amounts that no purse can have, as somebody may have written them with an editor.
+  /// Decodes the amounts.
+  ///
+  /// - Parameter reader: The archive's reader.
+  /// - Throws: `ArchiveError` with `mismatch` for amounts that no purse can have, as in a manipulated save.
   public init(from reader: inout ArchiveReader) throws {
     let saved = try reader.decode([String: Int].self, forKey: "amounts", default: [:])
     for (name, amount) in saved.sorted(by: { $0.key < $1.key }) {

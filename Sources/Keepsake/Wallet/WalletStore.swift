@@ -2,25 +2,30 @@ public import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// The player's money. It can't be joined like progress: there is a bank, and rights to spend that are handed out beforehand,
-/// so that any number of devices can spend offline and none overdraws.
+/// The player's money.
 ///
-///     game.wallet[.gems].spendable
-///     try game.wallet.earn(5, .gems, for: "level 3")
-///     try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
-///     try game.wallet.claim(100, .gems, key: "daily-2026-11-20", for: "daily gift")
+/// ```swift
+/// game.wallet[.gems].spendable
+/// try game.wallet.earn(5, .gems, for: "level 3")
+/// try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
+/// try game.wallet.claim(100, .gems, key: "daily-2026-11-20", for: "daily gift")
+/// ```
 ///
-/// An operation is durable when the call returns: it costs one wait on the disk, and the same work however many there were before. A
-/// balance costs a look into a dictionary; the first one after an operation reads the wallet's row. Repeating an operation under
-/// the same id changes nothing. Safe to use from any thread.
+/// Money can't be joined like progress. A bank in the cloud keeps the account and grants each device a part that it can
+/// spend offline, so that any number of devices can spend and none overdraws.
 ///
-/// What no cloud was told yet is kept for the day on which one is connected, at most 4,194,304 operations; the next one then throws
-/// `tooLarge`. Each takes some 200 bytes of memory while the data is open, 160 on the disk, and 7 microseconds at opening.
+/// An operation is durable when the call returns. It costs one wait for the disk, independent of the number of earlier
+/// operations. A balance costs a dictionary lookup; the first one after an operation reads the wallet's row. Repeating
+/// an operation with the same identifier changes nothing. Safe to use from any thread.
 ///
-/// Calls that throw, throw `GameDataError` for what is wrong with them, and `StoreError` for what is wrong here: `diskFull`,
-/// `notPermitted` or `io` where the disk takes nothing, with nothing changed; `damaged` where the wallet can't be read, as after
-/// somebody's hands in it. Then close the data and open it again: the wallet is put together from a backup and from its operations, which
-/// an incident tells, and where a cloud is connected its bank has the last word.
+/// Operations that no cloud knows are kept until one is connected, at most 4,194,304 of them; the next one throws
+/// `tooLarge`. Each takes about 200 bytes of memory while the data is open, 160 bytes on disk, and 7 microseconds at
+/// opening.
+///
+/// Calls throw `GameDataError` for invalid requests, and `StoreError` for problems on this device: `diskFull`,
+/// `notPermitted` or `io` if the disk can't be written, with nothing changed; `damaged` if the wallet can't be read.
+/// Then close the data and open it again: the wallet is rebuilt from a backup and its operations, an incident reports
+/// it, and the bank of a connected cloud decides.
 public final class WalletStore: Sendable {
   private let core: GameCore
   private struct Known {
@@ -33,8 +38,7 @@ public final class WalletStore: Sendable {
 
   init(core: GameCore) { self.core = core }
 
-  /// The balance; zeros for a currency that was never used. Throws only where `balance(of:)` would: then zeros too, and an
-  /// incident.
+  /// The balance of a currency; zeros if it was never used. If `balance(of:)` would throw: zeros and an incident.
   public subscript(currency: Currency) -> Balance {
     do {
       return try balance(of: currency)
@@ -45,22 +49,31 @@ public final class WalletStore: Sendable {
     }
   }
 
-  /// The balance; throws `StoreError` if the store can't be read.
+  /// Returns the balance of a currency.
+  ///
+  /// - Parameter currency: The currency.
+  /// - Returns: The balance; zeros if the currency was never used.
+  /// - Throws: `StoreError` if the wallet can't be read.
   public func balance(of currency: Currency) throws -> Balance {
     try balances()[currency.name] ?? Balance(total: 0, spendable: 0, pending: 0)
   }
 
-  /// Every currency that was ever used, sorted by name.
+  /// Lists every currency that was ever used.
+  ///
+  /// - Returns: The currencies, sorted by name.
+  /// - Throws: `StoreError` if the wallet can't be read.
   public func currencies() throws -> [Currency] { try balances().keys.sorted().map { Currency($0) } }
 
-  /// What was done to the money on this device, newest first: for a player's "where did my gems go?" and for support.
+  /// Lists the operations that this device made: for a player's "where did my gems go?" and for support.
   ///
-  /// At least the newest 10,000 operations are kept here, and all that no cloud was told yet; what other devices did isn't among them.
-  /// Costs reading as many as are asked for, of one currency also those between. Throws `StoreError` if the store can't be read.
+  /// At least the newest 10,000 operations are kept, and all that no cloud knows. Operations of other devices aren't
+  /// included. Costs reading the requested entries, and for one currency also those between them.
   ///
   /// - Parameters:
-  ///   - currency: Only operations in this one; all if nil.
-  ///   - limit: The most entries that are given.
+  ///   - currency: Only operations in this currency; all if nil.
+  ///   - limit: The most entries to return.
+  /// - Returns: The entries, newest first.
+  /// - Throws: `StoreError` if the store can't be read.
   public func ledger(of currency: Currency? = nil, newest limit: Int = 100) throws -> [LedgerEntry] {
     let entries = try core.store.read { transaction in
       try transaction.walletEntries(newest: limit) { operation in
@@ -70,7 +83,15 @@ public final class WalletStore: Sendable {
     return entries.compactMap(LedgerEntry.init)
   }
 
-  /// Adds to the player's money; it can be spent here at once. Returns the operation's id.
+  /// Adds to the player's money. It can be spent on this device at once.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
@@ -78,9 +99,16 @@ public final class WalletStore: Sendable {
     try perform(Self.operation(.earn, amount, currency, reason, id, [], in: core))
   }
 
-  /// Takes from the player's money, within what can be spent here now.
+  /// Spends money, up to what can be spent on this device now.
   ///
-  /// Throws `GameDataError.Code.insufficient`, with what could be spent and what there is in all; nothing has changed then.
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - reason: A text for the ledger.
+  ///   - id: The operation's identifier, to make a retry safe; a new one if nil.
+  ///   - goods: What the operation grants.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `insufficient`, `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
@@ -88,7 +116,17 @@ public final class WalletStore: Sendable {
     try perform(Self.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
-  /// Asks the bank to pay something once per player, whatever device asks: a daily gift, a quest. Pending until it confirms.
+  /// Asks the bank for a payment that each player gets once, whichever device asks: a daily gift, a quest. Pending
+  /// until the bank confirms it.
+  ///
+  /// - Parameters:
+  ///   - amount: At least 1.
+  ///   - currency: The currency.
+  ///   - key: Identifies the payment: each player gets it once.
+  ///   - reason: A text for the ledger.
+  ///   - goods: What the operation grants.
+  /// - Returns: The operation's identifier.
+  /// - Throws: `GameDataError` with `misuse` or `tooLarge`; `StoreError`. Nothing has changed then.
   @discardableResult
   public func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []

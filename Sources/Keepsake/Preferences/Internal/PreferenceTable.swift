@@ -127,7 +127,7 @@ struct PreferenceTable: Sendable {
 
   /// Puts a value in its place. Throws `GameDataError` for what can't be kept.
   ///
-  /// - Parameter tells: Whether those who watch were told, so that it can be done.
+  /// - Parameter emits: Whether those who watch were told, so that it can be done.
   mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, emits: Bool) throws -> Outcome {
     guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: nothing can be set any more") }
     let slot: PreferenceSlot
