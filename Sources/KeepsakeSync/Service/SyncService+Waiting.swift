@@ -56,16 +56,16 @@ extension SyncService {
   /// What became of a wish; nil while nobody can say. Throws what the store throws.
   private func outcome(of wish: SyncWaiter.Wish, _ status: EngineStatus) throws -> Result<Void, any Error>? {
     if case .contents(let slot) = wish, try !isDeferred(slot) { return .success(()) }
-    switch wish == .hearing ? status.hearing : status.phase {
+    switch wish == .hearing ? status.fetching : status.phase {
     case .stopped: return nil
     case .waiting(let failure), .halted(let failure): return .failure(SyncError.transport(failure))
     case .busy, .idle: break
     }
     switch wish {
     case .contents(let slot):
-      return try store.write { try engine.isBringing(slot, in: $0) } ? nil : .failure(SyncError.gone(slot: slot))
+      return try store.write { try engine.isDownloading(slot, in: $0) } ? nil : .failure(SyncError.gone(slot: slot))
     case .hearing:
-      return status.hearing == .idle ? .success(()) : nil
+      return status.fetching == .idle ? .success(()) : nil
     case .everything:
       guard status.phase == .idle else { return nil }
       let refusals = try store.write { try $0.outbox(limit: .max).flatMap(\.refusals) }
@@ -92,16 +92,16 @@ extension SyncService {
   private func cancelWaiter(_ id: UInt64) {
     guard let waiter = waiters.removeValue(forKey: id) else { return }
     waiter.continuation.resume(throwing: CancellationError())
-    if case .contents = waiter.wish { dropUnasked() }
+    if case .contents = waiter.wish { cancelUnwantedDownloads() }
   }
 
   /// Nobody waits for it any more: what is under way ends, as far as nothing else needs it.
-  private func dropUnasked() {
+  private func cancelUnwantedDownloads() {
     guard mode == .running else { return }
     var next = engine
-    next.downloads = downloads
+    next.downloadRules = downloads
     do {
-      for request in try store.write({ try next.dropUnasked(in: $0) }) { requestTasks.removeValue(forKey: request)?.cancel() }
+      for request in try store.write({ try next.cancelUnwantedDownloads(in: $0) }) { requestTasks.removeValue(forKey: request)?.cancel() }
     } catch {
       return storeFailed(error)
     }

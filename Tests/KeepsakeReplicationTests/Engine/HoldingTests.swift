@@ -29,7 +29,7 @@ struct HoldingTests {
     try lab.settle(1)
     #expect(lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].news.isEmpty)
     #expect(lab.devices[1].storage.facts().hasArrivals)
-    #expect(lab.devices[1].engine.status.phase == .idle && lab.devices[1].engine.status.hearing == .idle)
+    #expect(lab.devices[1].engine.status.phase == .idle && lab.devices[1].engine.status.fetching == .idle)
     let news = try deliver(&lab)
     #expect(news == [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])])
     #expect(lab.level(1) == .max(.int(3)))
