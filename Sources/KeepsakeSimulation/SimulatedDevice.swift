@@ -21,9 +21,9 @@ package struct SimulatedDevice: SlotSource, Sendable {
   /// Every version of a slot, in the order in which they came.
   private var arrivals: [String: [VersionID]] = [:]
   /// Versions of which only the record is kept.
-  private var thinned: Set<VersionID> = []
+  private var pruned: Set<VersionID> = []
   /// Those of them that were heads when that began, and whose contents the cloud has.
-  private var deferred: Set<VersionID> = []
+  private var notDownloaded: Set<VersionID> = []
   /// Slots that changed since they were thinned.
   private var touched: Set<String> = []
   private var unacknowledged: Set<VersionID> = []
@@ -88,14 +88,14 @@ package struct SimulatedDevice: SlotSource, Sendable {
   package func unofferedVersions() -> [VersionID] {
     unacknowledgedVersions().filter { versions[$0]?.offered == false }
   }
-  package func deferredVersions() -> [VersionID] { deferred.filter { !covered.contains($0) }.sorted() }
-  package mutating func setDeferred(_ isDeferred: Bool, _ id: VersionID) {
-    if isDeferred {
-      deferred.insert(id)
-      thinned.insert(id)
+  package func notDownloadedVersions() -> [VersionID] { notDownloaded.filter { !covered.contains($0) }.sorted() }
+  package mutating func setNotDownloaded(_ isNotDownloaded: Bool, _ id: VersionID) {
+    if isNotDownloaded {
+      notDownloaded.insert(id)
+      pruned.insert(id)
     } else {
-      deferred.remove(id)
-      thinned.remove(id)
+      notDownloaded.remove(id)
+      pruned.remove(id)
     }
   }
   /// Every version that is known, sorted by id.
@@ -136,16 +136,16 @@ package struct SimulatedDevice: SlotSource, Sendable {
     }
   }
   package func isPinned(_ id: VersionID) -> Bool { false }
-  package func isDeferred(_ record: VersionRecord) -> Bool { deferred.contains(record.id) }
+  package func isNotDownloaded(_ record: VersionRecord) -> Bool { notDownloaded.contains(record.id) }
   package func history(of slot: String) -> [StoredVersion] {
-    (arrivals[slot] ?? []).reversed().filter { !thinned.contains($0) }.compactMap { versions[$0] }
+    (arrivals[slot] ?? []).reversed().filter { !pruned.contains($0) }.compactMap { versions[$0] }
   }
 
   /// What a store does at the end of a transaction: lets go of what neither the rules nor a head needs, in the slots that changed. No pins, and
   /// nothing that deletes keep.
   ///
   /// - Returns: How many versions it let go of.
-  package mutating func thin() throws -> Int {
+  package mutating func prune() throws -> Int {
     defer { touched = [] }
     var letGo = 0
     var candidates: [ContentHash] = []
@@ -159,7 +159,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
       // What was thinned and is needed again, and came back with a download.
       keepWhole(needed)
       for version in outdated where !needed.contains(version.record.id) {
-        thinned.insert(version.record.id)
+        pruned.insert(version.record.id)
         letGo += 1
         candidates += version.record.contents
         if !version.acknowledged, !version.offered { unsent.insert(version.record.id) }
@@ -171,7 +171,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     for slot in slots() where !touched.contains(slot) && heads(of: slot).count > 1 {
       keepWhole(try Resolution.needed(by: heads(of: slot), in: self))
     }
-    var used = Set(versions.values.filter { !thinned.contains($0.record.id) }.flatMap(\.record.contents))
+    var used = Set(versions.values.filter { !pruned.contains($0.record.id) }.flatMap(\.record.contents))
     for case .version(let record) in stagedChanges.map(\.item) { used.formUnion(record.contents) }
     for hash in candidates where !used.contains(hash) {
       contents[hash] = nil
@@ -181,14 +181,14 @@ package struct SimulatedDevice: SlotSource, Sendable {
   }
 
   private mutating func keepWhole(_ ids: Set<VersionID>) {
-    for id in ids where thinned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { setDeferred(false, id) }
+    for id in ids where pruned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { setNotDownloaded(false, id) }
   }
 
   /// Lets go of a head's contents, which the cloud has, but for what others need.
   package mutating func evict(_ id: VersionID) {
     guard let record = versions[id]?.record else { return }
-    setDeferred(true, id)
-    let used = Set(versions.values.filter { !thinned.contains($0.record.id) }.flatMap(\.record.contents))
+    setNotDownloaded(true, id)
+    let used = Set(versions.values.filter { !pruned.contains($0.record.id) }.flatMap(\.record.contents))
     for hash in record.contents where !used.contains(hash) {
       contents[hash] = nil
       depths[hash] = nil
@@ -196,7 +196,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
   }
 
   /// Whether something changed since it was last thinned.
-  package var hasPastToThin: Bool { rules != .everything && !touched.isEmpty }
+  package var hasHistoryToPrune: Bool { rules != .everything && !touched.isEmpty }
 
   package func outbox(limit: Int) -> [OutboxGroup] { Array(groups.prefix(max(0, limit))) }
   package func outboxCount() -> Int { groups.count }

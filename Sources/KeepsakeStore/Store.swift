@@ -58,7 +58,7 @@ package final class Store: Sendable {
       store.database.beforeNextWrite { [context = store.context, weak opened = store.database] database in
         var transaction = StoreTransaction(database, in: context)
         if let mending = try begin(&transaction) { opened?.report(StoreIncident(.rebuilt, mending.message)) }
-        try History.thin(transaction)
+        try History.prune(transaction)
       }
     } catch {
       try store.database.close()
@@ -111,7 +111,7 @@ package final class Store: Sendable {
         return try database.write { database in
           var transaction = StoreTransaction(database, in: context)
           let value = try body(&transaction)
-          try History.thin(transaction)
+          try History.prune(transaction)
           return value
         }
       } catch {

@@ -15,7 +15,7 @@ package final class MemoryCloud: Transport {
     var quota: Int64?
     var exchanges = 0
     /// Who talked to it, and when first and last. Those who don't say who they are aren't here.
-    var devices: [DeviceID: (name: String, created: Int64, heard: Int64)] = [:]
+    var devices: [DeviceID: (name: String, created: Int64, lastSeen: Int64)] = [:]
   }
   private let state = Mutex(State())
   private let now: @Sendable () -> Int64
@@ -153,7 +153,7 @@ package final class MemoryCloud: Transport {
         let holders = try CloudAcceptance.devices(holding: versions, in: state.container)
         return state.devices.sorted { $0.key < $1.key }.map { id, known in
           AccountDevice(
-            device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.heard, isThis: id == device,
+            device: id, name: known.name, createdMilliseconds: known.created, seenMilliseconds: known.lastSeen, isThis: id == device,
             has: holders.filter { $0.value.contains(id) }.keys.sorted())
         }
       }.mapError { TransportFailure(.rejected, "\($0)") }
@@ -180,7 +180,7 @@ package final class MemoryCloud: Transport {
   package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
     let (stream, continuation) = AsyncThrowingStream<CloudEvent, any Error>.makeStream()
     let id = UUID()
-    let opening = Task { [weak self] in
+    let options = Task { [weak self] in
       let cursor = await cursor()
       guard let self, !Task.isCancelled else { return }
       let first = state.withLock { state -> Result<CloudEvent, any Error> in
@@ -198,7 +198,7 @@ package final class MemoryCloud: Transport {
       }
     }
     continuation.onTermination = { [weak self] _ in
-      opening.cancel()
+      options.cancel()
       self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) }
     }
     return stream

@@ -27,7 +27,7 @@ public final class TestCloud: Sendable {
 
   /// Whether the cloud has no room left: it refuses saves and values, and goes on telling what is new.
   ///
-  /// What it refuses is tried again when a device begins or calls `sendNow()`, and so by `TestWorld.settle()`; and by itself after ten minutes.
+  /// What it refuses is tried again when a device begins or calls `sync()`, and so by `TestWorld.settle()`; and by itself after ten minutes.
   public var isFull: Bool {
     get { memory.isFull }
     set { memory.isFull = newValue }

@@ -67,10 +67,10 @@ extension TestWorld {
       let debt = device.debt
       // By seq and mark: a device that was never connected to a cloud without anything in it isn't behind.
       let isBehind = (debt.cursor.seq, debt.cursor.mark) != (round.position.seq, round.position.mark) || debt.staged > 0
-      guard debt.waitingCommits > 0 || debt.hasMoneyToTell || isBehind else { return nil }
+      guard debt.waitingCommits > 0 || debt.hasUnreportedMoney || isBehind else { return nil }
       return UnsettledError.Debt(
         device: device.name, unsentCommits: debt.waitingCommits, refusals: debt.refusals.map { "\($0.item): \($0.message)" },
-        hasMoneyToTell: debt.hasMoneyToTell, isBehind: isBehind, failure: failures[device.name])
+        hasUnreportedMoney: debt.hasUnreportedMoney, isBehind: isBehind, failure: failures[device.name])
     }
   }
 
@@ -78,7 +78,7 @@ extension TestWorld {
   private func exchange(_ game: GameData) async throws -> String? {
     try await game.commitEverything()
     do {
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
       return nil
     } catch let error as GameDataError {
       // What was refused stands in the store, item by item.

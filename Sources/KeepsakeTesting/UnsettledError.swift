@@ -9,7 +9,7 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
     /// Why the cloud refused some of them, in sentences.
     public let refusals: [String]
     /// Whether the bank doesn't know yet all that was done with the money.
-    public let hasMoneyToTell: Bool
+    public let hasUnreportedMoney: Bool
     /// Whether the cloud has something that the device hasn't shown yet.
     public let isBehind: Bool
     /// What went wrong in the last try; nil if nothing did.
@@ -18,7 +18,7 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
     public var description: String {
       var parts: [String] = []
       if unsentCommits > 0 { parts.append("owes \(unsentCommits) \(unsentCommits == 1 ? "commit" : "commits")") }
-      if hasMoneyToTell { parts.append("has operations with money that the bank doesn't know") }
+      if hasUnreportedMoney { parts.append("has operations with money that the bank doesn't know") }
       if isBehind { parts.append("hasn't heard all that the cloud has") }
       parts += refusals.map { "was refused: \($0)" }
       if let failure { parts.append(failure) }

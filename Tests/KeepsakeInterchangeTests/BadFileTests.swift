@@ -10,7 +10,7 @@ struct BadFileTests {
   private static let bytes: rlim_t = 64 << 20
   private static let seconds: rlim_t = 1
 
-  @Test("every broken file ends in a value or a typed error, within a second and 64 MiB", .enabled(if: Corpus.isHere))
+  @Test("every broken file ends in a value or a typed error, within a second and 64 MiB", .enabled(if: Corpus.isDownloaded))
   func broken() async throws {
     let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
       for set in ["bplist_bad", "bplist_ok", "nskeyed"] { try BadFileTests.readAll(set) }

@@ -5,7 +5,7 @@ import Testing
 /// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are skipped.
 enum Corpus {
   static let folder = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"].map { URL(filePath: $0) }
-  static var isHere: Bool { folder != nil }
+  static var isDownloaded: Bool { folder != nil }
 
   static func files(_ name: String) throws -> [URL] {
     let folder = try #require(folder).appending(path: name)
@@ -15,7 +15,7 @@ enum Corpus {
 
 struct CorpusTests {
   @Test(
-    "every file that Python's plistlib reads is read, and as the same tree", .enabled(if: Corpus.isHere),
+    "every file that Python's plistlib reads is read, and as the same tree", .enabled(if: Corpus.isDownloaded),
     arguments: ["nskeyed", "bplist_ok"])
   func agreesWithPlistlib(set: String) throws {
     let files = try Corpus.files(set)
@@ -52,7 +52,7 @@ struct CorpusTests {
 }
 
 extension CorpusTests {
-  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .enabled(if: Corpus.isHere))
+  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .enabled(if: Corpus.isDownloaded))
   func trees() throws {
     var (archives, objects, classes) = (0, 0, Set<String>())
     for file in try Corpus.files("nskeyed") {

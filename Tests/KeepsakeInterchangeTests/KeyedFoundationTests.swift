@@ -345,7 +345,8 @@ struct KeyedFoundationTests {
 }
 
 extension CorpusTests {
-  @Test("colours, index sets, index paths, measurements and attributed texts of real files are seen through", .enabled(if: Corpus.isHere))
+  @Test(
+    "colours, index sets, index paths, measurements and attributed texts of real files are seen through", .enabled(if: Corpus.isDownloaded))
   func seenThrough() throws {
     let known: Set<String> = [
       "NSIndexPath", "NSIndexSet", "NSMutableIndexSet", "NSMeasurement", "NSAttributedString", "NSMutableAttributedString", "NSCountedSet",

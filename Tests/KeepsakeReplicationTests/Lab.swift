@@ -7,7 +7,7 @@ struct LabDevice {
   var storage = SimulatedDevice()
   var engine: DeviceEngine
   var writer: WriterID
-  var news: [EngineNews] = []
+  var notifications: [EngineNotification] = []
   var pending: [EngineEffect] = []
   var exchanges = 0
 
@@ -41,7 +41,11 @@ struct Lab {
     let effects = try engine.step(event, now: now, in: &devices[index].storage, using: &random)
     devices[index].engine = engine
     for effect in effects {
-      if case .news(let news) = effect { devices[index].news.append(news) } else { devices[index].pending.append(effect) }
+      if case .notify(let notifications) = effect {
+        devices[index].notifications.append(notifications)
+      } else {
+        devices[index].pending.append(effect)
+      }
     }
   }
 
@@ -80,12 +84,12 @@ struct Lab {
         return .uploaded(request: number, content.hash)
       }()
     case .download(let number, let hash): .downloaded(request: number, hash, cloud.content(hash))
-    case .wake, .news: nil
+    case .wake, .notify: nil
     }
   }
 
   /// Delivers until the device waits for nothing more.
-  mutating func settle(_ index: Int, _ event: EngineEvent = .sendNow) throws {
+  mutating func settle(_ index: Int, _ event: EngineEvent = .sync) throws {
     try step(index, devices[index].engine.status.phase == .stopped ? .started : event)
     for _ in 0..<500 {
       guard let effect = takeRequest(index) else { return }
@@ -105,13 +109,13 @@ struct Lab {
 
   @discardableResult
   mutating func save(
-    _ index: Int, _ text: String, slot: String = "main", over basis: SaveBasis, metadata: SaveMetadata = SaveMetadata(),
+    _ index: Int, _ text: String, slot: String = "main", over parents: SaveParents, metadata: SaveMetadata = SaveMetadata(),
     tombstone: Bool = false
   ) throws -> VersionRecord {
     var contents: [ContentHash] = []
     if !tombstone { contents = [devices[index].storage.addContent(Data(text.utf8))] }
     let draft = SaveDraft(
-      id: VersionID(using: &random), slot: slot, basis: basis, contents: contents, length: tombstone ? 0 : text.utf8.count,
+      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents, length: tombstone ? 0 : text.utf8.count,
       metadata: metadata, savedAtMilliseconds: now, tombstone: tombstone)
     return try commit(index, CommitDraft(saves: [draft]))[0]
   }

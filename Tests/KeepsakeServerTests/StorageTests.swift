@@ -40,7 +40,7 @@ struct StorageTests {
       }
       #expect(try await storage.exported(.changes(after: 0), of: container).lines.count == 1)
       try await storage.delete(container, now: 5)
-      for place in [PlayerExport.Place.changes(after: 0), .contents(after: nil), .decisions(after: nil), .bank] {
+      for place in [PlayerExport.Position.changes(after: 0), .contents(after: nil), .decisions(after: nil), .bank] {
         let error = await #expect(throws: APIError.self) { _ = try await storage.exported(place, of: container) }
         #expect(error?.code == .retired)
       }
@@ -63,7 +63,7 @@ struct StorageTests {
       }
       for number in 1...2 as ClosedRange<UInt64> {
         let identity = DeviceIdentity(device: device(number), player: player, container: container, app: app)
-        try await storage.noteDevice(DeviceRecord(identity: identity, name: "old", createdMilliseconds: 1, seenMilliseconds: 1))
+        try await storage.recordDevice(DeviceRecord(identity: identity, name: "old", createdMilliseconds: 1, seenMilliseconds: 1))
       }
       try await ask(1)
       _ = try await storage.retire(device(1), of: container, now: 1)

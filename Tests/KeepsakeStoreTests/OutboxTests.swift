@@ -27,7 +27,7 @@ import Testing
           let bytes = Data(text.utf8)
           saves = [
             SaveDraft(
-              id: VersionID(using: &random), slot: "main", basis: .everyHead, contents: [try transaction.keepContent(bytes)],
+              id: VersionID(using: &random), slot: "main", parents: .everyHead, contents: [try transaction.keepContent(bytes)],
               length: bytes.count, savedAtMilliseconds: 0)
           ]
         }

@@ -24,7 +24,7 @@ import Glibc
       state: CellState(value: .counter([WriterID(7): CounterEntry(plus: 9, minus: 2)])))
     var facts = DeviceFacts(
       container: ContainerID(high: 1, low: 2), cursor: Cursor(epoch: 1, seq: 1 << 61, mark: .max), caughtUp: true,
-      serverOffsetMilliseconds: -5, lastHeardMilliseconds: 8, hasArrivals: true)
+      serverOffsetMilliseconds: -5, lastFetchedMilliseconds: 8, hasArrivals: true)
     facts.moves = 3
     facts.isRefused = true
     let wallet = WalletState(chain: chain)
@@ -276,10 +276,10 @@ import Glibc
     #expect(errorCode { _ = try StoreDoctor(at: folder.store).examine() } == .misuse)
     let again = try Store.open(at: folder.store)
     #expect(again.incidents.isEmpty)
-    let (heads, bytes, deferred) = try again.read { transaction in
-      (try transaction.heads(of: "main"), try transaction.plainBytes(of: record), try transaction.deferredVersions())
+    let (heads, bytes, notDownloaded) = try again.read { transaction in
+      (try transaction.heads(of: "main"), try transaction.plainBytes(of: record), try transaction.notDownloadedVersions())
     }
-    #expect(heads == [record.id] && bytes == Data("level 3".utf8) && deferred.isEmpty)
+    #expect(heads == [record.id] && bytes == Data("level 3".utf8) && notDownloaded.isEmpty)
     try again.close()
     _ = try StoreReader.open(at: folder.store)
   }

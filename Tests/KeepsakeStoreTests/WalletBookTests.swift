@@ -224,7 +224,7 @@ import Testing
         let page = WalletPage(first: 0, operations: (0..<32).map { Self.operation($0, amount: 1_000) })
         let json = String(decoding: try JSONEncoder().encode(page), as: UTF8.self)
         try database.execute(
-          sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [SealLab.forged(json, place: RowPlace.fact(name)), name])
+          sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [SealLab.forged(json, place: RowIdentity.fact(name)), name])
       }
     }
     store = try Store.open(at: folder.store, seal: seal)
@@ -246,7 +246,7 @@ import Testing
     defer { try? store.close() }
     try Self.perform(0..<5, in: store)
     try store.write { transaction throws in
-      let place = RowPlace.fact(WalletBook.name)
+      let place = RowIdentity.fact(WalletBook.name)
       let body = try #require(
         try Data.fetchOne(transaction.database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))
       let json = String(decoding: try transaction.codec.json(in: body, place: place), as: UTF8.self)

@@ -138,7 +138,7 @@ struct PausesTests {
       cloud.state.withLock { $0.isAway = false }
       let service = SyncService(store: disk, transport: cloud, container: Self.container, environment: environment(of: FullDisk.self))
       try await service.start()
-      try await service.sendNow()
+      try await service.sync()
       disk.isFull.withLock { $0 = true }
       service.committed()
       try await until("noticing") { if case .storeFailed = service.status.phase { true } else { false } }

@@ -87,12 +87,12 @@ struct SyncServiceTests {
       let cloud = EmptyCloud()
       let service = SyncService(store: disk, transport: cloud, container: Self.container)
       try await service.start()
-      try await service.sendNow()
+      try await service.sync()
       disk.isFull.withLock { $0 = true }
       try raise("level", to: 5, in: store)
       service.committed()
       try await until("noticing") { if case .storeFailed = service.status.phase { true } else { false } }
-      await #expect(throws: SyncError.self) { try await service.sendNow() }
+      await #expect(throws: SyncError.self) { try await service.sync() }
       disk.isFull.withLock { $0 = false }
       try await until("sending") { service.status.phase == .idle && service.status.waitingCommits == 0 }
       #expect(cloud.requests.flatMap(\.cells).map(\.key.key).contains("level"))
@@ -111,7 +111,7 @@ struct SyncServiceTests {
         try raise("level", to: number + 1, in: store)
         service.committed()
       }
-      try await service.sendNow()
+      try await service.sync()
       #expect(service.status.waitingCommits == 0)
       let sent = cloud.requests.flatMap(\.cells).map(\.state.value)
       #expect(sent.contains(.max(.int(100))))
@@ -123,10 +123,10 @@ struct SyncServiceTests {
   func notRunning() async throws {
     try await withStore { store in
       let service = SyncService(store: store, transport: SilentCloud(), container: Self.container)
-      await #expect(throws: SyncError.self) { try await service.sendNow() }
+      await #expect(throws: SyncError.self) { try await service.sync() }
       try await service.start()
-      let waiting = Task { try await service.sendNow() }
-      let cancelled = Task { try await service.sendNow() }
+      let waiting = Task { try await service.sync() }
+      let cancelled = Task { try await service.sync() }
       try await until("starting") { service.status.phase == .busy }
       cancelled.cancel()
       await #expect(throws: CancellationError.self) { try await cancelled.value }
@@ -140,12 +140,12 @@ struct SyncServiceTests {
   func streams() async throws {
     try await withStore { store in
       let service = SyncService(store: store, transport: EmptyCloud(), container: Self.container)
-      let (statuses, news) = (service.statuses, service.news)
-      let reader = Task { await news.reduce(into: []) { $0.append($1) } }
+      let (statuses, notifications) = (service.statuses, service.notifications)
+      let reader = Task { await notifications.reduce(into: []) { $0.append($1) } }
       var iterator = statuses.makeAsyncIterator()
       #expect(await iterator.next()?.phase == .stopped)
       try await service.start()
-      try await service.sendNow()
+      try await service.sync()
       await service.stop()
       #expect(await reader.value.contains(.caughtUp))
       while await iterator.next() != nil {}
@@ -159,7 +159,7 @@ struct SyncServiceTests {
       try await withStore { store in
         let first = SyncService(store: store, transport: EmptyCloud(), container: Self.container)
         try await first.start()
-        try await first.sendNow()
+        try await first.sync()
         await first.stop()
         try store.write { transaction in
           try transaction.stage([CloudChange(seq: 1, item: .cell(CellUpdate(key: key, state: CellState(value: .max(.int(6))))))])
@@ -171,8 +171,8 @@ struct SyncServiceTests {
         var environment = SyncService<Store>.Environment.system
         environment.holdsArrivals = { true }
         let service = SyncService(store: store, transport: SilentCloud(), container: other, environment: environment)
-        let news = service.news
-        let reader = Task { await news.reduce(into: []) { $0.append($1) } }
+        let notifications = service.notifications
+        let reader = Task { await notifications.reduce(into: []) { $0.append($1) } }
         try await service.start(rebinding: true)
         await service.stop()
         let (shown, left, facts) = try store.read { (try $0.cell(key)?.value, try $0.staged().count, try $0.facts()) }

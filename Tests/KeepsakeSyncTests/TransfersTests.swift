@@ -73,7 +73,7 @@ struct TransfersTests {
     let cloud = SlowCloud()
     let service = SyncService(store: store, transport: cloud, container: Self.container)
     try await service.start()
-    try await service.sendNow()
+    try await service.sync()
     try await body(store, cloud, service)
     await service.stop()
     cloud.endAll()
@@ -88,7 +88,7 @@ struct TransfersTests {
         try transaction.keepContent(Data((0..<300_000).map { _ in UInt8.random(in: 0...255, using: &random) }))
       }
       let draft = SaveDraft(
-        id: VersionID(using: &random), slot: slot, basis: .everyHead, contents: contents, length: parts * 300_000, savedAtMilliseconds: 0)
+        id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: contents, length: parts * 300_000, savedAtMilliseconds: 0)
       _ = try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 0, writer: store.writer, in: &transaction, using: &random)
     }
   }
@@ -131,22 +131,22 @@ struct TransfersTests {
   }
 
   @Test("a game that only wants to know what is new doesn't wait for a large save to be sent")
-  func hearing() async throws {
+  func fetching() async throws {
     try await withService { store, cloud, service in
       try save("castle", parts: 1, seed: 3, in: store)
       service.committed()
       try await until("the upload") { cloud.uploads.count == 1 }
       let asked = cloud.exchanges.count
-      try await service.hear()
+      try await service.fetchChanges()
       #expect(cloud.exchanges.count == asked + 1 && cloud.uploads.count == 1)
-      let sending = Task { try await service.sendNow() }
+      let sending = Task { try await service.sync() }
       try await until("asking") { cloud.exchanges.count == asked + 2 }
       #expect(service.status.waitingCommits == 1)
       cloud.endAll()
       try await sending.value
       #expect(service.status.waitingCommits == 0)
       await service.pause()
-      await #expect(throws: SyncError.self) { try await service.hear() }
+      await #expect(throws: SyncError.self) { try await service.fetchChanges() }
     }
   }
 

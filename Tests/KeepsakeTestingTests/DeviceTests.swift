@@ -124,13 +124,13 @@ struct DeviceTests {
     let address = try pair.phone.address
     let before = (phone: pair.phone.traffic, exchanges: pair.world.cloud.exchanges)
     try pair.phone.kill()
-    await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sendNow() }
+    await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sync() }
     // Whoever still speaks over the dead run's own way to the cloud isn't heard, either.
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ghost-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     let ghost = try GameData.open(gardenID, at: folder)
     ghost.cloud.connect(address)
-    let error = await #expect(throws: GameDataError.self) { try await ghost.cloud.sendNow() }
+    let error = await #expect(throws: GameDataError.self) { try await ghost.cloud.sync() }
     #expect(error?.code == .unreachable)
     try ghost.close()
     #expect(pair.phone.traffic == before.phone && pair.world.cloud.exchanges == before.exchanges)

@@ -28,7 +28,7 @@ import Testing
     there.cloud.connect(try tablet.address)
     try await here.saves.save(Scroll.long(), to: scroll)
     try await world.settle()
-    #expect(try there.saves.list().map(\.isHere) == [false])
+    #expect(try there.saves.list().map(\.isDownloaded) == [false])
 
     // Nothing arrives until somebody turns the clock.
     tablet.network = .slow(bytesPerSecond: 1_000)
@@ -38,11 +38,11 @@ import Testing
     download.cancel()
     await #expect(throws: CancellationError.self) { try await download.value }
     try await eventually { there.cloud.status.transfers.isEmpty }
-    #expect(try !there.saves.status(of: scroll).isHere)
+    #expect(try !there.saves.status(of: scroll).isDownloaded)
 
     tablet.network = .good
     try await world.settle()
-    #expect(try !there.saves.status(of: scroll).isHere, "nobody asks for it any more")
+    #expect(try !there.saves.status(of: scroll).isDownloaded, "nobody asks for it any more")
     let again = Task { [scroll] in try await there.saves.download(scroll) }
     try await again.value
     let isWhole = try there.saves.load(scroll) == Scroll.long()

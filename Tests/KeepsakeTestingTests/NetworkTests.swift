@@ -128,7 +128,7 @@ struct NetworkTests {
     try pair.here.earn(5, for: "a quest")
     let owed = try await debts(of: pair.world)
     let phone = try #require(owed.first { $0.device == "phone" })
-    #expect(phone.hasMoneyToTell && phone.failure?.contains("lost") == true)
+    #expect(phone.hasUnreportedMoney && phone.failure?.contains("lost") == true)
     // Answers were lost as often as requests: the cloud may have it already, and pays once.
     try await pair.heal()
     #expect(pair.there.game.wallet[.gems].total == 5)

@@ -21,8 +21,8 @@ struct PotTests {
     // Ten changes, so that what the exchanges themselves cost is seen apart from what a save costs.
     for height in 1...10 {
       try await pair.here.change(pot: "sill") { $0.height = height }
-      try await pair.here.game.cloud.sendNow()
-      try await pair.there.game.cloud.sendNow()
+      try await pair.here.game.cloud.sync()
+      try await pair.there.game.cloud.sync()
       #expect(try pair.there.pot("sill").height == height)
     }
     let (up, down) = (pair.phone.traffic - sent, pair.tablet.traffic - received)

@@ -32,7 +32,7 @@ import Testing
     try await world.settle()
     console.network = .cut
     try await here.saves.save(Cave(level: 2), to: Self.cave)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.status(of: Self.cave).seenBy == nil, "it wasn't asked")
 
     let (names, told) = AsyncStream<[String]>.makeStream()
@@ -113,11 +113,11 @@ import Testing
     tablet.network = .cut
     try await here.saves.save(Cave(level: 3), to: Self.cave)
     try await there.saves.save(Cave(level: 4), to: Self.cave)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try await here.saves.seenBy(Self.cave) == [])
     tablet.network = .good
-    try await there.cloud.sendNow()
-    try await here.cloud.sendNow()
+    try await there.cloud.sync()
+    try await here.cloud.sync()
     #expect(try await here.saves.seenBy(Self.cave) == [], "the other side is here, and this one isn't there")
     try there.cloud.deliver()
     for _ in 0..<2 { try await world.settle() }

@@ -30,13 +30,13 @@ extension AtHome {
   func connected(_ device: Device) async throws -> GameData {
     let game = try device.open()
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     return game
   }
 
   /// All have told, and all have heard.
   func settle(_ games: GameData...) async throws {
-    for game in games + games { try await game.cloud.sendNow() }
+    for game in games + games { try await game.cloud.sync() }
   }
 }
 

@@ -15,7 +15,7 @@ struct Benchmark {
     guard Self.groups.contains(where: wants) else {
       throw UsageError(message: "No group's name contains \(filter): \(Self.groups.joined(separator: ", "))")
     }
-    Progress.tell(machine)
+    Progress.report(machine)
     var runner = Runner(rounds: rounds, figures: Figures(machine: machine, rounds: rounds))
     if filter == TilesGroup.name {
       try TilesGroup.run(&runner)

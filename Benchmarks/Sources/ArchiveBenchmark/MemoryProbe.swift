@@ -34,7 +34,7 @@ enum MemoryProbe: String, CaseIterable {
   /// Starts this program once for each probe. Nothing where the system doesn't tell a peak that can be reset.
   static func measureAll() throws -> [MemoryFigure] {
     #if os(Linux)
-    Progress.tell("memory: \(allCases.count) processes")
+    Progress.report("memory: \(allCases.count) processes")
     return try allCases.map { probe in
       try JSONDecoder().decode(MemoryFigure.self, from: try Subprocess.run(["--probe", probe.rawValue]))
     }

@@ -29,7 +29,7 @@ struct Runner {
   /// - Parameter rounds: Fewer than usual for what takes long.
   mutating func measure(_ group: String, rounds: Int? = nil, _ tasks: [TimedTask]) throws {
     let rounds = min(rounds ?? self.rounds, self.rounds)
-    Progress.tell("\(group): \(tasks.count) tasks, \(rounds) rounds")
+    Progress.report("\(group): \(tasks.count) tasks, \(rounds) rounds")
     let repeats = try tasks.map { task in
       _ = try task.run()
       let first = try task.run()

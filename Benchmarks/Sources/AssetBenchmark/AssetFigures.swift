@@ -25,7 +25,7 @@ struct AssetFigures: Codable {
       try? FileManager.default.removeItem(at: folder)
     }
     let maker = AssetFolderMaker(url: folder, count: count)
-    Progress.tell("assets: \(count) files, \(Format.mebibytes(maker.bytesInAll)), \(rounds) rounds of each way in turns")
+    Progress.report("assets: \(count) files, \(Format.mebibytes(maker.bytesInAll)), \(rounds) rounds of each way in turns")
     try maker.make()
     var results: [AssetWay: [AssetProbeResult]] = [:]
     // The first round has the system read the files; it doesn't count.

@@ -28,7 +28,7 @@ public enum BenchmarkProgram {
         exit(0)
       }
       guard let report = try measure() else { exit(0) }
-      try tell(report, arguments)
+      try write(report, arguments)
       exit(arguments.check && !report.isMet ? 1 : 0)
     } catch {
       let message = (error as? UsageError)?.message ?? (error as? BenchmarkError)?.message ?? "\(error)"
@@ -37,7 +37,7 @@ public enum BenchmarkProgram {
     }
   }
 
-  private static func tell(_ report: some BenchmarkReport, _ arguments: BenchmarkArguments) throws {
+  private static func write(_ report: some BenchmarkReport, _ arguments: BenchmarkArguments) throws {
     if arguments.json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

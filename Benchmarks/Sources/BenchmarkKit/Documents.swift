@@ -21,12 +21,12 @@ public struct Documents {
       let text = try replace(in: try String(contentsOf: url, encoding: .utf8), file, sections)
       try text.write(to: url, atomically: true, encoding: .utf8)
     }
-    Progress.tell("wrote \(files.joined(separator: ", "))")
+    Progress.report("wrote \(files.joined(separator: ", "))")
   }
 
   public func draw(_ picture: String, to files: [String]) throws {
     for file in files { try picture.write(to: root.appending(path: file), atomically: true, encoding: .utf8) }
-    Progress.tell("drew \(files.joined(separator: ", "))")
+    Progress.report("drew \(files.joined(separator: ", "))")
   }
 
   private func replace(in text: String, _ file: String, _ sections: [String: String]) throws -> String {

@@ -43,7 +43,7 @@ struct InterchangeFigures: Codable {
 
   private static func row(_ what: String, _ bytes: Int, _ rounds: Int, _ ours: () throws -> Void, _ theirs: () throws -> Void) throws -> Row
   {
-    Progress.tell(what)
+    Progress.report(what)
     var times: ([Double], [Double]) = ([], [])
     // In turns, so that a busy minute of the machine is shared by both; the first of each has nothing before it.
     for round in 0...rounds {

@@ -42,7 +42,7 @@ struct PreferenceFigures: Codable {
   // MARK: Setting
 
   private static func sets(_ way: Way, _ folder: URL) throws -> Sets {
-    Progress.tell("sets: \(way.title), \(way.batch * way.batches)")
+    Progress.report("sets: \(way.title), \(way.batch * way.batches)")
     let setter = try way.setter(in: folder)
     let clock = ContinuousClock()
     var times: [Double] = []
@@ -92,7 +92,7 @@ struct PreferenceFigures: Codable {
   private static func key(_ number: Int) -> PreferenceKey<String> { PreferenceKey("key \(number)", default: "") }
 
   private static func reopening(_ count: Int, _ folder: URL) throws -> [Opening] {
-    Progress.tell("reopening: \(keys) keys")
+    Progress.report("reopening: \(keys) keys")
     let (full, empty) = (folder.appending(path: "full"), folder.appending(path: "empty"))
     var game = try GameData.open("benchmark", at: full)
     var list: [String: String] = [:]

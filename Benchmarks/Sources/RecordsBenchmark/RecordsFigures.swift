@@ -45,7 +45,7 @@ struct RecordsFigures: Codable {
   static func measure(counts: [Int], machine: String) throws -> RecordsFigures {
     var figures = RecordsFigures(machine: machine, counts: counts)
     for count in counts {
-      Progress.tell("\(Format.grouped(count)) records")
+      Progress.report("\(Format.grouped(count)) records")
       let keeper = try Keeper(count: count)
       if count <= largestChecked { try keeper.check() }
       // The first action makes the files that the others read.

@@ -32,7 +32,7 @@ struct ScoreFigures: Codable {
 
   static func measure(upTo most: Int) throws -> [ScoreFigures] {
     try [1_000, 10_000, 100_000, 1_000_000].filter { $0 <= most }.map { count in
-      Progress.tell("scores: a board of \(Format.grouped(count))")
+      Progress.report("scores: a board of \(Format.grouped(count))")
       var figures = ScoreFigures(count: count)
       try measureBoard(&figures)
       figures.sealedOpeningMicroseconds = try FilledBoard(count, seal: .sealed((0..<32).map { UInt8($0) })).opening()
@@ -136,7 +136,7 @@ private final class FilledBoard {
       try close()
       try FileManager.default.removeItem(at: folder)
     } catch {
-      Progress.tell("\(folder.path) could not be removed: \(error)")
+      Progress.report("\(folder.path) could not be removed: \(error)")
     }
   }
 

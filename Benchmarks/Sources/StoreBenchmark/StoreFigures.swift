@@ -53,7 +53,7 @@ struct StoreFigures: Codable {
   // MARK: Saves
 
   private static func durableSaves(_ count: Int) throws -> [Save] {
-    Progress.tell("durable saves: \(DungeonSaves.Way.allCases.count) ways, \(count) of each in turns")
+    Progress.report("durable saves: \(DungeonSaves.Way.allCases.count) ways, \(count) of each in turns")
     let ways = try DungeonSaves.Way.allCases.map { ($0, try DungeonSaves($0)) }
     var processor = [UInt64](repeating: 0, count: ways.count)
     var wall = [[Double]](repeating: [], count: ways.count)
@@ -113,7 +113,7 @@ struct StoreFigures: Codable {
 
   /// Captures at 120 a second while the commits of those before go on.
   private static func captures(_ count: Int) throws -> Capture {
-    Progress.tell("captures: \(count) at 120 a second")
+    Progress.report("captures: \(count) at 120 a second")
     let saves = try DungeonSaves(.keepsake)
     var times: [Double] = []
     let clock = ContinuousClock()
@@ -141,7 +141,7 @@ struct StoreFigures: Codable {
     let clock = ContinuousClock()
     return try OpenedStore.Size.all.flatMap { size in
       try OpenedStore.Sealing.allCases.map { sealing in
-        Progress.tell("openings: \(size.title), \(sealing.title)")
+        Progress.report("openings: \(size.title), \(sealing.title)")
         let store = try OpenedStore(size, sealing)
         var (wall, processor): ([Double], [Double]) = ([], [])
         for _ in 0..<count {
@@ -162,7 +162,7 @@ struct StoreFigures: Codable {
   // MARK: Memory
 
   private static func largeSave() throws -> Memory {
-    Progress.tell("256 MiB: saved in one process, loaded in another")
+    Progress.report("256 MiB: saved in one process, loaded in another")
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-large-\(ProcessInfo.processInfo.processIdentifier)")
     defer {
       // Only leaves a folder behind among the temporary files.

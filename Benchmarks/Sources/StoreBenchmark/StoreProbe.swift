@@ -31,10 +31,10 @@ enum StoreProbe {
         try saves.save()
       }
       try saves.finish()
-    case .largeSave(let folder): try LargeSave.save(in: folder) { try Self.tell(PeakMemory.measure($0).extraBytes) }
-    case .largeLoad(let folder): try LargeSave.load(from: folder) { try Self.tell(PeakMemory.measure($0).extraBytes) }
+    case .largeSave(let folder): try LargeSave.save(in: folder) { try Self.write(PeakMemory.measure($0).extraBytes) }
+    case .largeLoad(let folder): try LargeSave.load(from: folder) { try Self.write(PeakMemory.measure($0).extraBytes) }
     }
   }
 
-  private static func tell(_ bytes: Int) throws { FileHandle.standardOutput.write(Data("\(bytes)".utf8)) }
+  private static func write(_ bytes: Int) throws { FileHandle.standardOutput.write(Data("\(bytes)".utf8)) }
 }

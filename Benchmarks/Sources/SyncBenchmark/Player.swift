@@ -22,8 +22,8 @@ struct Player {
   }
 
   func settle() async throws {
-    try await first.cloud.sendNow()
-    try await second.cloud.sendNow()
+    try await first.cloud.sync()
+    try await second.cloud.sync()
   }
 
   func close() throws {

@@ -68,7 +68,7 @@ struct SyncFigures: Codable {
 
   /// From `save` returning on one device to `load` giving the value on the other; between every two, a bare exchange of as many bytes.
   private mutating func measureConvergence(_ cloud: CloudProcess, in folder: URL) async throws {
-    Progress.tell("sync: bytes of a save")
+    Progress.report("sync: bytes of a save")
     var pot = Pot.sample
     let metered = try await Player(cloud, in: folder.appending(path: "metered"), isMetered: true)
     _ = try await metered.first.saves.save(pot, to: "pot")
@@ -110,7 +110,7 @@ struct SyncFigures: Codable {
         instant = at
         if waterings == pot.waterings { break }
       }
-      try await player.first.cloud.sendNow()
+      try await player.first.cloud.sync()
       let start = ContinuousClock.now
       try await bare.post(number + 20, bytes: requestBytes)
       let end = ContinuousClock.now
@@ -118,7 +118,7 @@ struct SyncFigures: Codable {
         readable.append((instant - returned) / .microseconds(1))
         alone.append((end - start) / .microseconds(1))
       }
-      if number % 100 == 0 { Progress.tell("sync: save \(max(number, 0)) of \(saves)") }
+      if number % 100 == 0 { Progress.report("sync: save \(max(number, 0)) of \(saves)") }
     }
     reader.cancel()
     (self.readable, self.bare) = (Times(readable), Times(alone))
@@ -128,7 +128,7 @@ struct SyncFigures: Codable {
   /// What a change of one percent of ten megabytes takes on the wire, beside zstd's own patch of the same bytes.
   private mutating func measurePatches(_ cloud: CloudProcess, in folder: URL) async throws {
     for change in Change.allCases {
-      Progress.tell("sync: \(change.title)")
+      Progress.report("sync: \(change.title)")
       let player = try await Player(cloud, in: folder.appending(path: change.rawValue), isMetered: true)
       var island = Island.sample
       _ = try await player.first.saves.save(island, to: "island")
@@ -153,7 +153,7 @@ struct SyncFigures: Codable {
   /// Thirty days of play on one device while one of the two was away.
   private mutating func measureAbsences(_ cloud: CloudProcess, in folder: URL) async throws {
     for isOffline in [true, false] {
-      Progress.tell("sync: a month, \(isOffline ? "played offline" : "while the other was away")")
+      Progress.report("sync: a month, \(isOffline ? "played offline" : "while the other was away")")
       let player = try await Player(cloud, in: folder.appending(path: "\(isOffline)"), isMetered: true)
       guard let meters = player.meters else { return }
       let (first, second) = (player.first, player.second)
@@ -169,8 +169,8 @@ struct SyncFigures: Codable {
           let key = number * keys / autosaves
           _ = try await first.progress.record(number + 1, for: .max("flower \(key)", default: 0)).value
         }
-        if !isOffline { try await first.cloud.sendNow() }
-        if number % 1_000 == 999 { Progress.tell("sync: autosave \(number + 1)") }
+        if !isOffline { try await first.cloud.sync() }
+        if number % 1_000 == 999 { Progress.report("sync: autosave \(number + 1)") }
       }
       if isOffline {
         first.cloud.isEnabled = true
@@ -189,7 +189,7 @@ struct SyncFigures: Codable {
 
   private static func catchUp(_ game: GameData, _ meter: WireMeter, _ what: String) async throws -> Absence {
     let (before, start) = (meter.count, ContinuousClock.now)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     return Absence(what: what, wire: meter.count - before, seconds: (ContinuousClock.now - start) / .seconds(1))
   }
 }

@@ -35,8 +35,8 @@ public struct Adoption: Sendable, Hashable {
     /// Money that another bank keeps.
     public var money: [Currency: Int] = [:]
     /// Currencies of which the other's own cloud has to be told what was done there, above all that the money went, sorted by name. Its other devices
-    /// could spend it again if it were never told: connect the other, `sendNow`, and adopt again.
-    public var untold: [Currency] = []
+    /// could spend it again if it were never told: connect the other, `sync`, and adopt again.
+    public var unreported: [Currency] = []
     /// Of what the other's devices changed something is still on its way here: connect the other until its status says so no more, and adopt again.
     public var hasIncoming = false
     /// Names of tracked files that one of the two keeps on this device, sorted: the versions stay, and the file is wherever the game keeps it.

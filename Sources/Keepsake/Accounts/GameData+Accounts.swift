@@ -26,14 +26,14 @@ extension GameData {
     _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
   ) throws -> GameData {
-    let place = try AccountPlace(account, in: base(of: id, folder))
-    if case .named = account { try makePrivateFolder(AccountPlace.accounts(in: place.base)) }
-    return try open(at: place.url, Opening(game: id, place, seal: seal, history: history), environment)
+    let place = try AccountLocation(account, in: base(of: id, folder))
+    if case .named = account { try makePrivateFolder(AccountLocation.accounts(in: place.base)) }
+    return try open(at: place.url, OpenOptions(game: id, place, seal: seal, history: history), environment)
   }
 
   private static func base(of id: String, _ folder: URL?) throws -> URL {
-    try Places.check(id, "a game's identifier")
-    return try folder ?? Places(id).url(for: .data)
+    try StorageFolders.check(id, "a game's identifier")
+    return try folder ?? StorageFolders(id).url(for: .data)
   }
 
   private static func makePrivateFolder(_ url: URL) throws {
@@ -45,7 +45,7 @@ extension GameData {
   }
 
   /// Whose data these are; nil if no account was named when they were opened.
-  public var account: Account? { opening.accounts?.account }
+  public var account: Account? { options.accounts?.account }
 
   /// The accounts that have data on this device, the guest first, the others by name, and what they hold.
   ///
@@ -56,15 +56,15 @@ extension GameData {
   /// - Parameter seal: The game's. Without it what is sealed has no `contents`.
   /// - Throws: `GameDataError` with `misuse` for an identifier that can't be, and `StoreError` if the folder can't be read.
   public static func accounts(of id: String, in folder: URL? = nil, seal: Seal = .none) throws -> [AccountSummary] {
-    try AccountPlace.all(in: base(of: id, folder)).map { place in
-      let opening = Opening(game: id, place, seal: seal, history: .standard)
-      return AccountSummary(account: place.account, url: place.url, contents: contents(at: place.url, opening))
+    try AccountLocation.all(in: base(of: id, folder)).map { place in
+      let options = OpenOptions(game: id, place, seal: seal, history: .standard)
+      return AccountSummary(account: place.account, url: place.url, contents: contents(at: place.url, options))
     }
   }
 
   /// Nil for whatever can't be read: the list is for choosing, and opening says what is wrong.
-  private static func contents(at url: URL, _ opening: Opening) -> AccountSummary.Contents? {
-    try? StoreReader.open(at: url, seal: opening.sealRequest).read { transaction in
+  private static func contents(at url: URL, _ options: OpenOptions) -> AccountSummary.Contents? {
+    try? StoreReader.open(at: url, seal: options.sealRequest).read { transaction in
       let local = try transaction.localSlots()
       let heads = try transaction.headVersionsOfAllSlots()
         .filter { place, _ in
@@ -95,15 +95,15 @@ extension GameData {
   public static func forget(
     _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false
   ) throws {
-    let place = try AccountPlace(account, in: base(of: id, folder))
+    let place = try AccountLocation(account, in: base(of: id, folder))
     guard StoreRemoval.isStore(place.url) else { throw StoreError(.missing, "there is no \(account) on this device") }
-    if !losing { try refuseLoss(at: place.url, Opening(game: id, place, seal: seal, history: .standard)) }
+    if !losing { try refuseLoss(at: place.url, OpenOptions(game: id, place, seal: seal, history: .standard)) }
     try StoreRemoval.remove(place.url)
   }
 
   /// Throws `wouldBeLost` if a store that isn't open holds what no cloud has.
-  static func refuseLoss(at url: URL, _ opening: Opening, everything: Bool = false) throws {
-    let unsent = try StoreReader.open(at: url, seal: opening.sealRequest).read {
+  static func refuseLoss(at url: URL, _ options: OpenOptions, everything: Bool = false) throws {
+    let unsent = try StoreReader.open(at: url, seal: options.sealRequest).read {
       try UnsentData($0, hasRecords: RecordsDatabase.isPresent(in: url), everything: everything)
     }
     try refuseLoss(of: unsent)

@@ -24,7 +24,7 @@ extension GameData {
   /// left the other's wallet is kept for this account alone. Goods of operations that the other's bank has already settled don't move with the money.
   ///
   /// The other's cloud isn't asked: it hears of its money's going as of any spending, when the other is open and connected the next time. Until then
-  /// `Adoption.left` says so, and `emptying` deletes nothing: let it `sendNow`, and adopt again. Of money that was earned in copies of one guest's data, on two
+  /// `Adoption.left` says so, and `emptying` deletes nothing: let it `sync`, and adopt again. Of money that was earned in copies of one guest's data, on two
   /// devices, each operation counts once, if no cloud had been connected.
   ///
   /// Costs what saving all of the other's saves anew costs, on this thread.
@@ -38,14 +38,14 @@ extension GameData {
   ///   `inUse` while it is open, and what keeps either from being read or written. Everything is as it was then, or the next call goes on.
   @discardableResult
   public func adopt(_ other: Account, emptying: Bool = false) throws -> Adoption {
-    guard let own = opening.accounts else {
+    guard let own = options.accounts else {
       throw GameDataError(.misuse, "only data that were opened with an account can adopt another's: open them with `account:`")
     }
     guard own.account != other else { throw GameDataError(.misuse, "the \(other) can't adopt itself") }
-    let place = try AccountPlace(other, in: own.base)
+    let place = try AccountLocation(other, in: own.base)
     guard StoreRemoval.isStore(place.url) else { throw StoreError(.missing, "there is no \(other) on this device") }
-    let otherOpening = Opening(game: opening.game, place, seal: opening.seal, history: .everything)
-    let store = try Store.open(at: place.url, seal: otherOpening.sealRequest, history: otherOpening.history)
+    let otherOptions = OpenOptions(game: options.game, place, seal: options.seal, history: .everything)
+    let store = try Store.open(at: place.url, seal: otherOptions.sealRequest, history: otherOptions.history)
     var adoption: Adoption
     do {
       adoption = try core.translating { try adopt(store, for: own) }
@@ -63,7 +63,7 @@ extension GameData {
     return adoption
   }
 
-  private func adopt(_ store: Store, for own: AccountPlace) throws -> Adoption {
+  private func adopt(_ store: Store, for own: AccountLocation) throws -> Adoption {
     let adopter = Adopter(from: store, into: core, for: own)
     try adopter.pack()
     var (adoption, keys) = try adopter.take()
@@ -71,13 +71,13 @@ extension GameData {
     try adopter.settle()
     wallet.invalidate()
     // At once, whatever `cloud.delivery` says: it is the game's own doing.
-    let news = CloudNews(
-      core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
-    if !keys.isEmpty { news.heard(.cells(keys)) }
+    let eventHandler = CloudEventHandler(
+      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    if !keys.isEmpty { eventHandler.handle(.cells(keys)) }
     let slots = adoption.saves + adoption.files.map(FileSlot.slot)
-    if !slots.isEmpty { news.heard(.slots(slots)) }
-    if !adoption.money.isEmpty { news.heard(.wallet) }
-    core.noteCommit()
+    if !slots.isEmpty { eventHandler.handle(.slots(slots)) }
+    if !adoption.money.isEmpty { eventHandler.handle(.wallet) }
+    core.didCommit()
     return adoption
   }
 }

@@ -26,7 +26,7 @@ extension GameData {
   ///   The data stay open, unless something was written or the server was lost in the last moment.
   public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10)) async throws {
     guard forgetting else { return try close(within: limit) }
-    guard !opening.isPlacedByGame else {
+    guard !options.hasCustomURL else {
       throw GameDataError(.misuse, "data that were opened with `at:` lie in a folder of the game's own: close them and delete it")
     }
     let file = CloudFile(url: url.appendingPathComponent(CloudFile.name))
@@ -34,7 +34,7 @@ extension GameData {
     let isRefused = try await losing ? false : isRefusedByCloud(file)
     try close(within: limit)
     // What was committed meanwhile counts, too.
-    if !losing { try GameData.refuseLoss(at: url, opening, everything: isRefused) }
+    if !losing { try GameData.refuseLoss(at: url, options, everything: isRefused) }
     do {
       if !isRefused, let credentials = try file.read()?.credentials {
         try Self.requireEnabled(isEnabled)
@@ -44,7 +44,7 @@ extension GameData {
       if !losing {
         let error = GameDataError.translated(error)
         guard (error as? GameDataError)?.code == .refused else { throw error }
-        try GameData.refuseLoss(at: url, opening, everything: true)
+        try GameData.refuseLoss(at: url, options, everything: true)
       }
     }
     try StoreRemoval.remove(url)
@@ -55,7 +55,7 @@ extension GameData {
     var isRefused = false
     try await commitEverything()
     do {
-      try await cloud.sendNow()
+      try await cloud.sync()
     } catch let error as GameDataError where error.code != .closed {
       // What did not go is what would be lost. Of a cloud that takes nothing from here nobody knows what it has.
       isRefused = error.code == .refused

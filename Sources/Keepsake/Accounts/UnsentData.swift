@@ -51,7 +51,7 @@ extension UnsentData {
       }
     }
     let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
-    if let wallet { money.formUnion(wallet.untold) }
+    if let wallet { money.formUnion(wallet.unreported) }
     // It has left the wallet, and stands nowhere else yet.
     if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.parcel.operations.map(\.currency)) }
     if try everything || transaction.facts().isRefused {

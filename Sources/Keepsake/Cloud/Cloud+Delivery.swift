@@ -30,7 +30,7 @@ extension Cloud {
   /// back, before it returns or, where a part was still on its way, some time later; it waits for the disk once if there is something. A disk
   /// that takes nothing is an incident.
   public var delivery: CloudDelivery {
-    get { connection.desk.delivery }
+    get { connection.deliveryBuffer.delivery }
     set { connection.deliver(newValue) }
   }
 
@@ -40,7 +40,7 @@ extension Cloud {
   /// Costs a look at a flag; when there is something, what `deliver()` costs.
   @discardableResult
   public func update() throws -> Bool {
-    guard connection.desk.delivery == .onUpdate, connection.desk.mayHaveArrivals else { return false }
+    guard connection.deliveryBuffer.delivery == .onUpdate, connection.deliveryBuffer.mayHaveArrivals else { return false }
     return try connection.deliver()
   }
 

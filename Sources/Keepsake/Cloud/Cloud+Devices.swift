@@ -11,7 +11,7 @@ public struct CloudDevice: Sendable, Hashable, Identifiable {
   /// When it connected first, by the server's clock.
   public let added: Date
   /// When it was last heard, to about a minute.
-  public let lastHeard: Date
+  public let lastSeen: Date
   /// Whether it is the one that asks.
   public let isThis: Bool
 }
@@ -21,7 +21,7 @@ extension CloudDevice {
     func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
     self.init(
       id: device.device.description, name: device.name, added: date(device.createdMilliseconds),
-      lastHeard: date(device.seenMilliseconds), isThis: device.isThis)
+      lastSeen: date(device.seenMilliseconds), isThis: device.isThis)
   }
 
   /// In the order in which they came.
@@ -31,7 +31,7 @@ extension CloudDevice {
 extension Cloud {
   /// The player's devices, this one included, in the order in which they came.
   ///
-  ///     for device in try await game.cloud.devices() { show(device.name, device.lastHeard) }
+  ///     for device in try await game.cloud.devices() { show(device.name, device.lastSeen) }
   ///
   /// One round trip. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, and `misuse` where the cloud is a folder, which knows no devices.
   public func devices() async throws -> [CloudDevice] {

@@ -78,7 +78,7 @@ struct CloudFolder: Sendable, Hashable {
 /// What is saved is queued with the save itself and sent by itself. What other devices saved is told by `GameData.changes` and seen by the
 /// next `load`; `delivery` says when values and balances may change under a running game. Safe to use from any thread.
 public final class Cloud: Sendable {
-  let board: CloudBoard
+  let state: CloudState
   private let core: GameCore
   let connection: CloudConnection
 
@@ -87,23 +87,23 @@ public final class Cloud: Sendable {
     var status = CloudStatus(phase: .off)
     // Of an earlier run that kept it back.
     status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
-    board = CloudBoard(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.statusTicks.send(()) }
-    let news = CloudNews(
-      core: core, desk: ArrivalDesk(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
-    let connection = CloudConnection(core: core, news: news, board: board)
+    state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.statusTicks.send(()) }
+    let eventHandler = CloudEventHandler(
+      core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
+    let connection = CloudConnection(core: core, eventHandler: eventHandler, state: state)
     self.connection = connection
-    core.onCloud { [board] hooks in
-      hooks.refresh = { [weak connection] in try await connection?.hear() }
+    core.onCloud { [state] hooks in
+      hooks.refresh = { [weak connection] in try await connection?.fetchChanges() }
       hooks.download = { [weak connection] slot in
         guard let connection else { throw GameDataError.notConnected }
         try await connection.download(slot)
       }
-      hooks.largestDownload = { [weak connection] in connection?.desk.downloads.largest }
+      hooks.largestDownload = { [weak connection] in connection?.deliveryBuffer.downloads.largest }
       hooks.devices = { [weak connection] versions in
         guard let connection else { throw GameDataError.notConnected }
         return try await connection.devices(having: versions)
       }
-      hooks.status = { board.status }
+      hooks.status = { state.status }
       hooks.deliver = { [weak connection] in _ = try connection?.deliver() }
     }
   }
@@ -117,16 +117,16 @@ public final class Cloud: Sendable {
   ///
   /// - Parameter deviceName: What other devices and support may call this one; the platform's name if nil.
   public func connect(_ address: CloudAddress, deviceName: String? = nil) {
-    board.want { wish in
-      wish.address = address
-      wish.deviceName = deviceName ?? CloudConnection.platformName
+    state.setDesired { desired in
+      desired.address = address
+      desired.deviceName = deviceName ?? CloudConnection.platformName
     }
     reconcile()
   }
 
   /// Stops talking to the cloud. Nothing here or there is lost; connecting to the same cloud again is the same player.
   public func disconnect() {
-    board.want { $0.address = nil }
+    state.setDesired { $0.address = nil }
     reconcile()
   }
 
@@ -135,38 +135,38 @@ public final class Cloud: Sendable {
   /// It is kept with the data, and stands as it was left when they are opened again. Setting it waits for the disk, if it changes anything; where that fails it
   /// holds until the data are closed, and an incident says so. While it is off, calls that need the network throw `GameDataError.Code.notConnected`.
   public var isEnabled: Bool {
-    get { board.wish.isEnabled }
+    get { state.desired.isEnabled }
     set {
-      if !newValue { board.want { $0.isEnabled = false } }
+      if !newValue { state.setDesired { $0.isEnabled = false } }
       core.keepCloudEnabled(newValue)
-      if newValue { board.want { $0.isEnabled = true } }
+      if newValue { state.setDesired { $0.isEnabled = true } }
       reconcile()
     }
   }
 
   /// Whether what is here is in the cloud too, and if not, why not. Never waits.
-  public var status: CloudStatus { board.status }
+  public var status: CloudStatus { state.status }
 
   /// Whether the cloud can be used now, and if not, why not: what `status` has, for a program to branch on. Never waits.
-  public var availability: CloudAvailability { board.status.availability }
+  public var availability: CloudAvailability { state.status.availability }
 
   /// The status now, and each time it changes; who is slow gets the newest. Ends when the game's data is closed.
-  public var statusUpdates: AsyncStream<CloudStatus> { board.updates() }
+  public var statusUpdates: AsyncStream<CloudStatus> { state.updates() }
 
   /// Sends everything and hears everything: returns when all that was saved is certain in the cloud and its answer is here.
   ///
   /// Throws `GameDataError`: `notConnected`, `unreachable` (it goes on trying by itself) or `refused`.
-  public func sendNow() async throws { try await connection.sendNow() }
+  public func sync() async throws { try await connection.sync() }
 
   /// Hears everything: returns when the cloud has answered after this call, and all that it has is here and shown, whatever `delivery` says.
   /// For play that needs the newest.
   ///
-  ///     try await game.cloud.hearNow(within: .seconds(10))     // no answer, no ranked match
+  ///     try await game.cloud.fetchChanges(within: .seconds(10))     // no answer, no ranked match
   ///
   /// What waits to be sent isn't waited for. Throws `GameDataError`: `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
   /// `availability` says more. What was asked for goes on by itself.
-  public func hearNow(within limit: Duration) async throws {
-    try await connection.core.hear(within: limit)
+  public func fetchChanges(within limit: Duration) async throws {
+    try await connection.core.fetchChanges(within: limit)
     _ = try connection.deliver()
   }
 
@@ -187,11 +187,11 @@ public final class Cloud: Sendable {
   }
 
   /// Ends everything some time later.
-  func abandon() { if board.close() { reconcile() } }
+  func abandon() { if state.close() { reconcile() } }
 
   /// Ends everything, within `limit`.
   func close(within limit: Duration) throws {
-    guard board.close() else { return board.finish() }
+    guard state.close() else { return state.finish() }
     let done = DispatchSemaphore(value: 0)
     let connection = connection
     Task(executorPreference: connection.executor) {
@@ -205,40 +205,40 @@ public final class Cloud: Sendable {
 }
 
 /// What the game wants of the cloud, and what it is told: behind locks, because neither may wait.
-final class CloudBoard: Sendable {
-  struct Wish: Sendable {
+final class CloudState: Sendable {
+  struct Desired: Sendable {
     var address: CloudAddress?
     var deviceName = ""
     var isEnabled = true
     var isClosed = false
     var wasConnected = false
   }
-  private let wishes: Mutex<Wish>
+  private let desiredState: Mutex<Desired>
   private let current: Mutex<CloudStatus>
   private let changes = Broadcast<CloudStatus>(keepingNewest: 1)
   private let changed: @Sendable () -> Void
 
   init(_ status: CloudStatus, isEnabled: Bool, changed: @escaping @Sendable () -> Void) {
-    wishes = Mutex(Wish(isEnabled: isEnabled))
+    desiredState = Mutex(Desired(isEnabled: isEnabled))
     current = Mutex(status)
     self.changed = changed
   }
 
-  var wish: Wish { wishes.withLock { $0 } }
+  var desired: Desired { desiredState.withLock { $0 } }
   var status: CloudStatus { current.withLock { $0 } }
 
-  func want(_ change: (inout Wish) -> Void) {
-    wishes.withLock { wish in
-      change(&wish)
-      if wish.address != nil { wish.wasConnected = true }
+  func setDesired(_ change: (inout Desired) -> Void) {
+    desiredState.withLock { desired in
+      change(&desired)
+      if desired.address != nil { desired.wasConnected = true }
     }
   }
 
   /// Wants the end; false if nothing ever began.
   func close() -> Bool {
-    wishes.withLock { wish in
-      wish.isClosed = true
-      return wish.wasConnected
+    desiredState.withLock { desired in
+      desired.isClosed = true
+      return desired.wasConnected
     }
   }
 

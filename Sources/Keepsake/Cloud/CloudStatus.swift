@@ -29,7 +29,7 @@ public struct CloudStatus: Sendable, Hashable {
   /// Commits that are not yet certain in the cloud, refused ones included.
   public var waitingCommits: Int
   /// When the cloud last answered, by this device's clock; nil if it never did.
-  public var lastHeard: Date?
+  public var lastFetched: Date?
   /// Changes of other devices come at once, not only when this device asks.
   public var isListening: Bool
   /// Large saves under way, those that began first before the others: each version once for each direction. Small ones travel inside one
@@ -59,7 +59,7 @@ public struct CloudStatus: Sendable, Hashable {
   ///
   /// What finds no room (`quota`) is sent by itself when there is some: at once after the player deleted a save on this device, with the next
   /// answer of the cloud that says so, and else tried every ten minutes. It stays listed until the cloud has taken it. The others are tried
-  /// again when the game starts and with `Cloud.sendNow()`. Of hundreds of refused checkpoints only the oldest are listed.
+  /// again when the game starts and with `Cloud.sync()`. Of hundreds of refused checkpoints only the oldest are listed.
   public var refusals: [Refusal]
 
   /// Something that the cloud doesn't take.
@@ -117,10 +117,10 @@ public struct CloudStatus: Sendable, Hashable {
     }
   }
 
-  init(phase: Phase, waitingCommits: Int = 0, lastHeard: Date? = nil) {
+  init(phase: Phase, waitingCommits: Int = 0, lastFetched: Date? = nil) {
     self.phase = phase
     self.waitingCommits = waitingCommits
-    self.lastHeard = lastHeard
+    self.lastFetched = lastFetched
     isListening = false
     transfers = []
     hasArrivals = false
@@ -139,7 +139,7 @@ public struct CloudStatus: Sendable, Hashable {
     case .storeFailed(let reason): phase = .storeFailed(reason: reason)
     }
     waitingCommits = status.waitingCommits
-    lastHeard = status.lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
+    lastFetched = status.lastFetchedMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
     isListening = status.isListening
     hasArrivals = status.hasArrivals
     availability = CloudAvailability(status)

@@ -1,7 +1,7 @@
 /// Which saved games of other devices come here by themselves.
 ///
 ///     game.cloud.downloads = .onDemand(above: 1_000_000)      // before `connect`
-///     for slot in try game.saves.list() where !slot.isHere { drawCloud(beside: slot) }
+///     for slot in try game.saves.list() where !slot.isDownloaded { drawCloud(beside: slot) }
 ///     try await game.saves.download(.main)
 ///
 /// Whatever it says: values, the wallet and scores come, a list shows every slot with its metadata, and of a conflict all sides come, or nobody could be asked
@@ -25,11 +25,11 @@ extension Cloud {
   ///
   /// It isn't kept: set it before `connect` each time. What only a list shows stays so until it is asked for, or until this says that it comes. Never waits.
   public var downloads: DownloadPolicy {
-    get { connection.desk.downloads }
+    get { connection.deliveryBuffer.downloads }
     set {
-      connection.desk.set(newValue)
+      connection.deliveryBuffer.set(newValue)
       // What comes by itself from now on is begun.
-      connection.core.noteCommit()
+      connection.core.didCommit()
     }
   }
 }

@@ -12,7 +12,7 @@ public struct FileSummary: Sendable, Hashable, Identifiable {
   /// Its versions stay on this device (`TrackedFile.keepLocal`).
   public let isLocal: Bool
   /// It can be placed without asking the cloud: false where `Cloud.downloads` left its bytes there, until `TrackedFiles.download`.
-  public let isHere: Bool
+  public let isDownloaded: Bool
   /// Where this device has it, since it was tracked or placed in this run; nil until then.
   public let url: URL?
 

@@ -17,7 +17,7 @@ extension TrackedFile {
 
   /// The versions that stand under the name: one, or several that devices wrote without knowing of each other, the best first; none if nothing was
   /// written, or it was deleted. The order is the same on every device.
-  public func standing() throws -> [Version] {
+  public func heads() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
       let view = try view(in: transaction)
@@ -87,7 +87,7 @@ extension TrackedFile {
   /// The game is shown it, so a choice replaces it.
   private func view(in transaction: StoreTransaction) throws -> SlotView {
     let view = try Resolution.view(of: transaction.place(of: slot), in: transaction, policy: .newest)
-    core.lineages.show(slot, view.basis)
+    core.slotParents.show(slot, view.parents)
     return view
   }
 

@@ -50,7 +50,7 @@ public struct TrackedFile: Sendable {
       return try !origins.contains { id in
         guard let record = try transaction.version(id)?.record, !record.tombstone, record.length == current.count else { return false }
         if record.contents.count == 1 { return record.contents[0] == ContentHash(of: current) }
-        return try !transaction.wasThinned(record) && transaction.plainBytes(of: record) == current
+        return try !transaction.wasPruned(record) && transaction.plainBytes(of: record) == current
       }
     }
   }
@@ -61,7 +61,7 @@ public struct TrackedFile: Sendable {
   public func history() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
-      core.lineages.show(slot, try transaction.heads(of: transaction.place(of: slot)))
+      core.slotParents.show(slot, try transaction.heads(of: transaction.place(of: slot)))
       let pinned = try transaction.pinned(in: slot)
       return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
@@ -79,13 +79,13 @@ public struct TrackedFile: Sendable {
   /// Puts a version back into the file: as a whole or not at all, durably.
   ///
   /// What is in the file now is kept before, so that nothing is lost by it. The version that was put back is the newest afterwards, and replaces
-  /// what `standing` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
+  /// what `heads` or `history` showed last: of a conflict it is the end. Throws as `data(of:)` and `write`, with the file as it was.
   @discardableResult
   public func restore(_ version: VersionID) throws -> Version {
     let bytes = try data(of: version)
     if try isThere() { try capture().wait() }
     try AtomicFile.write(bytes, to: url)
-    return try keep(bytes, replacing: core.lineages.shown(slot)).wait()
+    return try keep(bytes, replacing: core.slotParents.shown(slot)).wait()
   }
 
   // MARK: -
@@ -93,7 +93,7 @@ public struct TrackedFile: Sendable {
   func keep(_ bytes: Data, replacing shown: [VersionID] = []) throws -> Pending<Version> {
     try refuse(tooLarge: bytes.count)
     let save = GameCore.Save(
-      lineage: core.lineages.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), alsoReplaces: shown, isOfFile: true)
+      parents: core.slotParents.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), additionalParents: shown, isOfFile: true)
     return Pending(
       try core.commit(saves: [save]).map { committed in
         guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
@@ -103,7 +103,7 @@ public struct TrackedFile: Sendable {
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
   func settle() throws {
-    guard let pending = core.lineages.pending(in: slot) else { return }
+    guard let pending = core.slotParents.pending(in: slot) else { return }
     do {
       _ = try pending.wait()
     } catch {
@@ -113,7 +113,7 @@ public struct TrackedFile: Sendable {
 
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
     guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
-      try !transaction.wasThinned(version.record) || transaction.isDeferred(version.record)
+      try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
     else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
     return version.record
   }

@@ -30,7 +30,7 @@ public final class TrackedFiles: Sendable {
   /// Begins to keep versions of the file at `url`, or goes on, and captures what is there; a file that isn't there yet may come later.
   ///
   /// Where other devices have a file under this name that this one never placed, and what is here differs, the two stand beside each other: see
-  /// `TrackedFile.standing`.
+  /// `TrackedFile.heads`.
   ///
   /// - Parameters:
   ///   - name: What the versions are found by at the next start and on other devices; the file's own name, if nil. At most 200 bytes or so, as a slot's
@@ -57,7 +57,7 @@ public final class TrackedFiles: Sendable {
   /// Puts a file of the player's other devices at `url`, as a whole or not at all, durably, and tracks it there.
   ///
   /// What another program put there meanwhile is never replaced. If the very same bytes are there already they are tracked as they are. Where devices wrote without knowing
-  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.standing`.
+  /// of each other, the version that is best everywhere is placed, and the others stand beside it: see `TrackedFile.heads`.
   ///
   /// - Parameter name: As `list` has it.
   /// - Throws: `GameDataError` with `missing` if nothing stands under the name; `occupied` if something else is there; `misuse` if the name is tracked at another
@@ -67,7 +67,7 @@ public final class TrackedFiles: Sendable {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)
     let isThere = try file.isThere()
     try reserving(file) {
-      guard let best = try file.standing().first else {
+      guard let best = try file.heads().first else {
         throw GameDataError(.missing, "no file \"\(file.name.prefix(80))\" is known here")
       }
       let bytes = try file.data(of: best.id)
@@ -125,7 +125,7 @@ public final class TrackedFiles: Sendable {
   ///
   /// Captures made before are waited for. Costs one query for all, and reads no content. Throws `StoreError` if the store can't be read.
   public func list() throws -> [FileSummary] {
-    for pending in core.lineages.undecided() {
+    for pending in core.slotParents.undecided() {
       // One that failed has told so itself.
       _ = try? pending.wait()
     }
@@ -143,7 +143,7 @@ public final class TrackedFiles: Sendable {
         files.append(
           FileSummary(
             name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
-            isHere: view.heads.contains { known[$0.id]?.isDeferred == false }, url: urls[name]))
+            isDownloaded: view.heads.contains { known[$0.id]?.isNotDownloaded == false }, url: urls[name]))
       }
       return files
     }

@@ -10,14 +10,14 @@ extension GameData {
   ///
   /// Opens none of them. A profile begins when it is first opened; data that was opened with `at:` is the game's own to list. Throws
   /// `GameDataError` with `misuse` for an identifier that can't be, and `StoreError` if the folder can't be read.
-  public static func profiles(of id: String) throws -> [String] { try profiles(in: Places(id).url(for: .data)) }
+  public static func profiles(of id: String) throws -> [String] { try profiles(in: StorageFolders(id).url(for: .data)) }
 
   /// Deletes a profile from this device, with its history, its backups and its money, for good.
   ///
   /// What the cloud has of it stays there. Throws `StoreError` with nothing changed: `inUse` while the profile is open, here or in
   /// another process, `missing` if there is none; `GameDataError` with `misuse` for a name that can't be.
   public static func deleteProfile(_ profile: String, of id: String) throws {
-    try deleteProfile(profile, in: Places(id).url(for: .data))
+    try deleteProfile(profile, in: StorageFolders(id).url(for: .data))
   }
 
   /// The same in any folder, for tests.
@@ -32,13 +32,13 @@ extension GameData {
     }
     // What has no proper name was never made by opening a profile.
     return names.filter { name in
-      Places.isName(name) && StoreRemoval.isStore(folder.appendingPathComponent(name, isDirectory: true))
+      StorageFolders.isName(name) && StoreRemoval.isStore(folder.appendingPathComponent(name, isDirectory: true))
     }.sorted()
   }
 
   /// The same in any folder, for tests.
   package static func deleteProfile(_ profile: String, in folder: URL) throws {
-    try Places.check(profile, "a profile's name")
+    try StorageFolders.check(profile, "a profile's name")
     let url = folder.appendingPathComponent(profile, isDirectory: true)
     guard StoreRemoval.isStore(url) else { throw StoreError(.missing, "there is no profile \"\(profile)\"") }
     try StoreRemoval.remove(url)

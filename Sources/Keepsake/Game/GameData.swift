@@ -35,7 +35,7 @@ public final class GameData: Sendable {
 
   let core: GameCore
   /// How it was opened.
-  let opening: Opening
+  let options: OpenOptions
   /// What `attach` was given.
   let attachedAssets = Mutex<AssetLibrary?>(nil)
   let closed = Mutex(false)
@@ -64,26 +64,26 @@ public final class GameData: Sendable {
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
   ) throws -> GameData {
-    try Places.check(id, "a game's identifier")
-    try Places.check(profile, "a profile's name")
-    let opening = Opening(game: id, profile: profile, seal: seal, history: history, isPlacedByGame: url != nil)
-    return try open(at: url ?? Places(id).profile(profile), opening, environment)
+    try StorageFolders.check(id, "a game's identifier")
+    try StorageFolders.check(profile, "a profile's name")
+    let options = OpenOptions(game: id, profile: profile, seal: seal, history: history, hasCustomURL: url != nil)
+    return try open(at: url ?? StorageFolders(id).profile(profile), options, environment)
   }
 
-  static func open(at url: URL, _ opening: Opening, _ environment: GameEnvironment) throws -> GameData {
-    let store = try Store.open(at: url, seal: opening.sealRequest, history: opening.history)
+  static func open(at url: URL, _ options: OpenOptions, _ environment: GameEnvironment) throws -> GameData {
+    let store = try Store.open(at: url, seal: options.sealRequest, history: options.history)
     do {
-      try opening.accounts?.noteName(in: url)
-      return try GameData(store: store, opening, environment: environment)
+      try options.accounts?.recordName(in: url)
+      return try GameData(store: store, options, environment: environment)
     } catch {
       try store.close()
       throw error
     }
   }
 
-  private init(store: Store, _ opening: Opening, environment: GameEnvironment) throws {
+  private init(store: Store, _ options: OpenOptions, environment: GameEnvironment) throws {
     url = store.url
-    self.opening = opening
+    self.options = options
     core = GameCore(store: store, environment: environment)
     core.reportSealFindings()
     try core.showSlots()

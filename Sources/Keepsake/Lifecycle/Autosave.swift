@@ -112,7 +112,7 @@ public final class Autosave<Value: Archivable> {
     }
     self.signals = signals
     guard handling != .ignored else { return }
-    self.notifications = NotificationWatch(notifications, within: self.deadline) { [weak self] event in self?.hear(event) }
+    self.notifications = NotificationWatch(notifications, within: self.deadline) { [weak self] event in self?.receive(event) }
   }
 
   deinit {
@@ -134,7 +134,7 @@ public final class Autosave<Value: Archivable> {
   /// Throws what a capture throws (`ArchiveError` for a world that can't be encoded), and why an earlier one could not be kept
   /// (`StoreError`: `diskFull`, `notPermitted`, `io`). It is tried again a second later, or after the interval if that is shorter.
   public func update() throws {
-    if let event = signals?.take() { try hear(event) }
+    if let event = signals?.take() { try receive(event) }
     if let noted = notifications?.take() {
       defer { notifications?.finished(noted) }
       try handle(noted.event)
@@ -254,7 +254,7 @@ public final class Autosave<Value: Archivable> {
     }
   }
 
-  private func hear(_ event: SignalWatch.Event) throws {
+  private func receive(_ event: SignalWatch.Event) throws {
     guard let signals else { return }
     switch event {
     case .end(let signal):
@@ -271,7 +271,7 @@ public final class Autosave<Value: Archivable> {
       let result = Result { try suspend(within: signals.remaining(event)) }
       signals.finishedStop()
       // Stopped and continued by now, unless another autosave has to save first.
-      if let next = signals.take() { try hear(next) }
+      if let next = signals.take() { try receive(next) }
       try result.get()
     case .resumed(let duration):
       // A game that was stopped before it could save never was suspended; its clock skips the stop all the same.
@@ -289,7 +289,7 @@ public final class Autosave<Value: Archivable> {
   }
 
   /// Within a notification, where nothing can be thrown.
-  private func hear(_ event: NotificationWatch.Event) {
+  private func receive(_ event: NotificationWatch.Event) {
     do { try handle(event) } catch { report(error) }
   }
 

@@ -41,12 +41,12 @@ public final class Preferences: Sendable {
   /// Where commits are begun: never on the game's threads, and none of the game's code runs here.
   let queue = DispatchQueue(label: "keepsake.preferences", qos: .userInitiated)
   /// Where it is looked at what commits made of synced values. Whoever watches them is told here, and may block.
-  let newsQueue = DispatchQueue(label: "keepsake.preferences.news", qos: .userInitiated)
+  let notificationQueue = DispatchQueue(label: "keepsake.preferences.news", qos: .userInitiated)
   /// Counts the readings of the store. Held while it is read, so that a greater number never stands for an older state.
   private let readings = Mutex<UInt64>(0)
-  private let told = Broadcast<[String]>()
+  private let changeBroadcast = Broadcast<[String]>()
   /// Whether anybody ever asked for `changes`.
-  private let isHeard = Atomic(false)
+  private let hasListeners = Atomic(false)
 
   init(core: GameCore) throws {
     self.core = core
@@ -138,8 +138,8 @@ public final class Preferences: Sendable {
   /// misses the oldest. The loop ends when the game's data is closed. For a game loop that never lets tasks run,
   /// `GameData.takeChanges` tells what came from other devices.
   public var changes: AsyncStream<[String]> {
-    isHeard.store(true, ordering: .releasing)
-    return told.stream()
+    hasListeners.store(true, ordering: .releasing)
+    return changeBroadcast.stream()
   }
 
   /// Returns when everything that was set before is durable. Blocks for a wait on the disk; returns at once if nothing was set.
@@ -222,20 +222,20 @@ public final class Preferences: Sendable {
   /// Most sets go the first, short way.
   private func put(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) throws {
     guard table.withLock({ $0.replace(scalar, name, isSynced) }) else { return try putChecked(.scalar(scalar), name, isSynced) }
-    if isHeard.load(ordering: .acquiring) { told.send([name.canonical]) }
+    if hasListeners.load(ordering: .acquiring) { changeBroadcast.send([name.canonical]) }
   }
 
   private func putChecked(_ content: PreferenceContent, _ name: String, _ isSynced: Bool) throws {
-    var outcome = try table.withLock { try $0.set(content, name, isSynced, tells: false) }
+    var outcome = try table.withLock { try $0.set(content, name, isSynced, emits: false) }
     if case .watched(let watchers) = outcome {
       watchers.willSet()
       // They were told that it changes: whatever comes of it, they are told that it has.
       defer { watchers.didSet() }
-      outcome = try table.withLock { try $0.set(content, name, isSynced, tells: true) }
+      outcome = try table.withLock { try $0.set(content, name, isSynced, emits: true) }
     }
     guard case .set(let schedules) = outcome else { return }
     if schedules { scheduleCommit() }
-    if isHeard.load(ordering: .acquiring) { told.send([name.canonical]) }
+    if hasListeners.load(ordering: .acquiring) { changeBroadcast.send([name.canonical]) }
   }
 
   /// Sets a preference of this device to the archive that another store holds of it.
@@ -257,7 +257,7 @@ public final class Preferences: Sendable {
       return (last, states)
     }
     for (name, state) in states {
-      guard let watchers = table.withLock({ $0.news(name, state, reading: reading) }) else { continue }
+      guard let watchers = table.withLock({ $0.update(name, state, reading: reading) }) else { continue }
       watchers.willSet()
       let isShown = table.withLock { $0.receive(name, state, reading: reading) }
       watchers.didSet()
@@ -265,9 +265,9 @@ public final class Preferences: Sendable {
     }
     guard !shown.isEmpty else { return }
     shown.sort()
-    told.send(shown)
-    core.tell(.preferences(shown))
+    changeBroadcast.send(shown)
+    core.emit(.preferences(shown))
   }
 
-  func finish() { told.finish() }
+  func finish() { changeBroadcast.finish() }
 }

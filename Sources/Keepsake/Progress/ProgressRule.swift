@@ -56,7 +56,7 @@ extension ProgressRule {
   /// A set whose elements can be taken out again.
   public static func set<Element: ProgressValue>() -> Self where Value == Set<Element> {
     Self(
-      kind: .set, change: { .putIn(Set($0.map(\.element))) },
+      kind: .set, change: { .insertElements(Set($0.map(\.element))) },
       value: { cell in
         guard case .set(let set) = cell else { return nil }
         return Set(set.elements.compactMap { Element(progressScalar: ProgressScalar($0)) })

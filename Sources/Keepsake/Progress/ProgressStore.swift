@@ -216,7 +216,7 @@ public final class ProgressStore: Sendable {
   func received(_ keys: [CellKey]) throws {
     let mine = keys.filter { $0.collection == Self.collection }
     try join(mine)
-    tell(mine)
+    emit(mine)
   }
 
   /// Shows what the store holds after it joined another player, though it may be less, and tells of it.
@@ -227,7 +227,7 @@ public final class ProgressStore: Sendable {
       self.facts.withLock { $0 = facts }
       return view.replace(with: cells)
     }
-    tell(changed)
+    emit(changed)
   }
 
   private func join(_ keys: [CellKey]) throws {
@@ -239,11 +239,11 @@ public final class ProgressStore: Sendable {
     view.withLock { $0.join(updates) }
   }
 
-  private func tell(_ changed: [CellKey]) {
+  private func emit(_ changed: [CellKey]) {
     guard !changed.isEmpty else { return }
     let names = changed.map(\.key).sorted()
     keys.send(names)
-    core.tell(.progress(names))
+    core.emit(.progress(names))
   }
 
   func finish() { keys.finish() }

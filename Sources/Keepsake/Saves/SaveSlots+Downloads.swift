@@ -9,7 +9,7 @@ extension SaveSlots {
   ///     let download = Task { try await game.saves.download(.main) }      // download.cancel() ends it
   ///     for try await status in game.saves.statusUpdates(of: .main) {
   ///       if case .downloading(let fraction) = status.arrival { bar.draw(fraction) }
-  ///       if status.isHere { break }
+  ///       if status.isDownloaded { break }
   ///     }
   ///
   /// Cancelling the task ends it, and so does a failure. What came stays while the game runs, and the next try goes on from there; over a restart only whole parts
@@ -59,13 +59,13 @@ extension TrackedFile {
 
 extension GameCore {
   func download(_ slot: String) async throws {
-    guard try store.read({ try $0.isAway(slot) }) else { return }
+    guard try store.read({ try $0.isNotDownloaded(slot) }) else { return }
     do {
       try await cloud.download(slot)
     } catch let error as GameDataError where error.code == .missing {
       // What replaced it may be here, and kept back.
       try cloud.deliver()
-      guard try !store.read({ try $0.isAway(slot) }) else { throw error }
+      guard try !store.read({ try $0.isNotDownloaded(slot) }) else { throw error }
     }
   }
 
@@ -78,7 +78,7 @@ extension GameCore {
         let heads = try transaction.heads(of: slot).compactMap(transaction.version)
         guard heads.count == 1 else { if heads.isEmpty { return false } else { throw refuse("it is in conflict: load and save it first") } }
         let record = heads[0].record
-        guard !record.tombstone, try !transaction.isDeferred(record) else { return false }
+        guard !record.tombstone, try !transaction.isNotDownloaded(record) else { return false }
         let facts = try transaction.facts()
         let isThere = facts.container != nil && !facts.isRefused && heads[0].acknowledged && heads[0].offered
         guard isThere, try !transaction.outbox(limit: .max).contains(where: { $0.versions.contains(record.id) }) else {
@@ -99,8 +99,8 @@ extension GameCore {
       }
     }
     guard isDone else { return }
-    noteSlots()
-    noteCommit()
+    slotsDidChange()
+    didCommit()
   }
 }
 
@@ -116,8 +116,8 @@ extension GameDataError {
 
 extension StoreTransaction {
   /// Whether the slot shows a save, and nothing of that can be loaded before it was downloaded.
-  func isAway(_ slot: String) throws -> Bool {
+  func isNotDownloaded(_ slot: String) throws -> Bool {
     let live = try heads(of: place(of: slot)).compactMap(version).filter { !$0.record.tombstone }
-    return try !live.isEmpty && live.allSatisfy { try isDeferred($0.record) }
+    return try !live.isEmpty && live.allSatisfy { try isNotDownloaded($0.record) }
   }
 }

@@ -60,8 +60,8 @@ extension SaveSlots {
     _ = try Archive.decode(Value.self, from: save.bytes, context: context)
     return try commit(
       GameCore.Save(
-        lineage: core.lineages.snapshot(slot.name), payload: .bytes(save.bytes), metadata: save.metadata,
-        alsoReplaces: core.lineages.shown(slot.name))
+        parents: core.slotParents.snapshot(slot.name), payload: .bytes(save.bytes), metadata: save.metadata,
+        additionalParents: core.slotParents.shown(slot.name))
     ).wait()
   }
 

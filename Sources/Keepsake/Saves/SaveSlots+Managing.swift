@@ -20,7 +20,7 @@ extension SaveSlots {
     _ slot: Slot<Value>, to other: Slot<Value>, _ metadata: SaveMetadata? = nil
   ) throws -> Version {
     try refuse(slot, to: other)
-    return try commit(move(try standing(in: slot).record, to: other.name, metadata)).wait()
+    return try commit(move(try currentSave(in: slot).record, to: other.name, metadata)).wait()
   }
 
   /// Gives a slot another name, on every device, durably: the save stands in `other` then, and `slot` is empty. For another title see
@@ -33,9 +33,9 @@ extension SaveSlots {
   @discardableResult
   public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
     try refuse(slot, to: other)
-    let view = try standing(in: slot, alone: true)
+    let view = try currentSave(in: slot, alone: true)
     let delete = GameCore.Save(
-      lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), alsoReplaces: view.basis)
+      parents: core.slotParents.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), additionalParents: view.parents)
     let committed = try core.commit(saves: [move(view.record, to: other.name, nil), delete]).wait()
     guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
     return version
@@ -51,23 +51,23 @@ extension SaveSlots {
   /// `rename`.
   @discardableResult
   public func setMetadata<Value: Archivable>(_ metadata: SaveMetadata, of slot: Slot<Value>) throws -> Version {
-    let view = try standing(in: slot, alone: true)
+    let view = try currentSave(in: slot, alone: true)
     guard view.record.metadata != metadata else { return view.version }
     return try commit(
       GameCore.Save(
-        lineage: core.lineages.snapshot(slot.name), payload: .contents(view.record.contents, length: view.record.length),
-        metadata: metadata, alsoReplaces: view.basis, redescribes: view.record.id)
+        parents: core.slotParents.snapshot(slot.name), payload: .contents(view.record.contents, length: view.record.length),
+        metadata: metadata, additionalParents: view.parents, redescribes: view.record.id)
     ).wait()
   }
 
   /// What a slot shows, read whole, so that nothing damaged is carried on.
-  private struct Standing {
+  private struct CurrentSave {
     var record: VersionRecord
     var version: Version
-    var basis: [VersionID]
+    var parents: [VersionID]
   }
 
-  private func standing<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> Standing {
+  private func currentSave<Value: Archivable>(in slot: Slot<Value>, alone: Bool = false) throws -> CurrentSave {
     try refuseLocal(slot.name)
     try waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
@@ -78,14 +78,14 @@ extension SaveSlots {
           .misuse, "devices saved the slot \"\(slot.name)\" without knowing of each other: load and save it first")
       }
       let side = try SlotReading.side(winner, in: transaction)
-      return Standing(record: winner, version: side.summary, basis: view.basis)
+      return CurrentSave(record: winner, version: side.summary, parents: view.parents)
     }
   }
 
   private func move(_ record: VersionRecord, to slot: String, _ metadata: SaveMetadata?) -> GameCore.Save {
     GameCore.Save(
-      lineage: core.lineages.snapshot(slot), payload: .contents(record.contents, length: record.length),
-      metadata: metadata ?? record.metadata, alsoReplaces: core.lineages.shown(slot))
+      parents: core.slotParents.snapshot(slot), payload: .contents(record.contents, length: record.length),
+      metadata: metadata ?? record.metadata, additionalParents: core.slotParents.shown(slot))
   }
 
   /// Nothing of a slot that stays on this device goes to a cloud by a detour.

@@ -22,7 +22,7 @@ extension SaveSlots {
   /// The same by name, for lists and tools.
   public func seenBy(_ slot: String) async throws -> [CloudDevice]? {
     try waitForCaptures(in: slot)
-    let question = try core.store.read { try SeenQuestion([slot], in: $0) }
+    let question = try core.store.read { try SeenByQuery([slot], in: $0) }
     guard !question.isEmpty else { return [] }
     let answers = try await question.answers { [core] in try await core.cloud.devices($0) }
     core.seen.note(answers)

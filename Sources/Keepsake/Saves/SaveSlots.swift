@@ -52,16 +52,16 @@ public final class SaveSlots: Sendable {
   @discardableResult
   public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
     let save = GameCore.Save(
-      lineage: core.lineages.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(),
-      alsoReplaces: core.lineages.shown(slot.name))
+      parents: core.slotParents.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(),
+      additionalParents: core.slotParents.shown(slot.name))
     return try commit(save).wait()
   }
 
   func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
   ) throws -> GameCore.Save {
-    let bytes = try Archive.encode(value, writer: core.lineages.writer(in: slot.name, of: core.store.writer))
-    return GameCore.Save(lineage: core.lineages.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
+    let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: slot.name, of: core.store.writer))
+    return GameCore.Save(parents: core.slotParents.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
   }
 
   func commit(_ save: GameCore.Save, within limit: Duration? = nil) throws -> PendingCommit<Version> {
@@ -85,10 +85,10 @@ public final class SaveSlots: Sendable {
     try refuseLocal(slot.name)
     do {
       let view = try ConflictResolver(slot: slot, reading: try read(slot), context: context).view()
-      core.lineages.loaded(slot.name, .versions(view.basis))
+      core.slotParents.loaded(slot.name, .versions(view.parents))
       return view.value
     } catch {
-      core.lineages.loaded(slot.name, .versions([]))
+      core.slotParents.loaded(slot.name, .versions([]))
       throw error
     }
   }
@@ -102,33 +102,33 @@ public final class SaveSlots: Sendable {
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
     // Why the cloud isn't heard shows in its status; what came before can be shown.
-    try? await core.hear(within: limit)
+    try? await core.fetchChanges(within: limit)
     try core.cloud.deliver()
-    try await bring(slot.name, within: limit)
+    try await downloadContents(slot.name, within: limit)
     return try load(slot, context: context)
   }
 
   /// The same where play needs the newest: throws if the cloud hasn't answered within the time, and gives nothing older then.
   ///
-  ///     world = try await game.saves.fetch(.ranked, requiringAnswerWithin: .seconds(10))
+  ///     world = try await game.saves.fetch(.ranked, requiringResponseWithin: .seconds(10))
   ///
-  /// Throws what `Cloud.hearNow` throws, and what `load` throws.
+  /// Throws what `Cloud.fetchChanges` throws, and what `load` throws.
   public nonisolated(nonsending) func fetch<Value: Archivable>(
-    _ slot: Slot<Value>, requiringAnswerWithin limit: Duration, context: Any? = nil
+    _ slot: Slot<Value>, requiringResponseWithin limit: Duration, context: Any? = nil
   ) async throws -> Value? {
-    try await core.hear(within: limit)
+    try await core.fetchChanges(within: limit)
     try core.cloud.deliver()
-    try await bring(slot.name, within: limit)
+    try await downloadContents(slot.name, within: limit)
     return try load(slot, context: context)
   }
 
   /// A game that doesn't get it may begin anew: that must replace nothing, as after a `load` that failed.
-  private nonisolated(nonsending) func bring(_ slot: String, within limit: Duration) async throws {
-    guard try core.store.read({ try $0.isAway(slot) }) else { return }
+  private nonisolated(nonsending) func downloadContents(_ slot: String, within limit: Duration) async throws {
+    guard try core.store.read({ try $0.isNotDownloaded(slot) }) else { return }
     do {
       try await core.ask(within: limit) { [core] in try await core.download(slot) }
     } catch {
-      core.lineages.loaded(slot, .versions([]))
+      core.slotParents.loaded(slot, .versions([]))
       throw error
     }
   }
@@ -145,7 +145,7 @@ public final class SaveSlots: Sendable {
     return Conflict(
       sides: decoded.readable.map { Conflict.Side(version: $0.side.summary, value: $0.value) },
       unreadable: decoded.unreadable.map { Conflict.UnreadableSide(version: $0.side.summary, error: $0.error) },
-      ancestor: resolver.ancestor(), heads: resolver.basis(without: decoded.unreadable.map(\.side)), slot: slot.name)
+      ancestor: resolver.ancestor(), heads: resolver.parents(without: decoded.unreadable.map(\.side)), slot: slot.name)
   }
 
   /// Ends a conflict with `value`: one of its sides, or what the game made of them. Replaces every side that `conflict`
@@ -154,13 +154,13 @@ public final class SaveSlots: Sendable {
   public func resolve<Value: Archivable>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
   ) throws -> Pending<Version> {
-    let bytes = try Archive.encode(value, writer: core.lineages.writer(in: conflict.slot, of: core.store.writer))
+    let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
     // What the game saved while the player was choosing is replaced too: it came from one of the sides.
     return Pending(
       try commit(
         GameCore.Save(
-          lineage: core.lineages.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata,
-          alsoReplaces: conflict.heads)))
+          parents: core.slotParents.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata,
+          additionalParents: conflict.heads)))
   }
 
   private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
@@ -174,7 +174,7 @@ public final class SaveSlots: Sendable {
           kind: .damagedVersion, slot: slot.name, version: damage.version, usedInstead: damage.usedInstead,
           message: damage.message, date: core.now))
     }
-    if reading.sides.isEmpty, let away = reading.away.first { throw GameDataError.notDownloaded(away) }
+    if reading.sides.isEmpty, let notDownloaded = reading.notDownloaded.first { throw GameDataError.notDownloaded(notDownloaded) }
     if reading.sides.isEmpty, let damage = reading.damage.first {
       throw StoreError(.damaged, "nothing in the slot \"\(slot.name)\" can be read: \(damage.message)")
     }
@@ -189,7 +189,7 @@ public final class SaveSlots: Sendable {
 
   /// What was captured before comes before what is read now. A capture that failed has told so itself.
   func waitForCaptures(in slot: String) throws {
-    guard let pending = core.lineages.pending(in: slot) else { return }
+    guard let pending = core.slotParents.pending(in: slot) else { return }
     do {
       _ = try pending.wait()
     } catch {
@@ -204,12 +204,12 @@ public final class SaveSlots: Sendable {
   /// Captures made before are waited for. No save is decoded, nor even read: costs one query for all slots and the record of what each
   /// shows, some tens of microseconds a slot.
   public func list() throws -> [SlotSummary] {
-    for pending in core.lineages.undecided() {
+    for pending in core.slotParents.undecided() {
       // One that failed has told so itself.
       _ = try? pending.wait()
     }
     let (slots, shown) = try summaries()
-    core.lineages.show(shown)
+    core.slotParents.show(shown)
     return slots.sorted { $0.name < $1.name }
   }
 
@@ -225,12 +225,12 @@ public final class SaveSlots: Sendable {
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
           heads: heads.map(\.version.record.id), policy: .mostProgress, record: transaction.sharedRecords(known.mapValues(\.version)))
-        shown[name] = view.basis
+        shown[name] = view.parents
         guard let winner = view.winner, let head = known[winner.id], !FileSlot.contains(name) else { continue }
         slots.append(
           SlotSummary(
             name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
-            isHere: view.heads.contains { known[$0.id]?.isDeferred == false }))
+            isDownloaded: view.heads.contains { known[$0.id]?.isNotDownloaded == false }))
       }
       return (slots, shown)
     }
@@ -245,7 +245,7 @@ public final class SaveSlots: Sendable {
   public func history(of slot: String) throws -> [Version] {
     try waitForCaptures(in: slot)
     return try core.store.read { transaction in
-      core.lineages.show(slot, try transaction.heads(of: try transaction.place(of: slot)))
+      core.slotParents.show(slot, try transaction.heads(of: try transaction.place(of: slot)))
       let pinned = try transaction.pinned(in: slot)
       return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
@@ -270,8 +270,8 @@ public final class SaveSlots: Sendable {
     }
     let record = side.version.record
     let save = GameCore.Save(
-      lineage: core.lineages.snapshot(slot.name), payload: .contents(record.contents, length: record.length),
-      metadata: record.metadata, alsoReplaces: core.lineages.shown(slot.name))
+      parents: core.slotParents.snapshot(slot.name), payload: .contents(record.contents, length: record.length),
+      metadata: record.metadata, additionalParents: core.slotParents.shown(slot.name))
     return try commit(save).wait()
   }
 
@@ -297,12 +297,12 @@ public final class SaveSlots: Sendable {
     } catch let error as StoreError where error.code == .missing {
       throw GameDataError(.missing, error.message)
     }
-    core.noteSlots()
+    core.slotsDidChange()
   }
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
     guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
-      try !transaction.wasThinned(version.record) || transaction.isDeferred(version.record)
+      try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
     else {
       throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")
     }

@@ -48,7 +48,7 @@ public struct SlotQuery: AsyncSequence, Sendable {
     private let query: SlotQuery
     private var ticks: AsyncStream<Void>.Iterator
     /// What was told, by name; nil before the first update.
-    private var told: [String: SlotSummary]?
+    private var emitted: [String: SlotSummary]?
 
     init(_ query: SlotQuery) {
       self.query = query
@@ -58,7 +58,7 @@ public struct SlotQuery: AsyncSequence, Sendable {
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Update? {
       while true {
-        if told != nil {
+        if emitted != nil {
           guard await ticks.next(isolation: actor) != nil else { return nil }
         }
         let core = query.saves.core
@@ -72,10 +72,10 @@ public struct SlotQuery: AsyncSequence, Sendable {
       let (slots, heads) = try query.saves.summaries()
       let matching = slots.filter { query.pattern.matches($0.name) && query.predicate($0) }
       let now = Dictionary(uniqueKeysWithValues: matching.map { ($0.name, $0) })
-      let before = told
-      told = now
+      let before = emitted
+      emitted = now
       let seen = Set(now.keys).union(before?.keys ?? [:].keys)
-      query.saves.core.lineages.show(heads.filter { seen.contains($0.key) })
+      query.saves.core.slotParents.show(heads.filter { seen.contains($0.key) })
       guard let before else { return .gathered(Self.sorted(now.values)) }
       let changes = Changes(
         added: Self.sorted(now.values.filter { before[$0.name] == nil }),

@@ -46,11 +46,11 @@ public struct SlotStatus: Sendable, Hashable {
   /// What comes; nil if nothing does.
   public let arrival: Arrival?
   /// What stands here can be loaded without asking the cloud; false where `Cloud.downloads` left it there.
-  public let isHere: Bool
+  public let isDownloaded: Bool
   /// Of a slot that stays here: what other devices have saved under its name since, as this device knows it. Nil if that is nothing.
   public let elsewhere: Version?
   /// When the cloud last answered this device, by its clock: whether anything newer exists elsewhere was known then. Nil if it never did.
-  public let lastHeard: Date?
+  public let lastFetched: Date?
   /// The player's other devices that have what stands here, as the cloud said when it was last asked; nil where it wasn't asked about this save, or doesn't know.
   ///
   /// It is asked while somebody follows `SaveSlots.statusUpdates(of:)`: at once, when the save has come to the cloud, and then every half minute; and by
@@ -77,8 +77,8 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private let updates: SlotStatusUpdates
     private var ticks: AsyncStream<Void>.Iterator
-    private var told: SlotStatus?
-    private let look: SeenBoard.Look
+    private var emitted: SlotStatus?
+    private let look: SeenByCache.Look
 
     init(_ updates: SlotStatusUpdates) {
       self.updates = updates
@@ -90,13 +90,13 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> SlotStatus? {
       while true {
-        if told != nil {
+        if emitted != nil {
           guard await ticks.next(isolation: actor) != nil else { return nil }
         }
         let (saves, slot) = (updates.saves, updates.slot)
         guard let status = try saves.core.whileOpen({ try saves.durableStatus(of: slot) }) else { return nil }
-        guard status != told else { continue }
-        told = status
+        guard status != emitted else { continue }
+        emitted = status
         return status
       }
     }
@@ -138,8 +138,8 @@ extension SaveSlots {
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(
         slot: FileSlot.shown(slot), state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
-        isHere: try !transaction.isAway(slot), elsewhere: try Self.elsewhere(than: slot, in: transaction),
-        lastHeard: try transaction.facts().lastHeardMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
+        isDownloaded: try !transaction.isNotDownloaded(slot), elsewhere: try Self.elsewhere(than: slot, in: transaction),
+        lastFetched: try transaction.facts().lastFetchedMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
         seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
     }
   }
@@ -163,7 +163,7 @@ extension SaveSlots {
 
   private static func elsewhere(than slot: String, in transaction: StoreTransaction) throws -> Version? {
     guard try transaction.isLocal(slot) else { return nil }
-    let left = try transaction.localDeclaration(of: slot)?.basis ?? []
+    let left = try transaction.localDeclaration(of: slot)?.parents ?? []
     guard let best = try Resolution.view(of: slot, in: transaction).heads.first(where: { !left.contains($0.id) }) else { return nil }
     return try transaction.version(best.id).map { Version($0, isPinned: try transaction.isPinned(best.id)) }
   }
@@ -175,7 +175,7 @@ extension SaveSlots {
       return try transaction.version(record.id) == nil
     }
     let download = cloud.transfers.first { !$0.isUpload && $0.slot == slot }
-    guard isComing else { return try transaction.isAway(slot) ? download.map { .downloading(fraction: $0.fraction) } : nil }
+    guard isComing else { return try transaction.isNotDownloaded(slot) ? download.map { .downloading(fraction: $0.fraction) } : nil }
     if try transaction.facts().hasArrivals { return .arrived }
     return download.map { .downloading(fraction: $0.fraction) } ?? .announced
   }

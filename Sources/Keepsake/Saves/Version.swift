@@ -55,7 +55,7 @@ public struct SlotSummary: Sendable, Hashable, Identifiable {
   /// It stays on this device (`SaveSlots.keepLocal`).
   public let isLocal: Bool
   /// It can be loaded without asking the cloud: false where `Cloud.downloads` left the save there.
-  public let isHere: Bool
+  public let isDownloaded: Bool
 
   public var id: String { name }
 }

@@ -281,7 +281,7 @@ public final class HighScores: Sendable {
         }
       }.wait()
     }
-    core.noteCommit()
+    core.didCommit()
   }
 
   // MARK: Other devices
@@ -294,7 +294,7 @@ public final class HighScores: Sendable {
     let names = Set(keys.compactMap { ScoreEntry.names(in: $0)?.board }).sorted()
     guard !names.isEmpty else { return }
     boards.send(names)
-    core.tell(.scores(names))
+    core.emit(.scores(names))
   }
 
   func finish() { boards.finish() }

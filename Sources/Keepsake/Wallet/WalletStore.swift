@@ -125,7 +125,7 @@ public final class WalletStore: Sendable {
           in: &transaction, using: &random)
       }
     }
-    core.noteCommit()
+    core.didCommit()
     return operation.id
   }
 

@@ -367,7 +367,7 @@ public struct ArchiveWriter: ~Copyable {
     (base + 12).storeBytes(of: 0, as: UInt32.self)
     putFixed(Checksum.xxh64(UnsafeRawBufferPointer(start: base, count: offset)))
     let length = offset
-    core.compiled.noteSize(length)
+    core.compiled.recordSize(length)
     // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }
     let data = Data(bytesNoCopy: base, count: length, deallocator: .free)

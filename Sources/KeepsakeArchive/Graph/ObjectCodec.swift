@@ -129,7 +129,7 @@ private final class TypedObjectCodec<T: Archivable & AnyObject>: ObjectCodec {
       guard hasReferences else { continue }
       writer.swapSections()
       for index in batch {
-        core.noteReferences(position: firstPosition + index - batch.lowerBound, at: writer.offset)
+        core.recordReferences(position: firstPosition + index - batch.lowerBound, at: writer.offset)
         writer.fieldBase = 0
         try core.object(queue.ids[index])._withUnsafeGuaranteedRef { object in
           let object = unsafeDowncast(object, to: T.self)

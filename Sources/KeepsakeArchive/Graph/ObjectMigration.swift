@@ -3,14 +3,14 @@ extension ObjectBuilder {
   ///
   /// Costs nothing where no class was saved in an older version, else one more pass over the objects' bytes.
   func migrateObjects() throws {
-    var places: ObjectPlaces?
+    var places: ObjectLocations?
     for run in file.runs {
       if file.isSame && run.type < file.staticCount { continue }
       guard let type = classes[file.schema.types[run.type].name], !type.archiveIsKeyed else { continue }
       func open<T: Archivable>(_ type: T.Type) throws {
         let plan = try core.plan(type, Int32(run.type))
         guard plan.isOlder else { return }
-        let found = try places ?? ObjectPlaces(file, core)
+        let found = try places ?? ObjectLocations(file, core)
         places = found
         for id in run.ids { try migrate(type, id, plan, found) }
       }
@@ -18,7 +18,7 @@ extension ObjectBuilder {
     }
   }
 
-  private func migrate<T: Archivable>(_ type: T.Type, _ id: Int32, _ plan: FieldPlan, _ places: ObjectPlaces) throws {
+  private func migrate<T: Archivable>(_ type: T.Type, _ id: Int32, _ plan: FieldPlan, _ places: ObjectLocations) throws {
     guard let base = file.bytes.baseAddress, let object = core.object(id)?.takeUnretainedValue() else { return }
     var reader = ArchiveReader(core: core, base: base, isExact: false)
     reader.end = base + file.referenceSection.upperBound

@@ -14,7 +14,7 @@ extension ReaderCore {
     objects.withMemoryRebound(to: AnyObject?.self) { objects in
       guard objects.indices.contains(where: { isKnownUniquelyReferenced(&objects[$0]) }) else { return }
       // What is collected here may be more than an object really refers to: reference counts have the last word.
-      let places = ObjectPlaces.withTargets(file, self)
+      let places = ObjectLocations.withTargets(file, self)
       for _ in 0..<Self.releaseRounds {
         var loose = objects.indices.filter { isKnownUniquelyReferenced(&objects[$0]) }
         if loose.isEmpty { return }

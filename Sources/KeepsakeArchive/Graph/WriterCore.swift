@@ -124,16 +124,16 @@ import Foundation
       entry.pointee.isQueued = true
       lastQueue?._withUnsafeGuaranteedRef { $0.ids.append(id) }
     }
-    noteNeed(id)
+    recordNeed(id)
     return id
   }
 
   func noteUnowned(_ id: Int32) {
     unowned.append(id)
-    noteNeed(id)
+    recordNeed(id)
   }
 
-  @inline(__always) private func noteNeed(_ id: Int32) {
+  @inline(__always) private func recordNeed(_ id: Int32) {
     if buildsObject { scratch.needs.append(WriterScratch.Need(position: Int32(truncatingIfNeeded: scratch.written.count - 1), id: id)) }
   }
 
@@ -199,7 +199,7 @@ import Foundation
     buildsObject = true
   }
 
-  func noteReferences(position: Int, at offset: Int) {
+  func recordReferences(position: Int, at offset: Int) {
     var entry = scratch.written[position]
     entry.references = offset
     scratch.written[position] = entry

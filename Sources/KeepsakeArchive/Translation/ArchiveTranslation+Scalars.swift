@@ -3,7 +3,7 @@ import Foundation
 /// Values that have nothing inside.
 extension ArchiveTranslation {
   /// - Parameter isInBlock: In an array or vector of numbers, where each takes its full width.
-  mutating func scalar(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Place, isInBlock: Bool) throws {
+  mutating func scalar(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Location, isInBlock: Bool) throws {
     if case .null = content { throw error(.missing, "There is nil where \(schema.text(node)) is expected") }
     switch code {
     case .bool:
@@ -44,7 +44,7 @@ extension ArchiveTranslation {
     }
   }
 
-  private mutating func text(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Place) throws {
+  private mutating func text(_ code: WireCode, _ node: Int32, _ content: Content, _ place: Location) throws {
     switch content {
     case .string(let text):
       // What is no URL would look like damage when it is read.

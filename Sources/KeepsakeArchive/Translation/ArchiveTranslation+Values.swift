@@ -2,12 +2,12 @@ import Foundation
 
 /// Values that have others inside. Calls itself for each level, of which there are `ArchiveLimits.depth`.
 extension ArchiveTranslation {
-  mutating func value(_ node: Int32, _ place: Place) throws {
+  mutating func value(_ node: Int32, _ place: Location) throws {
     try value(node, try source.content(of: place, at: path), place)
   }
 
   /// Writes a value in the layout that the program's type has.
-  mutating func value(_ node: Int32, _ content: Content, _ place: Place) throws {
+  mutating func value(_ node: Int32, _ content: Content, _ place: Location) throws {
     guard source.take(1) else { throw tooMany() }
     let wire = schema.nodes[Int(node)]
     switch wire.code {
@@ -30,7 +30,7 @@ extension ArchiveTranslation {
     error(.limit, "Far more values would be made than the file has: it names the same ones again and again")
   }
 
-  private mutating func optional(_ wire: WireNode, _ content: Content, _ place: Place) throws {
+  private mutating func optional(_ wire: WireNode, _ content: Content, _ place: Location) throws {
     let isObject = schema.isObject(wire.first)
     if case .null = content {
       if isObject { Varint.append(0, to: &out) } else { out.append(0) }
@@ -43,7 +43,7 @@ extension ArchiveTranslation {
   private func missing(_ node: Int32) -> TranslationError { error(.missing, "There is nil where \(schema.text(node)) is expected") }
 
   /// Texts and data may stand for something else, where they don't fit.
-  private func unfolded(_ content: Content, of place: Place) throws -> Content {
+  private func unfolded(_ content: Content, of place: Location) throws -> Content {
     switch content {
     case .string, .data: try source.unfolded(content, of: place, at: path) ?? content
     default: content
@@ -52,7 +52,7 @@ extension ArchiveTranslation {
 
   // MARK: Lists
 
-  private mutating func list(_ node: Int32, _ content: Content, _ place: Place) throws {
+  private mutating func list(_ node: Int32, _ content: Content, _ place: Location) throws {
     let wire = schema.nodes[Int(node)]
     let element = schema.nodes[Int(wire.first)].code
     let isBlock = wire.code == .array && element.scalarBytes > 0 && element != .bool
@@ -62,7 +62,7 @@ extension ArchiveTranslation {
       out += data
       return
     }
-    let places: [Place]
+    let places: [Location]
     switch try unfolded(content, of: place) {
     case .list(let elements), .set(let elements): places = elements
     case .tuple(let parts, _): places = parts.map(\.value)
@@ -84,7 +84,7 @@ extension ArchiveTranslation {
     }
   }
 
-  private mutating func dictionary(_ node: Int32, _ content: Content, _ place: Place) throws {
+  private mutating func dictionary(_ node: Int32, _ content: Content, _ place: Location) throws {
     let wire = schema.nodes[Int(node)]
     switch try unfolded(content, of: place) {
     case .pairs(let pairs):
@@ -122,11 +122,11 @@ extension ArchiveTranslation {
   }
 
   /// Numbers in their order, those of a rectangle's point and size one after the other.
-  private mutating func vector(_ node: Int32, _ content: Content, _ place: Place) throws {
+  private mutating func vector(_ node: Int32, _ content: Content, _ place: Location) throws {
     let wire = schema.nodes[Int(node)]
     guard let code = WireCode(rawValue: UInt8(truncatingIfNeeded: wire.first)) else { throw misfit(node, place) }
-    var numbers: [(Content, Place)] = []
-    func add(_ content: Content, _ place: Place, _ level: Int) throws {
+    var numbers: [(Content, Location)] = []
+    func add(_ content: Content, _ place: Location, _ level: Int) throws {
       switch content {
       case .tuple(let parts, _) where level < 2:
         for part in parts { try add(try source.content(of: part.value, at: path), part.value, level + 1) }
@@ -147,7 +147,7 @@ extension ArchiveTranslation {
 
   // MARK: Types
 
-  private mutating func named(_ node: Int32, _ given: Content, _ place: Place) throws {
+  private mutating func named(_ node: Int32, _ given: Content, _ place: Location) throws {
     let type = Int(schema.nodes[Int(node)].first)
     let entry = schema.types[type]
     if case .null = given { throw missing(node) }
@@ -180,7 +180,7 @@ extension ArchiveTranslation {
   }
 
   /// Which of the program's types an object becomes; nil for one that can't stand where the other is declared.
-  private func number(of object: TranslationObject<Place>, _ node: Int32, _ place: Place) throws -> Int? {
+  private func number(of object: TranslationObject<Location>, _ node: Int32, _ place: Location) throws -> Int? {
     guard let own = schema.typeIndex(of: ObjectIdentifier(object.type)) else { return nil }
     let declared = schema.nodes[Int(node)].first
     let entry = schema.types[Int(own)]
@@ -210,7 +210,7 @@ extension ArchiveTranslation {
 
   private mutating func structure(_ type: Int, _ fields: [Content.Field]) throws {
     let entry = schema.types[type]
-    let list = TranslationFields<Place>(fields)
+    let list = TranslationFields<Location>(fields)
     let numbers = numbers(ofFieldsOf: type)
     for (field, number) in zip(entry.fields, numbers) {
       guard let (place, content) = try present(field, in: list, of: entry.name) else { continue }
@@ -230,8 +230,8 @@ extension ArchiveTranslation {
   // MARK: Enums
 
   /// A case by its key, which for a raw value is that; with a payload a dictionary or object that has just the case.
-  private mutating func enumeration(_ type: Int, _ node: Int32, _ content: Content, _ place: Place) throws {
-    var payload: Place?
+  private mutating func enumeration(_ type: Int, _ node: Int32, _ content: Content, _ place: Location) throws {
+    var payload: Location?
     let key: String
     switch content {
     case .string(let text): key = text
@@ -256,7 +256,7 @@ extension ArchiveTranslation {
     guard let payload else { throw error(.missing, "The case \"\(key)\" of \(schema.types[type].name) has nothing in it") }
     steps.append(.key(key))
     guard let fields = try fields(of: try source.content(of: payload, at: path)) else { throw misfit(node, payload) }
-    let list = TranslationFields<Place>(fields)
+    let list = TranslationFields<Location>(fields)
     for field in declared {
       steps.append(.key(field.key))
       if let place = list[field.key] {
@@ -274,7 +274,7 @@ extension ArchiveTranslation {
 
   /// A case whose one payload is what the object becomes.
   private mutating func wrapped(
-    _ object: TranslationObject<Place>, _ type: Int, _ node: Int32, _ content: Content, _ place: Place
+    _ object: TranslationObject<Location>, _ type: Int, _ node: Int32, _ content: Content, _ place: Location
   ) throws {
     guard let own = schema.typeIndex(of: ObjectIdentifier(object.type)) else { throw misfit(node, place) }
     let names = [schema.types[Int(own)].name] + schema.types[Int(own)].superclasses.map(\.name)

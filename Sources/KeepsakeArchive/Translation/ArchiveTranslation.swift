@@ -5,11 +5,11 @@ import Foundation
 /// A struct is written with a key for each field, as hand-written ones are, so that each value may lack others. An object has no keys of its own in an archive: for each set of fields that
 /// objects of a class have there is a description of that class. Objects wait in a list: a chain of them may be as long as it likes.
 struct ArchiveTranslation<Source: TranslationSource> {
-  typealias Place = Source.Place
-  typealias Content = TranslationContent<Place>
+  typealias Location = Source.Location
+  typealias Content = TranslationContent<Location>
 
   private struct Object {
-    let content: TranslationObject<Place>
+    let content: TranslationObject<Location>
     /// Among the program's types.
     let type: Int
     /// Where it was first met: in which object, or -1 for the root, and where in that.
@@ -81,7 +81,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     }
   }
 
-  mutating func archive(_ place: Place) throws -> Data {
+  mutating func archive(_ place: Location) throws -> Data {
     try value(root, place)
     let rootBytes = out
     var (values, references): ([UInt8], [UInt8]) = ([], [])
@@ -98,7 +98,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
   // MARK: Objects
 
   /// The number of an object, which is written later.
-  mutating func reference(to content: TranslationObject<Place>, type: Int) -> Int {
+  mutating func reference(to content: TranslationObject<Location>, type: Int) -> Int {
     let number: Int
     if let id = content.id, let known = numbers[id] {
       number = known
@@ -115,7 +115,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
     let object = objects[number]
     let entry = schema.types[object.type]
     (holder, steps, depth) = (number, [], 0)
-    let list = TranslationFields<Place>(object.content.fields)
+    let list = TranslationFields<Location>(object.content.fields)
     var isThere = [Bool](repeating: false, count: entry.fields.count)
     let starts = (values.count, references.count)
     for isDeferred in [false, true] {
@@ -146,7 +146,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
   }
 
   /// What is written for a field; nil where there is nothing, or nil and the type has no room for that: then the type's default counts.
-  mutating func present(_ field: FieldEntry, in list: TranslationFields<Place>, of type: String) throws -> (Place, Content)? {
+  mutating func present(_ field: FieldEntry, in list: TranslationFields<Location>, of type: String) throws -> (Location, Content)? {
     if let place = list[field.key] {
       let content = try source.content(of: place, at: path + [.key(field.key)])
       if case .null = content, schema.nodes[Int(field.node)].code != .optional {} else { return (place, content) }
@@ -196,7 +196,7 @@ struct ArchiveTranslation<Source: TranslationSource> {
 
   func error(_ code: TranslationError.Code, _ message: String) -> TranslationError { TranslationError(code, message, path: path) }
 
-  func misfit(_ node: Int32, _ place: Place) -> TranslationError {
+  func misfit(_ node: Int32, _ place: Location) -> TranslationError {
     error(.mismatch, "expected \(schema.text(node)), found \(source.summary(of: place))")
   }
 
@@ -293,19 +293,19 @@ struct ArchiveTranslation<Source: TranslationSource> {
 }
 
 /// Values by key; of two under one key the last counts.
-struct TranslationFields<Place> {
-  private let fields: [TranslationContent<Place>.Field]
+struct TranslationFields<Location> {
+  private let fields: [TranslationContent<Location>.Field]
   /// Where each is, once there are so many that looking at each takes longer.
   private var places: [String: Int]?
   private static var few: Int { 8 }
 
-  init(_ fields: [TranslationContent<Place>.Field]) {
+  init(_ fields: [TranslationContent<Location>.Field]) {
     self.fields = fields
     guard fields.count > Self.few else { return }
     places = Dictionary(fields.enumerated().map { ($1.key, $0) }, uniquingKeysWith: { _, last in last })
   }
 
-  subscript(key: String) -> Place? {
+  subscript(key: String) -> Location? {
     guard let places else { return fields.last { $0.key == key }?.value }
     return places[key].map { fields[$0].value }
   }

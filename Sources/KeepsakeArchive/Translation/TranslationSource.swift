@@ -3,18 +3,18 @@ package import Foundation
 /// Values that another format holds, of which `Archive.translate` makes values of the program's types.
 package protocol TranslationSource: AnyObject {
   /// Where a value stands in the other format.
-  associatedtype Place
+  associatedtype Location
 
   /// What stands at a place. The path is for errors.
-  func content(of place: Place, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Place>
+  func content(of place: Location, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Location>
 
   /// What a text or data stands for where neither fits the type: a point that was written as text, a file inside of the file. nil for nothing.
   func unfolded(
-    _ content: TranslationContent<Place>, of place: Place, at path: @autoclosure () -> [TranslationStep]
-  ) throws -> TranslationContent<Place>?
+    _ content: TranslationContent<Location>, of place: Location, at path: @autoclosure () -> [TranslationStep]
+  ) throws -> TranslationContent<Location>?
 
   /// A place's content in a few words, for errors.
-  func summary(of place: Place) -> String
+  func summary(of place: Location) -> String
 
   /// So many more values are made; false if there were too many.
   func take(_ count: Int) -> Bool
@@ -24,8 +24,8 @@ package protocol TranslationSource: AnyObject {
 }
 
 /// What stands at a place of another format.
-package enum TranslationContent<Place> {
-  package typealias Field = (key: String, value: Place)
+package enum TranslationContent<Location> {
+  package typealias Field = (key: String, value: Location)
 
   case null
   case bool(Bool)
@@ -38,25 +38,25 @@ package enum TranslationContent<Place> {
   case uuid(UUID)
   /// In digits; "NaN" for none.
   case decimal(String)
-  case list([Place])
-  case set([Place])
-  case pairs([(key: Place, value: Place)])
+  case list([Location])
+  case set([Location])
+  case pairs([(key: Location, value: Location)])
   /// Values that have names and an order, as a point's have, and others that only have names.
   case tuple([Field], also: [Field])
   /// Values under texts, of no type.
   case fields([Field])
-  case object(TranslationObject<Place>)
+  case object(TranslationObject<Location>)
 }
 
 /// An object whose class the program named.
-package struct TranslationObject<Place> {
+package struct TranslationObject<Location> {
   /// The same for each reference to it; nil for one that nothing else can lead to.
   package var id: Int?
   /// What it becomes.
   package var type: any Archivable.Type
-  package var fields: [TranslationContent<Place>.Field]
+  package var fields: [TranslationContent<Location>.Field]
 
-  package init(id: Int?, type: any Archivable.Type, fields: [TranslationContent<Place>.Field]) {
+  package init(id: Int?, type: any Archivable.Type, fields: [TranslationContent<Location>.Field]) {
     self.id = id
     self.type = type
     self.fields = fields
@@ -96,7 +96,7 @@ extension Archive {
   /// built, cycles and hooks are the archive's own.
   /// - Throws: `TranslationError` with the path, what `source` throws, and what the types' own initialisers and hooks throw.
   package static func translate<V: Archivable, Source: TranslationSource>(
-    _ type: V.Type, from source: Source, root: Source.Place, classes: [any Archivable.Type], context: Any?, limits: ArchiveLimits
+    _ type: V.Type, from source: Source, root: Source.Location, classes: [any Archivable.Type], context: Any?, limits: ArchiveLimits
   ) throws -> V {
     var translation = try ArchiveTranslation(type, source, classes: classes, limits: limits)
     let bytes = try translation.archive(root)

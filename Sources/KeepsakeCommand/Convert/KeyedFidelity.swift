@@ -12,7 +12,7 @@ struct KeyedFidelity {
     var new: PropertyList
     var path: String
   }
-  private struct Places: Hashable {
+  private struct LocationPair: Hashable {
     var old: UInt64
     var new: UInt64
   }
@@ -20,7 +20,7 @@ struct KeyedFidelity {
   private let oldObjects: [PropertyList]
   private let newObjects: [PropertyList]
   private var work: [Pair] = []
-  private var met: Set<Places> = []
+  private var met: Set<LocationPair> = []
   private var losses: [PlainForm.Loss] = []
   /// By what is lost, where it stands in `losses`.
   private var places: [String: Int] = [:]
@@ -50,7 +50,7 @@ struct KeyedFidelity {
 
   private mutating func compare(_ pair: Pair) {
     let (old, new) = (resolved(pair.old, oldObjects), resolved(pair.new, newObjects))
-    if let a = pair.old.uid, let b = pair.new.uid, !met.insert(Places(old: a, new: b)).inserted { return }
+    if let a = pair.old.uid, let b = pair.new.uid, !met.insert(LocationPair(old: a, new: b)).inserted { return }
     let (was, is_) = (words(pair.old, old, oldObjects), words(pair.new, new, newObjects))
     guard was == is_ else { return lose("\(was), which comes back as \(is_)", pair.path) }
     switch (old, new) {
@@ -72,7 +72,7 @@ struct KeyedFidelity {
   }
 
   private mutating func compareClasses(_ old: UInt64, _ new: UInt64, _ path: String) {
-    guard met.insert(Places(old: old, new: new)).inserted else { return }
+    guard met.insert(LocationPair(old: old, new: new)).inserted else { return }
     let (a, b) = (object(old, oldObjects), object(new, newObjects))
     if a["$classes"] != b["$classes"] { lose("list of the classes above \(a["$classname"]?.string ?? "one")", path) }
     if let hints = a["$classhints"]?.array, !hints.isEmpty { lose("hints of classes to take instead", path) }

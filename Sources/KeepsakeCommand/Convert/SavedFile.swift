@@ -61,7 +61,7 @@ struct SavedFile {
       content = try Self.content(of: list, limits: .standard)
     } else {
       spelling = .archive
-      let archive = try InspectCommand.telling(data, at: name) {
+      let archive = try InspectCommand.describingErrors(data, at: name) {
         let archive = try ArchiveFrame.opened(data)
         try ArchiveInspection.verify(archive)
         return archive

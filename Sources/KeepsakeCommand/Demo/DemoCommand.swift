@@ -31,16 +31,16 @@ struct DemoCommand: ParsableCommand {
       if let number = ChildProcess.interruption { throw ExitCode(128 + number) }
       throw error
     }
-    tell(
+    report(
       "The cloud runs at \(server.url) (process \(server.process.processIdentifier)), its data in \(server.data.path(percentEncoded: false))."
     )
 
-    var story = Story(folder: folder, server: server.url, appKey: server.appKey, tell: tell)
+    var story = Story(folder: folder, server: server.url, appKey: server.appKey, report: report)
     let failure = Result { try story.play() }
     if let number = ChildProcess.interruption {
       // The devices went with the story.
       if keep {
-        tell("\nStopped; all data is in \(folder.path(percentEncoded: false))")
+        report("\nStopped; all data is in \(folder.path(percentEncoded: false))")
         server.process.leaveRunning()
       } else {
         server.process.kill()
@@ -54,10 +54,10 @@ struct DemoCommand: ParsableCommand {
       promises.append(Story.Promise(promise: "the story plays to its end", seen: String(describing: error), kept: false))
     }
     if keep {
-      tell(
+      report(
         "\nLeft for a look: the server at \(server.url) (end it with: kill \(server.process.processIdentifier)), all data in \(folder.path(percentEncoded: false))"
       )
-      tell("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
+      report("For example: keepsake inspect \(folder.appending(path: "phone").path(percentEncoded: false))")
       server.process.leaveRunning()
     } else {
       let status = server.process.terminate()
@@ -69,7 +69,7 @@ struct DemoCommand: ParsableCommand {
     guard promises.allSatisfy(\.kept) else { throw ExitCode(1) }
   }
 
-  private func tell(_ line: String) {
+  private func report(_ line: String) {
     let target = json ? FileHandle.standardError : FileHandle.standardOutput
     // A closed pipe is the reader's wish to hear no more; the story goes on and its exit status still tells.
     try? target.write(contentsOf: Data((line + "\n").utf8))

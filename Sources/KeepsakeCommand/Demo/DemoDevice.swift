@@ -33,20 +33,20 @@ final class DemoDevice {
 
   /// Asks for what must not be refused.
   @discardableResult
-  func tell(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
+  func send(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
     let reply = try ask(request, withinSeconds: seconds)
     if let why = reply.refused { throw Refused(device: name, why: why) }
     return reply
   }
 
   func readBack() throws -> GardenView {
-    guard let view = try tell(.readBack).view else { throw Refused(device: name, why: "no view came back") }
+    guard let view = try send(.readBack).view else { throw Refused(device: name, why: "no view came back") }
     return view
   }
 
   /// Waits for the wish; false where the time was over before it came true.
-  func wait(for wish: DemoWish, seconds: Double = 20) throws -> Bool {
-    try tell(.waitFor(wish, seconds: seconds), withinSeconds: Int(seconds) + 30).cameTrue == true
+  func wait(for condition: DemoCondition, seconds: Double = 20) throws -> Bool {
+    try send(.waitFor(condition, seconds: seconds), withinSeconds: Int(seconds) + 30).cameTrue == true
   }
 
   /// Lets the device save without pause, kills it in the middle after about this time, and says what it last acknowledged.
@@ -77,7 +77,7 @@ final class DemoDevice {
 
   /// Closes the store properly and ends the process.
   func quit() throws {
-    try tell(.quit)
+    try send(.quit)
     _ = try process.readLine(withinSeconds: 30)
     process.kill()
   }

@@ -43,8 +43,8 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     case .claimStarterGift: try garden.claimStarterGift()
     case .earn(let gems): try garden.earn(gems, for: "a quest")
     case .spend(let gems, let thing): try garden.buy(thing, for: gems)
-    case .sendNow: try await game.cloud.sendNow()
-    case .waitFor(let wish, let seconds): reply.cameTrue = try await wait(for: wish, seconds: seconds, garden)
+    case .sync: try await game.cloud.sync()
+    case .waitFor(let condition, let seconds): reply.cameTrue = try await wait(for: condition, seconds: seconds, garden)
     case .readBack: reply.view = try garden.view()
     case .saveWithoutPause: break
     case .quit: try game.close(within: .seconds(5))
@@ -53,11 +53,11 @@ struct DemoDeviceCommand: AsyncParsableCommand {
   }
 
   /// Looks every few milliseconds; false where the time is over first.
-  private func wait(for wish: DemoWish, seconds: Double, _ garden: FlowerGarden) async throws -> Bool {
+  private func wait(for condition: DemoCondition, seconds: Double, _ garden: FlowerGarden) async throws -> Bool {
     let clock = ContinuousClock()
     let start = clock.now
     while start.duration(to: clock.now) < .seconds(seconds) {
-      if try wish.hasComeTrue(in: garden.view()) { return true }
+      if try condition.isMet(in: garden.view()) { return true }
       try await Task.sleep(for: .milliseconds(2))
     }
     return false

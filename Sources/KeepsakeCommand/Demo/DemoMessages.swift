@@ -17,9 +17,9 @@ enum DemoRequest: Codable {
   case earn(gems: Int)
   case spend(gems: Int, on: String)
   /// Waits until everything written here is certain in the cloud.
-  case sendNow
+  case sync
   /// Waits until what is read back here satisfies the wish, or the time is over.
-  case waitFor(DemoWish, seconds: Double)
+  case waitFor(DemoCondition, seconds: Double)
   case readBack
   /// Saves a growing number again and again, one acknowledgement line each, until killed.
   case saveWithoutPause
@@ -27,7 +27,7 @@ enum DemoRequest: Codable {
 }
 
 /// Something that a device waits to see.
-enum DemoWish: Codable {
+enum DemoCondition: Codable {
   case flower(String, inPot: String)
   case level(atLeast: Int)
   case gems(total: Int64)
@@ -48,9 +48,9 @@ struct DemoReply: Codable {
   var acknowledged: Int?
 }
 
-extension DemoWish {
+extension DemoCondition {
   /// Whether a device that sees this has what was waited for.
-  func hasComeTrue(in view: GardenView) -> Bool {
+  func isMet(in view: GardenView) -> Bool {
     switch self {
     case .flower(let flower, let pot): view.pots[pot]?.flowers.contains(flower) == true
     case .level(let level): view.level >= level

@@ -16,7 +16,7 @@ struct Story {
   let server: URL
   let appKey: String
   /// Tells a line to whoever watches.
-  let tell: (String) -> Void
+  let report: (String) -> Void
   private(set) var promises: [Promise] = []
   /// What the story has made by now, and every device has to show in the end: counted here, not read from a device.
   private var flowers: Set<String> = []
@@ -24,11 +24,11 @@ struct Story {
   private var gems: Int64 = 0
   private var journal = 0
 
-  init(folder: URL, server: URL, appKey: String, tell: @escaping (String) -> Void) {
+  init(folder: URL, server: URL, appKey: String, report: @escaping (String) -> Void) {
     self.folder = folder
     self.server = server
     self.appKey = appKey
-    self.tell = tell
+    self.report = report
   }
 
   mutating func play() throws {
@@ -49,29 +49,29 @@ struct Story {
 
   private mutating func promise(_ text: String, seen: String, kept: Bool) {
     promises.append(Promise(promise: text, seen: seen, kept: kept))
-    tell("  \(kept ? "✓" : "✗") \(text): \(seen)")
+    report("  \(kept ? "✓" : "✗") \(text): \(seen)")
   }
 
   // MARK: Chapters
 
   private mutating func plantAndSee(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
-    tell("\n1. A phone and a tablet")
-    try phone.tell(.connect(url: server, appKey: appKey))
-    try phone.tell(.claimStarterGift)
-    try phone.tell(.plant(pot: "windowsill", flower: "tulip"))
-    try phone.tell(.sendNow)
+    report("\n1. A phone and a tablet")
+    try phone.send(.connect(url: server, appKey: appKey))
+    try phone.send(.claimStarterGift)
+    try phone.send(.plant(pot: "windowsill", flower: "tulip"))
+    try phone.send(.sync)
     flowers = ["tulip", "rose"]
     gems = Int64(FlowerGarden.starterGems)
-    tell("  The phone registers, claims its \(gems) starter gems and plants a tulip on the windowsill.")
+    report("  The phone registers, claims its \(gems) starter gems and plants a tulip on the windowsill.")
 
-    guard let code = try phone.tell(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
-    try tablet.tell(.connect(url: server, appKey: appKey))
-    try tablet.tell(.join(code: code))
+    guard let code = try phone.send(.pairingCode).code else { throw DemoDevice.Refused(device: "phone", why: "no pairing code came") }
+    try tablet.send(.connect(url: server, appKey: appKey))
+    try tablet.send(.join(code: code))
     let joined = try tablet.wait(for: .flower("tulip", inPot: "windowsill"))
-    tell("  The tablet joins with the code \(code)\(joined ? " and has the tulip" : "").")
+    report("  The tablet joins with the code \(code)\(joined ? " and has the tulip" : "").")
 
     let planting = ContinuousClock.now
-    try phone.tell(.plant(pot: "windowsill", flower: "rose"))
+    try phone.send(.plant(pot: "windowsill", flower: "rose"))
     let arrived = try tablet.wait(for: .flower("rose", inPot: "windowsill"))
     promise(
       "what is planted on one device is seen on the other",
@@ -81,16 +81,16 @@ struct Story {
   }
 
   private mutating func playOffline(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
-    tell("\n2. Airplane mode on both")
+    report("\n2. Airplane mode on both")
     // Rights to spend are handed out beforehand: both devices need some while they can still ask for them.
     let handedOut = try [phone, tablet].allSatisfy { try $0.wait(for: .spendableGems(atLeast: 40)) }
-    try phone.tell(.airplaneMode(true))
-    try tablet.tell(.airplaneMode(true))
-    try phone.tell(.reachLevel(6))
-    for seed in ["orchid", "lily"] { try phone.tell(.unlock(seed: seed)) }
-    try tablet.tell(.reachLevel(2))
-    try tablet.tell(.unlock(seed: "cactus"))
-    tell("  The phone reaches level 6 and unlocks orchid and lily; the tablet, later, level 2 and cactus.")
+    try phone.send(.airplaneMode(true))
+    try tablet.send(.airplaneMode(true))
+    try phone.send(.reachLevel(6))
+    for seed in ["orchid", "lily"] { try phone.send(.unlock(seed: seed)) }
+    try tablet.send(.reachLevel(2))
+    try tablet.send(.unlock(seed: "cactus"))
+    report("  The phone reaches level 6 and unlocks orchid and lily; the tablet, later, level 2 and cactus.")
 
     let before = gems
     var spent: Int64 = 0
@@ -100,19 +100,19 @@ struct Story {
         let reply = try device.ask(.spend(gems: 40, on: thing))
         if let why = reply.refused {
           refusals.append(why)
-          tell("  The \(device.name) wants \(thing) for 40 gems and is told: \(why)")
+          report("  The \(device.name) wants \(thing) for 40 gems and is told: \(why)")
         } else {
           spent += 40
-          tell("  The \(device.name) buys \(thing) for 40 gems.")
+          report("  The \(device.name) buys \(thing) for 40 gems.")
         }
       }
     }
 
-    try phone.tell(.airplaneMode(false))
-    try phone.tell(.sendNow)
-    try tablet.tell(.airplaneMode(false))
-    try tablet.tell(.sendNow)
-    tell("  Both are online again, the phone first.")
+    try phone.send(.airplaneMode(false))
+    try phone.send(.sync)
+    try tablet.send(.airplaneMode(false))
+    try tablet.send(.sync)
+    report("  Both are online again, the phone first.")
     gems -= spent
     let level = try [phone, tablet].map { try $0.wait(for: .level(atLeast: 6)) }
     let gems = try [phone, tablet].map { try $0.wait(for: .gems(total: before - spent)) }
@@ -137,16 +137,16 @@ struct Story {
   }
 
   private mutating func samePot(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
-    tell("\n3. The same pot changed on both")
-    try phone.tell(.airplaneMode(true))
-    try tablet.tell(.airplaneMode(true))
-    try phone.tell(.plant(pot: "windowsill", flower: "violet"))
-    try phone.tell(.water(pot: "windowsill", times: 3))
-    try tablet.tell(.plant(pot: "windowsill", flower: "daisy"))
-    try tablet.tell(.water(pot: "windowsill", times: 2))
+    report("\n3. The same pot changed on both")
+    try phone.send(.airplaneMode(true))
+    try tablet.send(.airplaneMode(true))
+    try phone.send(.plant(pot: "windowsill", flower: "violet"))
+    try phone.send(.water(pot: "windowsill", times: 3))
+    try tablet.send(.plant(pot: "windowsill", flower: "daisy"))
+    try tablet.send(.water(pot: "windowsill", times: 2))
     for device in [phone, tablet] {
-      try device.tell(.airplaneMode(false))
-      try device.tell(.sendNow)
+      try device.send(.airplaneMode(false))
+      try device.send(.sync)
     }
     flowers.formUnion(["violet", "daisy"])
     let expected = 5
@@ -162,8 +162,8 @@ struct Story {
       kept: merged.allSatisfy(\.self)
         && pots.allSatisfy { Set($0?.flowers ?? []) == flowers && $0?.waterings == expected })
 
-    try tablet.tell(.water(pot: "windowsill", times: 1))
-    try tablet.tell(.sendNow)
+    try tablet.send(.water(pot: "windowsill", times: 1))
+    try tablet.send(.sync)
     waterings = expected + 1
     let settled = try [phone, tablet].map { try $0.wait(for: .waterings(expected + 1, ofPot: "windowsill")) }
     let heads = try [phone, tablet].map { try $0.readBack().pots["windowsill"]?.heads ?? 0 }
@@ -174,7 +174,7 @@ struct Story {
   }
 
   private mutating func killWhileSaving(_ phone: DemoDevice) throws {
-    tell("\n4. The battery dies in the middle of saving")
+    report("\n4. The battery dies in the middle of saving")
     var worst: String?
     var last = 0
     let kills = 10
@@ -185,33 +185,33 @@ struct Story {
       if found < last { worst = "acknowledged \(last), found \(found)" }
     }
     journal = last
-    tell("  The phone was killed with SIGKILL \(kills) times while it saved without pause, \(last) saves in all.")
+    report("  The phone was killed with SIGKILL \(kills) times while it saved without pause, \(last) saves in all.")
     promise(
       "what was acknowledged survives SIGKILL",
       seen: worst ?? "after each of \(kills) kills the last acknowledged save was there",
       kept: worst == nil && last > 0)
-    try phone.tell(.connect(url: server, appKey: appKey))
-    try phone.tell(.sendNow)
+    try phone.send(.connect(url: server, appKey: appKey))
+    try phone.send(.sync)
   }
 
   private mutating func copyThePhone(_ phone: DemoDevice, _ tablet: DemoDevice) throws -> DemoDevice {
-    tell("\n5. The phone's store copied to a second phone")
-    try phone.tell(.sendNow)
+    report("\n5. The phone's store copied to a second phone")
+    try phone.send(.sync)
     try phone.quit()
     let copy = folder.appending(path: "second phone")
     try FileManager.default.copyItem(at: phone.store, to: copy)
     try phone.restart()
     let twin = try device("second phone")
     for device in [phone, twin] {
-      try device.tell(.connect(url: server, appKey: appKey))
-      try device.tell(.airplaneMode(true))
-      try device.tell(.earn(gems: 10))
-      try device.tell(.spend(gems: 5, on: "seeds"))
-      try device.tell(.water(pot: "windowsill", times: 1))
+      try device.send(.connect(url: server, appKey: appKey))
+      try device.send(.airplaneMode(true))
+      try device.send(.earn(gems: 10))
+      try device.send(.spend(gems: 5, on: "seeds"))
+      try device.send(.water(pot: "windowsill", times: 1))
     }
     for device in [phone, twin] {
-      try device.tell(.airplaneMode(false))
-      try device.tell(.sendNow)
+      try device.send(.airplaneMode(false))
+      try device.send(.sync)
     }
     gems += 2 * 10 - 2 * 5
     waterings += 2
@@ -229,15 +229,15 @@ struct Story {
   }
 
   private mutating func thirdDevice(_ others: [DemoDevice]) throws {
-    tell("\n6. A fresh device pairs")
-    guard let first = others.first, let code = try first.tell(.pairingCode).code else {
+    report("\n6. A fresh device pairs")
+    guard let first = others.first, let code = try first.send(.pairingCode).code else {
       throw DemoDevice.Refused(device: "phone", why: "no pairing code came")
     }
     let expected = try first.readBack().shared
     let fresh = try device("laptop")
-    try fresh.tell(.connect(url: server, appKey: appKey))
+    try fresh.send(.connect(url: server, appKey: appKey))
     let joining = ContinuousClock.now
-    try fresh.tell(.join(code: code))
+    try fresh.send(.join(code: code))
     let arrived = try fresh.wait(for: .everything(expected))
     promise(
       "a fresh device pairs and has everything",

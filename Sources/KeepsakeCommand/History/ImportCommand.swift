@@ -36,7 +36,7 @@ struct ImportCommand: AsyncParsableCommand {
     try await CommandRun.reporting(json: json, looksInside: true) {
       let progress = ProgressLine(quiet: false)
       progress.update("reading \(file)")
-      let data = try ExportedSave.telling { try Self.contents(of: file) }
+      let data = try ExportedSave.describingErrors { try Self.contents(of: file) }
       let opened = try StoreInput.open(store, seal: seal.request())
       progress.update("writing \(Printable.size(Int64(data.count)))")
       let answer: Answer
@@ -65,7 +65,7 @@ struct ImportCommand: AsyncParsableCommand {
   static func add(_ data: Data, to slot: String?, in store: Store, adoptsUnsealed: Bool) throws -> Answer {
     let save: SaveFile
     do {
-      save = try ExportedSave.telling { try SaveFile(data, store.fileSeal, adoptsUnsealed: adoptsUnsealed) }
+      save = try ExportedSave.describingErrors { try SaveFile(data, store.fileSeal, adoptsUnsealed: adoptsUnsealed) }
     } catch var failure as CommandFailure where failure.kind == .permission && SaveFileEnvelope.isUnsealed(data) {
       failure.next = "--unsealed takes it all the same"
       throw failure
@@ -81,7 +81,7 @@ struct ImportCommand: AsyncParsableCommand {
       let shown = view.heads.map(\.id)
       var answer = Answer(
         slot: slot, from: save.version.description, version: "",
-        stood: (shown + view.basis.filter { !shown.contains($0) }).map(\.description))
+        stood: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
       if !view.isConflict, let winner = view.winner, winner.contents == contents, winner.metadata == save.metadata {
         answer.version = winner.id.description
         answer.unchanged = true
@@ -90,7 +90,7 @@ struct ImportCommand: AsyncParsableCommand {
       let id = VersionID(using: &random)
       answer.version = id.description
       let draft = SaveDraft(
-        id: id, slot: place, basis: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
+        id: id, slot: place, parents: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
         savedAtMilliseconds: now)
       do {
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)

@@ -73,14 +73,14 @@ struct RestoreCommand: AsyncParsableCommand {
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
       let draft = SaveDraft(
-        id: id, slot: place, basis: .everyHead, contents: chosen.contents, length: chosen.length,
+        id: id, slot: place, parents: .everyHead, contents: chosen.contents, length: chosen.length,
         metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
       _ = try DeviceCommit.apply(
         CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)
       let shown = view.heads.map(\.id)
       return Answer(
         slot: typed, from: chosen.id.description, version: id.description,
-        stood: (shown + view.basis.filter { !shown.contains($0) }).map(\.description))
+        stood: (shown + view.parents.filter { !shown.contains($0) }).map(\.description))
     }
   }
 

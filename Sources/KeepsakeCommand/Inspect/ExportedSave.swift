@@ -38,7 +38,7 @@ struct ExportedSave {
   ///
   /// - Throws: `CommandFailure` that says what can be done about the file.
   init(_ data: Data, seal request: SealRequest?) throws {
-    (file, report) = try Self.telling {
+    (file, report) = try Self.describingErrors {
       let envelope = try SaveFileEnvelope(data)
       let seal = envelope.game.flatMap { request?.fileSeal(game: $0) }
       let file = try SaveFile(envelope, seal, adoptsUnsealed: true)
@@ -59,7 +59,7 @@ struct ExportedSave {
   }
 
   /// Runs `body`; of what is wrong with an exported save it says what to do about that, and not about a store.
-  static func telling<Value>(_ body: () throws -> Value) throws -> Value {
+  static func describingErrors<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()
     } catch let error as StoreError {

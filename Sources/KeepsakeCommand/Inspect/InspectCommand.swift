@@ -92,7 +92,7 @@ struct InspectCommand: AsyncParsableCommand {
   /// An archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
     if SavedFile.isForeign(data, named: file) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
-    return try telling(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
+    return try describingErrors(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
   /// Runs `body`; a failure with the file's values says which file.
@@ -107,7 +107,7 @@ struct InspectCommand: AsyncParsableCommand {
   }
 
   /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
-  static func telling<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
+  static func describingErrors<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as ArchiveError where [.notAnArchive, .missing].contains(error.code) {

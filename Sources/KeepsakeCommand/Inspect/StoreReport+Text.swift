@@ -38,7 +38,7 @@ extension StoreReport {
     }
     if let container = cloud.container {
       lines.append(
-        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last heard \(cloud.lastHeard ?? "never")"
+        "cloud: container \(container), seq \(cloud.seq)\(cloud.caughtUp ? "" : ", never caught up"), last heard \(cloud.lastFetched ?? "never")"
       )
     } else {
       lines.append("cloud: never connected")

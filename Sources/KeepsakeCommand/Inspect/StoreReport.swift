@@ -71,7 +71,7 @@ struct SlotReport: Codable, Hashable {
     let view = try Resolution.view(of: place, in: transaction, policy: .newest)
     // The winner first; those with the same bytes as another, and deletes, last.
     let shown = view.heads.map(\.id)
-    heads = (shown + view.basis.filter { !shown.contains($0) }).map(\.description)
+    heads = (shown + view.parents.filter { !shown.contains($0) }).map(\.description)
     conflict = view.isConflict
     let known = try Set(transaction.heads(of: place))
     let pinned = try transaction.pinnedVersions(of: place)
@@ -88,7 +88,7 @@ struct StoreReport: Codable {
     var epoch: UInt64
     var seq: UInt64
     var caughtUp: Bool
-    var lastHeard: String?
+    var lastFetched: String?
     var serverOffsetMilliseconds: Int64
   }
   struct Protection: Codable, Equatable {
@@ -180,7 +180,7 @@ struct StoreReport: Codable {
     let facts = try transaction.facts()
     cloud = Cloud(
       container: facts.container?.description, epoch: facts.cursor.epoch, seq: facts.cursor.seq, caughtUp: facts.caughtUp,
-      lastHeard: facts.lastHeardMilliseconds.map(TimeText.iso(milliseconds:)),
+      lastFetched: facts.lastFetchedMilliseconds.map(TimeText.iso(milliseconds:)),
       serverOffsetMilliseconds: facts.serverOffsetMilliseconds)
     slots = try transaction.slots().map { try SlotReport($0, in: transaction) }
     cells = try transaction.cells(in: nil).map {

@@ -171,7 +171,7 @@ struct Verification: Codable {
         let archive = try ArchiveFrame.opened(data)
         // Somebody else's compressed file.
         if !entry.isNamed, archive.count != data.count, !ArchiveFrame.isArchive(archive) { return nil }
-        let header = try InspectCommand.telling(data, at: entry.path) { try ArchiveInspection.verify(archive) }
+        let header = try InspectCommand.describingErrors(data, at: entry.path) { try ArchiveInspection.verify(archive) }
         return Verdict(
           entry.path, .archive, bytes: bytes,
           message: "archive of \(Printable.size(Int64(header.byteCount))), \(header.objectCount) objects, root \(header.rootType)")

@@ -11,7 +11,7 @@ extension FolderMirror {
     /// What is placed once the change is committed, and what was before.
     var entry: PlacedEntry
     var former: PlacedEntry?
-    var basis: SaveBasis
+    var parents: SaveParents
     var savedAt: Int64
 
     var event: MirrorEvent {
@@ -60,7 +60,7 @@ extension FolderMirror {
       Change(
         path: path, bytes: bytes,
         entry: PlacedEntry(version: id, shown: [id], hash: hash, signature: signature, before: former?.shown ?? []),
-        former: former, basis: try basis(former, at: path), savedAt: savedAt(signature)))
+        former: former, parents: try parents(former, at: path), savedAt: savedAt(signature)))
   }
 
   private func captureDeletion(of path: SavePath) throws {
@@ -75,7 +75,7 @@ extension FolderMirror {
       Change(
         path: path, bytes: nil,
         entry: PlacedEntry(version: id, shown: [id], hash: nil, signature: nil, before: former.shown), former: former,
-        basis: try basis(former, at: path), savedAt: clock.now()))
+        parents: try parents(former, at: path), savedAt: clock.now()))
   }
 
   /// Commits what waits once that is worth a wait on the disk.
@@ -118,7 +118,7 @@ extension FolderMirror {
 
   /// A change covers what was on the disk before it, and every head that lost to that. A file of which nothing is known
   /// covers nothing that the cloud has: a fresh folder never silently replaces a save.
-  private func basis(_ entry: PlacedEntry?, at path: SavePath) throws -> SaveBasis {
+  private func parents(_ entry: PlacedEntry?, at path: SavePath) throws -> SaveParents {
     if let entry { return .versions(entry.shown) }
     return try store.view(of: path) == nil ? .everyHead : .versions([])
   }
@@ -131,7 +131,7 @@ extension FolderMirror {
   /// The heads that are shown by showing `record`.
   private func shown(at path: SavePath, orElse record: VersionRecord) throws -> [VersionID] {
     guard let view = try store.view(of: path), view.stands(record) else { return [record.id] }
-    return view.basis
+    return view.parents
   }
 }
 #endif

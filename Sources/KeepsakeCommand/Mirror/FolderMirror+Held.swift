@@ -28,11 +28,11 @@ extension FolderMirror {
       let entry = placed[path]
       // If the file was already replaced, the table may or may not say so; either way what was shown before is known.
       held.append(
-        Held(temporary: temporary, path: path, expected: nil, hash: nil, basis: basisOfLeftover(entry)))
+        Held(temporary: temporary, path: path, expected: nil, hash: nil, parents: parentsOfLeftover(entry)))
     }
   }
 
-  private func basisOfLeftover(_ entry: PlacedEntry?) -> [VersionID] {
+  private func parentsOfLeftover(_ entry: PlacedEntry?) -> [VersionID] {
     guard let entry else { return [] }
     return entry.before.isEmpty ? entry.shown : entry.before
   }
@@ -61,7 +61,7 @@ extension FolderMirror {
         let id = VersionID(using: &random)
         let entry = PlacedEntry(version: id, shown: [id], hash: hash, signature: nil, before: [])
         let change = Change(
-          path: one.path, bytes: bytes, entry: entry, former: nil, basis: .versions(one.basis), savedAt: savedAt(signature))
+          path: one.path, bytes: bytes, entry: entry, former: nil, parents: .versions(one.parents), savedAt: savedAt(signature))
         try store.commit([change], now: clock.now(), using: &random)
         pass.events.append(.rescued(one.path, id, bytes: bytes.count))
         doubt(slots: [one.path.slot])

@@ -12,9 +12,9 @@ extension FolderMirror {
     reportConflict(view, at: path)
     let current = placed[path]
     guard let winner = view.winner else {
-      guard let tombstone = view.basis.first else { return true }
+      guard let tombstone = view.parents.first else { return true }
       let entry = PlacedEntry(
-        version: tombstone, shown: view.basis, hash: nil, signature: nil, before: current?.shown ?? [])
+        version: tombstone, shown: view.parents, hash: nil, signature: nil, before: current?.shown ?? [])
       return try takeAway(path, current: current, entry: entry)
     }
     let known = winner.contents.count == 1 ? winner.contents[0] : nil
@@ -22,7 +22,7 @@ extension FolderMirror {
     let bytes = known != nil && known == current?.hash ? Data() : try store.bytes(of: winner)
     let hash = known ?? ContentHash(of: bytes)
     var entry = PlacedEntry(
-      version: winner.id, shown: view.basis, hash: hash, signature: nil, before: current?.shown ?? [])
+      version: winner.id, shown: view.parents, hash: hash, signature: nil, before: current?.shown ?? [])
     if let current, current.hash == hash {
       entry.signature = current.signature
       entry.before = current.before
@@ -82,7 +82,7 @@ extension FolderMirror {
   private func release(_ old: Temporary, of path: SavePath, former: PlacedEntry?, record: () throws -> Void) throws {
     // Remembered before anything can fail: its bytes may be nowhere else.
     let one = Held(
-      temporary: old, path: path, expected: former?.signature, hash: former?.hash, basis: former?.shown ?? [])
+      temporary: old, path: path, expected: former?.signature, hash: former?.hash, parents: former?.shown ?? [])
     held.append(one)
     try checkpoint(.swapped, path)
     try record()

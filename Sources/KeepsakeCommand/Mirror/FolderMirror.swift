@@ -23,7 +23,7 @@ final class FolderMirror {
     var expected: FileSignature?
     var hash: ContentHash?
     /// What a version made of other bytes covers.
-    var basis: [VersionID]
+    var parents: [VersionID]
   }
 
   /// How long a file that made trouble is left alone: an attempt may write as many bytes as the file has.

@@ -14,7 +14,7 @@ struct MirrorStore {
   func view(of path: SavePath) throws -> SlotView? {
     try store.read { transaction in
       let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
-      return view.basis.isEmpty ? nil : view
+      return view.parents.isEmpty ? nil : view
     }
   }
 
@@ -67,11 +67,11 @@ struct MirrorStore {
       for change in changes {
         var contents: [ContentHash] = []
         if let bytes = change.bytes {
-          let base = try Self.base(for: change.basis, at: change.path, in: transaction)
+          let base = try Self.base(for: change.parents, at: change.path, in: transaction)
           contents = [try transaction.keepContent(bytes, against: base)]
         }
         let draft = SaveDraft(
-          id: change.entry.version, slot: change.path.slot, basis: change.basis, contents: contents,
+          id: change.entry.version, slot: change.path.slot, parents: change.parents, contents: contents,
           length: change.bytes?.count ?? 0, savedAtMilliseconds: change.savedAt, tombstone: change.bytes == nil)
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: store.writer, in: &transaction, using: &random)
       }
@@ -86,8 +86,8 @@ struct MirrorStore {
   }
 
   /// The content that the new one most likely resembles: that of a version which it replaces.
-  private static func base(for basis: SaveBasis, at path: SavePath, in transaction: StoreTransaction) throws -> ContentHash? {
-    if case .versions(let ids) = basis {
+  private static func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws -> ContentHash? {
+    if case .versions(let ids) = parents {
       for id in ids {
         if let hash = try transaction.version(id)?.record.contents.first { return hash }
       }
@@ -114,7 +114,7 @@ struct MirrorStore {
 extension SlotView {
   /// Whether the slot is shown as this version has it.
   func stands(_ record: VersionRecord) -> Bool {
-    winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && basis.contains(record.id))
+    winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && parents.contains(record.id))
   }
 }
 #endif

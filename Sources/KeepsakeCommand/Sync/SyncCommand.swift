@@ -69,7 +69,7 @@ struct SyncCommand: AsyncParsableCommand {
     _ = try place()
   }
 
-  private func place() throws -> SyncPlace {
+  private func place() throws -> SyncLocation {
     if let shared {
       guard cloud == nil, appKey == nil else { throw ValidationError("--folder stands in the place of --cloud and --app-key.") }
       guard join == nil, !pair else { throw ValidationError("A shared folder needs no code: give the other device the same --folder.") }

@@ -72,7 +72,7 @@ final class SyncReporter {
   }
 
   func ready(folder: String, state: String, credentials: CloudCredentials) {
-    say(
+    emit(
       Line(
         event: "ready", folder: folder, state: state, device: credentials.device.description,
         player: credentials.player.description),
@@ -80,81 +80,81 @@ final class SyncReporter {
   }
 
   func ready(folder: String, state: String, shared: String, container: ContainerID) {
-    say(
+    emit(
       Line(event: "ready", folder: folder, state: state, shared: shared, container: container.description),
       "syncing \(Printable.text(folder)) with the folder \(Printable.text(shared))")
   }
 
   func pairing(_ code: PairingCode) {
-    say(
+    emit(
       Line(event: "pairing", code: code.code, expiresInSeconds: code.expiresInSeconds),
       "pairing code: \(Printable.text(code.code))  (good for \(code.expiresInSeconds / 60) minutes, once; on the other device: --join \(Printable.text(code.code)))"
     )
   }
 
-  func tell(_ event: MirrorEvent) {
+  func report(_ event: MirrorEvent) {
     switch event {
     case .captured(let path, let version, let bytes):
-      say(
+      emit(
         .init(event: "captured", path: path.text, version: version.description, bytes: bytes),
         "kept      \(shown(path))  \(Printable.size(Int64(bytes)))")
     case .deleted(let path, let version):
-      say(.init(event: "deleted", path: path.text, version: version.description), "deleted   \(shown(path))  (its history stays)")
+      emit(.init(event: "deleted", path: path.text, version: version.description), "deleted   \(shown(path))  (its history stays)")
     case .placed(let path, let version, let bytes):
-      say(
+      emit(
         .init(event: "placed", path: path.text, version: version.description, bytes: bytes),
         "received  \(shown(path))  \(Printable.size(Int64(bytes)))")
     case .removed(let path, let version):
-      say(
+      emit(
         .init(event: "removed", path: path.text, version: version.description),
         "removed   \(shown(path))  (deleted on another device; its history stays)")
     case .rescued(let path, let version, let bytes):
-      say(
+      emit(
         .init(event: "rescued", path: path.text, version: version.description, bytes: bytes),
         "kept      \(shown(path))  \(Printable.size(Int64(bytes)))  (changed while it was being replaced)")
     case .conflict(let path, let winner, let losers, let related):
-      say(
+      emit(
         .init(
           event: "conflict", path: path.text, winner: winner.description, losers: losers.map(\.description), related: related),
         "CONFLICT  \(shown(path))  \(winner) stands; in the history, to be restored: \(losers.map(\.description).joined(separator: ", "))")
     case .issue(let issue):
-      say(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
+      emit(.init(event: "issue", path: issue.path, message: issue.message), "skipped   \(issue.path): \(Printable.text(issue.message))")
     }
   }
 
-  func seen(_ news: SeenList.News) {
-    let names = news.devices.map { $0.isEmpty ? "a device without a name" : Printable.text($0) }
-    say(
-      .init(event: "seen", path: news.path.text, version: news.version.description, devices: news.devices),
-      "seen      \(shown(news.path))  by \(names.joined(separator: ", "))")
+  func seen(_ sighting: SeenByTracker.Sighting) {
+    let names = sighting.devices.map { $0.isEmpty ? "a device without a name" : Printable.text($0) }
+    emit(
+      .init(event: "seen", path: sighting.path.text, version: sighting.version.description, devices: sighting.devices),
+      "seen      \(shown(sighting.path))  by \(names.joined(separator: ", "))")
   }
 
   func refused(_ refusals: [Refusal]) {
     for refusal in refusals {
-      say(
+      emit(
         .init(event: "refused", path: refusal.item, message: refusal.message),
         "REFUSED   \(Printable.text(refusal.item)): \(Printable.text(refusal.message))")
     }
   }
 
   func damaged(_ hash: ContentHash) {
-    say(
+    emit(
       .init(event: "damaged", message: "the content \(hash) came damaged, or is gone from the cloud"),
       "DAMAGED   the content \(hash) came damaged, or is gone from the cloud; it is asked for again")
   }
 
   /// Tells how far the work is, and, once, what holds it up.
-  func tell(_ status: SyncStatus, files: Int) {
+  func report(_ status: SyncStatus, files: Int) {
     defer { lastPhase = status.phase }
     switch status.phase {
     case .waiting(let failure), .halted(let failure):
       progress.clear()
       if !isSameTrouble(status.phase) {
-        say(.init(event: "offline", message: failure.message), "waiting   \(Printable.text(failure.message))")
+        emit(.init(event: "offline", message: failure.message), "waiting   \(Printable.text(failure.message))")
       }
     case .storeFailed(let message):
       progress.clear()
-      if lastPhase != status.phase { say(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))") }
+      if lastPhase != status.phase { emit(.init(event: "offline", message: message), "waiting   the store: \(Printable.text(message))") }
     case .busy:
       progress.update(Self.progressText(status, files: files))
     case .stopped, .paused, .idle:
@@ -196,7 +196,7 @@ final class SyncReporter {
 
   private func shown(_ path: SavePath) -> String { Printable.text(path.text) }
 
-  private func say(_ line: Line, _ text: String) {
+  private func emit(_ line: Line, _ text: String) {
     progress.clear()
     write(json ? Output.json(line) : text)
   }

@@ -10,7 +10,7 @@ final class SyncSession {
   struct Options {
     var folder: String
     var state: String?
-    var cloud: SyncPlace
+    var cloud: SyncLocation
     var showsPairingCode: Bool
     var once: Bool
     var intervalMilliseconds: Int
@@ -25,7 +25,7 @@ final class SyncSession {
       var slots: Set<String> = []
       var refusals: [Refusal] = []
       var damaged: [ContentHash] = []
-      var seen: [SeenList.News] = []
+      var seen: [SeenByTracker.Sighting] = []
       var stop = false
     }
     private let letters = Mutex(Letters())
@@ -64,7 +64,7 @@ final class SyncSession {
   private let way: SyncWay
   private let service: SyncService<Store>
   private let inbox = Inbox()
-  private let seenList = SeenList()
+  private let seenByTracker = SeenByTracker()
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
 
@@ -175,7 +175,7 @@ final class SyncSession {
       if try take() { return }
       try look()
       let status = service.status
-      reporter.tell(status, files: lastPass.unsettled)
+      reporter.report(status, files: lastPass.unsettled)
       // Nothing goes on by itself then: whoever runs this has to know.
       if case .halted(let failure) = status.phase { throw failure }
     }
@@ -188,10 +188,10 @@ final class SyncSession {
       repeat {
         if try take() { return false }
         try await pause()
-        reporter.tell(service.status, files: lastPass.unsettled)
+        reporter.report(service.status, files: lastPass.unsettled)
       } while try !look()
       do {
-        try await service.sendNow()
+        try await service.sync()
       } catch SyncError.refused(let refusals) {
         reporter.refused(refusals)
         throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
@@ -211,8 +211,8 @@ final class SyncSession {
     passes += 1
     if passes % Self.passesBetweenReviews == 0 { try mirror.doubtEverything() }
     let pass = try mirror.run()
-    pass.events.forEach(reporter.tell)
-    pass.events.forEach(seenList.note)
+    pass.events.forEach(reporter.report)
+    pass.events.forEach(seenByTracker.note)
     if !pass.events.allSatisfy(\.isIssue) { service.committed() }
     lastPass = pass
     return pass.isQuiet
@@ -235,9 +235,9 @@ final class SyncSession {
   private func startTasks(stop: AsyncStream<Int32>) -> [Task<Void, Never>] {
     let inbox = inbox
     let service = service
-    let news = service.news
+    let notifications = service.notifications
     let interval = Duration.milliseconds(options.intervalMilliseconds)
-    let (transport, seenList, seenPause) = (way.transport, seenList, Duration.milliseconds(options.seenMilliseconds))
+    let (transport, seenByTracker, seenPause) = (way.transport, seenByTracker, Duration.milliseconds(options.seenMilliseconds))
     return [
       Task {
         for await _ in stop {
@@ -255,10 +255,10 @@ final class SyncSession {
       Task {
         while !Task.isCancelled {
           do { try await Task.sleep(for: seenPause) } catch { return }
-          let versions = seenList.versions
+          let versions = seenByTracker.versions
           guard !versions.isEmpty else { continue }
           do {
-            let seen = seenList.take(try await transport.devices(having: versions) ?? [])
+            let seen = seenByTracker.take(try await transport.devices(having: versions) ?? [])
             if !seen.isEmpty { inbox.post { $0.seen += seen } }
           } catch {
             // What is wrong with the cloud is the sync's to tell. It is asked again.
@@ -267,7 +267,7 @@ final class SyncSession {
         }
       },
       Task {
-        for await item in news {
+        for await item in notifications {
           inbox.post { letters in
             switch item {
             case .slots(let slots): letters.slots.formUnion(slots)

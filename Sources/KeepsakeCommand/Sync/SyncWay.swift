@@ -5,7 +5,7 @@ import KeepsakeStore
 import KeepsakeSync
 
 /// The cloud of a synced folder, as it was asked for.
-enum SyncPlace: Sendable {
+enum SyncLocation: Sendable {
   case server(URL, appKey: String, joinCode: String?)
   /// A folder that another program carries between the devices.
   case folder(URL)
@@ -24,7 +24,7 @@ struct SyncWay: Sendable {
   ///
   /// - Throws: `CommandFailure` if the saves belong to another kind of cloud, or the shared folder has to do with them; what the account or
   ///   the folder says.
-  static func open(_ place: SyncPlace, saves: String, state: SyncState, store: Store) async throws -> SyncWay {
+  static func open(_ place: SyncLocation, saves: String, state: SyncState, store: Store) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let joinCode):
       let credentials = try await credentials(url, appKey, joinCode, state, store)

@@ -40,7 +40,7 @@ extension KeyedArchive {
     let value = try value(under: key)
     let session = KeyedSession(self, classes, KeyedNames(keys), limits)
     do {
-      return try KeyedPlace(session: session, value: value, path: [], depth: 0).decode(type)
+      return try KeyedLocation(session: session, value: value, path: [], depth: 0).decode(type)
     } catch let error as DecodingError {
       throw PropertyListError(error)
     }
@@ -131,7 +131,7 @@ final class KeyedBudget {
 }
 
 /// A place in an archive that is decoded.
-struct KeyedPlace: Decoder {
+struct KeyedLocation: Decoder {
   let session: KeyedSession
   let value: PropertyList
   let path: [any CodingKey]
@@ -148,8 +148,8 @@ struct KeyedPlace: Decoder {
 
   func content() throws -> KeyedContent { try given ?? session.contents.content(of: value) }
 
-  func inner(_ key: any CodingKey, _ value: PropertyList, _ given: KeyedContent? = nil) -> KeyedPlace {
-    KeyedPlace(session: session, value: value, path: path + [key], depth: depth + 1, given: given)
+  func inner(_ key: any CodingKey, _ value: PropertyList, _ given: KeyedContent? = nil) -> KeyedLocation {
+    KeyedLocation(session: session, value: value, path: path + [key], depth: depth + 1, given: given)
   }
 
   var isNil: Bool { get throws { if case .null = try content() { true } else { false } } }
@@ -217,16 +217,16 @@ struct KeyedPlace: Decoder {
   }
 
   /// The same place a level deeper, for a type that decodes itself from a value as a whole.
-  private func whole(_ type: Any.Type, _ name: KeyedArchive.ClassName) -> KeyedPlace {
-    var place = KeyedPlace(session: session, value: value, path: path, depth: depth + 1, given: given)
+  private func whole(_ type: Any.Type, _ name: KeyedArchive.ClassName) -> KeyedLocation {
+    var place = KeyedLocation(session: session, value: value, path: path, depth: depth + 1, given: given)
     place.refusal = wrongClass(name, type)
     return place
   }
 
   /// An archive inside of the archive; nil for other data.
-  private func nested(_ data: Data) throws -> KeyedPlace? {
-    func place(_ inner: KeyedSession.Inner) -> KeyedPlace {
-      KeyedPlace(session: inner.session, value: inner.value, path: path, depth: depth + 1)
+  private func nested(_ data: Data) throws -> KeyedLocation? {
+    func place(_ inner: KeyedSession.Inner) -> KeyedLocation {
+      KeyedLocation(session: inner.session, value: inner.value, path: path, depth: depth + 1)
     }
     if let uid = value.uid, let known = session.inner[uid] { return place(known) }
     guard session.budget.take(bytes: data.count) else { throw PropertyListError.tooMany(at: text) }
@@ -264,7 +264,7 @@ struct KeyedPlace: Decoder {
   var text: String { PathText.text(path.map { key in key.intValue.map { .index($0) } ?? .key(key.stringValue) }) }
 }
 
-extension KeyedPlace: SingleValueDecodingContainer {
+extension KeyedLocation: SingleValueDecodingContainer {
   // Nothing that is read later would show a failure here.
   func decodeNil() -> Bool { (try? isNil) ?? false }
 }

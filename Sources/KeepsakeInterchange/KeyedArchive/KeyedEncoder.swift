@@ -83,8 +83,8 @@ struct KeyedEncoding: Encoder {
 
   /// The box of a value: this place's, or that of an object that was met before.
   func box<T: Encodable>(_ value: T) throws -> KeyedBox {
-    guard path.count <= KeyedPlace.mostLevels else {
-      throw PropertyListError(.limit, "Values are nested more than \(KeyedPlace.mostLevels) deep", path: Self.text(path))
+    guard path.count <= KeyedLocation.mostLevels else {
+      throw PropertyListError(.limit, "Values are nested more than \(KeyedLocation.mostLevels) deep", path: Self.text(path))
     }
     if let leaf = Self.leaf(value) {
       box.content = leaf

@@ -5,7 +5,7 @@ struct KeyedFieldList {
   let keys: [String]
   private let values: [String: (PropertyList, KeyedContent?)]
 
-  init(_ place: KeyedPlace) throws {
+  init(_ place: KeyedLocation) throws {
     let pairs: [(String, (PropertyList, KeyedContent?))]
     switch try place.content() {
     case .object(let name, let entries): pairs = place.session.names.fields(name, entries).map { ($0.key, ($0.value, nil)) }
@@ -37,10 +37,10 @@ struct KeyedFieldList {
 }
 
 struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
-  private let place: KeyedPlace
+  private let place: KeyedLocation
   private let list: KeyedFieldList
 
-  init(place: KeyedPlace, _ list: KeyedFieldList) {
+  init(place: KeyedLocation, _ list: KeyedFieldList) {
     self.place = place
     self.list = list
   }
@@ -48,7 +48,7 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
   var codingPath: [any CodingKey] { place.path }
   var allKeys: [Key] { list.keys.compactMap { Key(stringValue: $0) } }
 
-  private func inner(_ key: any CodingKey) throws -> KeyedPlace {
+  private func inner(_ key: any CodingKey) throws -> KeyedLocation {
     guard let (value, given) = list[key.stringValue] else {
       throw DecodingError.keyNotFound(key, .init(codingPath: place.path, debugDescription: "there is no such key"))
     }
@@ -71,11 +71,11 @@ struct KeyedFields<Key: CodingKey>: KeyedDecodingContainerProtocol {
 }
 
 struct KeyedElements: UnkeyedDecodingContainer {
-  private let place: KeyedPlace
+  private let place: KeyedLocation
   private let elements: [(PropertyList, KeyedContent?)]
   private(set) var currentIndex = 0
 
-  init(place: KeyedPlace, _ elements: [(PropertyList, KeyedContent?)]) {
+  init(place: KeyedLocation, _ elements: [(PropertyList, KeyedContent?)]) {
     self.place = place
     self.elements = elements
   }
@@ -85,7 +85,7 @@ struct KeyedElements: UnkeyedDecodingContainer {
   var isAtEnd: Bool { currentIndex >= elements.count }
 
   /// Goes on only if `body` succeeds, so that another type may be tried.
-  private mutating func take<Result>(_ type: Any.Type, _ body: (KeyedPlace) throws -> Result) throws -> Result {
+  private mutating func take<Result>(_ type: Any.Type, _ body: (KeyedLocation) throws -> Result) throws -> Result {
     guard !isAtEnd else {
       throw DecodingError.valueNotFound(
         type, .init(codingPath: place.path, debugDescription: "the list has only \(elements.count) elements"))

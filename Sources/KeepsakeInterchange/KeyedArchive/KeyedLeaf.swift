@@ -3,7 +3,7 @@ import Foundation
 /// Values that have nothing inside, as the types of Swift and Foundation that stand for them.
 enum KeyedLeaf {
   /// nil for a type that isn't one of them, and so decodes itself.
-  static func value<T>(_ content: KeyedContent, of type: T.Type, at place: KeyedPlace) throws -> T? {
+  static func value<T>(_ content: KeyedContent, of type: T.Type, at place: KeyedLocation) throws -> T? {
     if let value = try indexes(content, type, place) { return value as? T }
     guard isLeaf(type) else { return nil }
     if case .null = content {
@@ -14,7 +14,7 @@ enum KeyedLeaf {
   }
 
   /// What `Codable` has another form for than Foundation's archives. nil for all else: those types may also have been saved as Swift does.
-  private static func indexes(_ content: KeyedContent, _ type: Any.Type, _ place: KeyedPlace) throws -> Any? {
+  private static func indexes(_ content: KeyedContent, _ type: Any.Type, _ place: KeyedLocation) throws -> Any? {
     switch content {
     case .range(let location, let length) where type == Range<Int>.self:
       guard let lower = Int(exactly: location), let upper = Int(exactly: location + length), lower <= upper else { return nil }

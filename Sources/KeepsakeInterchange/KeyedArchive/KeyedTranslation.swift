@@ -3,7 +3,7 @@ import KeepsakeArchive
 
 /// A keyed archive as the source of an archive of the program's types.
 final class KeyedTranslation: TranslationSource {
-  struct Place {
+  struct Location {
     /// 0 for the outermost; others stand in its data.
     let archive: Int
     let value: PropertyList
@@ -17,7 +17,7 @@ final class KeyedTranslation: TranslationSource {
   private let budget: KeyedBudget
   private var archives: [KeyedContents]
   /// What stands in data, by the data's number.
-  private var unpacked: [Int: Place] = [:]
+  private var unpacked: [Int: Location] = [:]
 
   init(
     _ archive: KeyedArchive, _ classes: [String: any Archivable.Type], _ names: KeyedNames, _ limits: PropertyListLimits
@@ -35,15 +35,15 @@ final class KeyedTranslation: TranslationSource {
   func take(_ count: Int) -> Bool { budget.take(count) }
   func take(bytes: Int) -> Bool { budget.take(bytes: bytes) }
 
-  func summary(of place: Place) -> String {
+  func summary(of place: Location) -> String {
     // An error that leads here was thrown because of the content, so that it can be had.
     (try? keyed(place))?.summary ?? "something else"
   }
 
-  private func keyed(_ place: Place) throws -> KeyedContent { try place.given ?? archives[place.archive].content(of: place.value) }
+  private func keyed(_ place: Location) throws -> KeyedContent { try place.given ?? archives[place.archive].content(of: place.value) }
 
-  func content(of place: Place, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Place> {
-    func here(_ value: PropertyList) -> Place { Place(archive: place.archive, value: value) }
+  func content(of place: Location, at path: @autoclosure () -> [TranslationStep]) throws -> TranslationContent<Location> {
+    func here(_ value: PropertyList) -> Location { Location(archive: place.archive, value: value) }
     let content = try keyed(place)
     guard budget.take(content.count / KeyedBudget.lookedThrough) else { throw PropertyListError.tooMany(at: PathText.text(path())) }
     switch content {
@@ -67,7 +67,9 @@ final class KeyedTranslation: TranslationSource {
       return .tuple(Self.parts(content.parts ?? [], place.archive), also: Self.parts(bounds, place.archive))
     case .indexes(let ranges):
       return .list(
-        ranges.map { Place(archive: place.archive, value: .null, given: .range(location: Int128($0.location), length: Int128($0.length))) })
+        ranges.map {
+          Location(archive: place.archive, value: .null, given: .range(location: Int128($0.location), length: Int128($0.length)))
+        })
     case .attributed(let text, _): return .string(text)
     case .fields(let entries): return .fields(entries.map { ($0.key, here($0.value)) })
     case .object(let name, let entries):
@@ -82,8 +84,8 @@ final class KeyedTranslation: TranslationSource {
   }
 
   func unfolded(
-    _ content: TranslationContent<Place>, of place: Place, at path: @autoclosure () -> [TranslationStep]
-  ) throws -> TranslationContent<Place>? {
+    _ content: TranslationContent<Location>, of place: Location, at path: @autoclosure () -> [TranslationStep]
+  ) throws -> TranslationContent<Location>? {
     switch content {
     case .string(let text):
       guard case .shape(let parts) = KeyedShape.content(text) else { return nil }
@@ -94,14 +96,14 @@ final class KeyedTranslation: TranslationSource {
       guard budget.take(bytes: data.count) else { throw PropertyListError.tooMany(at: PathText.text(path())) }
       guard let (archive, value) = try KeyedArchive.nested(in: data, limits) else { return nil }
       if let archive { archives.append(KeyedContents(archive)) }
-      let inner = Place(archive: archive == nil ? place.archive : archives.count - 1, value: value)
+      let inner = Location(archive: archive == nil ? place.archive : archives.count - 1, value: value)
       if let number { unpacked[number] = inner }
       return try self.content(of: inner, at: path())
     default: return nil
     }
   }
 
-  private static func parts(_ parts: [(name: String, value: KeyedContent)], _ archive: Int) -> [TranslationContent<Place>.Field] {
-    parts.map { ($0.name, Place(archive: archive, value: .null, given: $0.value)) }
+  private static func parts(_ parts: [(name: String, value: KeyedContent)], _ archive: Int) -> [TranslationContent<Location>.Field] {
+    parts.map { ($0.name, Location(archive: archive, value: .null, given: $0.value)) }
   }
 }

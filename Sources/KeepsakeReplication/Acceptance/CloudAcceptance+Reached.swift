@@ -5,7 +5,7 @@ extension CloudAcceptance {
   ///
   /// Only what the device presents counts, never what it was answered: an answer may be lost. A cursor between two pages, or with something staged
   /// beside it, says nothing, because what it has passed isn't all here and shown.
-  static func noteReached(
+  static func recordReached(
     _ request: ExchangeRequest, by device: DeviceID, in storage: inout some ContainerStorage
   ) throws {
     let isWhole = request.cursor.ahead == nil && !request.hasStaged

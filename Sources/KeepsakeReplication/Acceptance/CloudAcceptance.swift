@@ -39,7 +39,7 @@ package enum CloudAcceptance {
         cursor: Cursor(epoch: before.epoch, seq: 0, mark: 0), more: true, serverTimeMilliseconds: now)
     }
 
-    if let device { try noteReached(request, by: device, in: &storage) }
+    if let device { try recordReached(request, by: device, in: &storage) }
     var known = Known()
     let outcome: ExchangeOutcome?
     switch try gather(request, now: now, in: &storage) {

@@ -15,9 +15,9 @@ package struct CellDraft: Hashable, Sendable {
     /// Takes the best back, on every device, and puts another or none in its place.
     case withdraw(BestScore)
     /// Puts elements into a `set`. Those that are in already aren't put in again.
-    case putIn(Set<Scalar>)
+    case insertElements(Set<Scalar>)
     /// Takes elements out of a `set`: what was put in as far as it is known here.
-    case takeOut(Set<Scalar>)
+    case removeElements(Set<Scalar>)
     /// Changes values in a dictionary, each under its key.
     case entries([Scalar: Change])
     /// Changes the value of an optional; nil asks for none, and changes nothing where there is one.
@@ -26,10 +26,10 @@ package struct CellDraft: Hashable, Sendable {
     /// Whether it leaves nothing behind where nothing was.
     fileprivate var onlyTakes: Bool {
       switch self {
-      case .takeOut, .optional(nil): true
+      case .removeElements, .optional(nil): true
       case .entries(let changes): changes.values.allSatisfy(\.onlyTakes)
       case .optional(let change?): change.onlyTakes
-      case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .putIn: false
+      case .max, .min, .set, .insert, .add, .reset, .best, .withdraw, .insertElements: false
       }
     }
   }
@@ -200,7 +200,7 @@ package struct CellDraft: Hashable, Sendable {
       }
     case .reset(let inner):
       return try value(of: inner, over: nil, key, context)
-    case .putIn, .takeOut, .entries, .optional:
+    case .insertElements, .removeElements, .entries, .optional:
       return try gathered(change, over: known, key, context)
     }
   }
@@ -211,7 +211,7 @@ package struct CellDraft: Hashable, Sendable {
   ) throws(CellError) -> CellValue {
     func mismatch(_ asked: String) -> CellError { Self.mismatch(key, known, asked: asked) }
     switch change {
-    case .putIn(let elements), .takeOut(let elements):
+    case .insertElements(let elements), .removeElements(let elements):
       var normalized: Set<Scalar> = []
       for element in elements {
         guard element.isOrdered else { throw .notANumber(key) }
@@ -223,7 +223,7 @@ package struct CellDraft: Hashable, Sendable {
       case .set(let set)?: held = set
       default: throw mismatch("set")
       }
-      if case .takeOut = change { return .set(held.removing(normalized)) }
+      if case .removeElements = change { return .set(held.removing(normalized)) }
       guard let delta = held.adding(normalized, by: context.counter) else { throw .overflow(key) }
       return .set(delta)
     case .entries(let changes):
@@ -269,7 +269,8 @@ package struct CellDraft: Hashable, Sendable {
     switch change {
     case .reset: throw .notInside(key, "a reset")
     case .best, .withdraw: throw .notInside(key, "a best score")
-    case .max, .min, .set, .insert, .add, .putIn, .takeOut, .entries, .optional: return try value(of: change, over: known, key, context)
+    case .max, .min, .set, .insert, .add, .insertElements, .removeElements, .entries, .optional:
+      return try value(of: change, over: known, key, context)
     }
   }
 }

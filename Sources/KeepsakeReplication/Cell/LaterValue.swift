@@ -68,7 +68,7 @@ extension LaterValue.Entry {
 
 // {"later": [{"content": "AQI=", "id": "...", "over": ["..."], "rule": "quorum"}]}, sorted by id.
 extension LaterValue: Codable {
-  private struct Standing: Codable {
+  private struct StoredEntry: Codable {
     private enum CodingKeys: String, CodingKey {
       case id, rule, content, over
     }
@@ -96,12 +96,12 @@ extension LaterValue: Codable {
   }
 
   package init(from decoder: any Decoder) throws {
-    let standing = try decoder.singleValueContainer().decode([Standing].self)
-    self.init(Dictionary(standing.map { ($0.id, $0.entry) }, uniquingKeysWith: { $0.joined(with: $1) }))
+    let present = try decoder.singleValueContainer().decode([StoredEntry].self)
+    self.init(Dictionary(present.map { ($0.id, $0.entry) }, uniquingKeysWith: { $0.joined(with: $1) }))
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    try container.encode(entries.sorted { $0.key < $1.key }.map { Standing(id: $0.key, entry: $0.value) })
+    try container.encode(entries.sorted { $0.key < $1.key }.map { StoredEntry(id: $0.key, entry: $0.value) })
   }
 }

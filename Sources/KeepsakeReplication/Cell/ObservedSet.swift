@@ -13,26 +13,26 @@ package struct ObservedSet: Hashable, Sendable {
     /// The numbers that are known here. Those that don't stand are gone.
     package private(set) var seen: NumberRanges
     /// The elements of those that stand.
-    package private(set) var standing: [UInt64: Scalar]
+    package private(set) var present: [UInt64: Scalar]
 
     /// What stands is known.
-    package init(seen: NumberRanges, standing: [UInt64: Scalar] = [:]) {
-      let unseen = standing.keys.filter { !seen.contains($0) }
+    package init(seen: NumberRanges, present: [UInt64: Scalar] = [:]) {
+      let unseen = present.keys.filter { !seen.contains($0) }
       self.seen = unseen.isEmpty ? seen : seen.union(NumberRanges(unseen.map { $0...$0 }))
-      self.standing = standing
+      self.present = present
     }
 
     func joined(with other: Additions) -> Additions {
-      var standing = standing.filter { other.standing[$0.key] != nil || !other.seen.contains($0.key) }
-      for (number, element) in other.standing {
-        if let known = standing[number] {
+      var present = present.filter { other.present[$0.key] != nil || !other.seen.contains($0.key) }
+      for (number, element) in other.present {
+        if let known = present[number] {
           // One name for two elements: nobody writes that, but it has to end alike everywhere.
-          if known < element { standing[number] = element }
+          if known < element { present[number] = element }
         } else if !seen.contains(number) {
-          standing[number] = element
+          present[number] = element
         }
       }
-      return Additions(seen: seen.union(other.seen), standing: standing)
+      return Additions(seen: seen.union(other.seen), present: present)
     }
   }
 
@@ -43,7 +43,7 @@ package struct ObservedSet: Hashable, Sendable {
   /// What is in.
   package var elements: Set<Scalar> {
     var elements: Set<Scalar> = []
-    for additions in writers.values { elements.formUnion(additions.standing.values) }
+    for additions in writers.values { elements.formUnion(additions.present.values) }
     return elements
   }
 
@@ -61,16 +61,16 @@ package struct ObservedSet: Hashable, Sendable {
     guard !missing.isEmpty else { return ObservedSet() }
     let last = writers[writer]?.seen.bounds?.upperBound ?? 0
     guard last <= Cursor.maximumSeq - UInt64(missing.count) else { return nil }
-    var standing: [UInt64: Scalar] = [:]
-    for (index, element) in missing.enumerated() { standing[last + 1 + UInt64(index)] = element }
-    return ObservedSet([writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), standing: standing)])
+    var present: [UInt64: Scalar] = [:]
+    for (index, element) in missing.enumerated() { present[last + 1 + UInt64(index)] = element }
+    return ObservedSet([writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), present: present)])
   }
 
   /// What has to be joined so that the elements are out: the additions of theirs that stand here.
   func removing(_ elements: Set<Scalar>) -> ObservedSet {
     ObservedSet(
       writers.compactMapValues { additions in
-        let gone = additions.standing.filter { elements.contains($0.value) }.keys
+        let gone = additions.present.filter { elements.contains($0.value) }.keys
         return gone.isEmpty ? nil : Additions(seen: NumberRanges(gone.map { $0...$0 }))
       })
   }
@@ -80,7 +80,7 @@ package struct ObservedSet: Hashable, Sendable {
   /// Roughly the bytes it takes.
   package var size: Int {
     writers.values.reduce(0) { sum, additions in
-      sum + 8 + additions.seen.ranges.count * 16 + additions.standing.values.reduce(0) { $0 + $1.size + 16 }
+      sum + 8 + additions.seen.ranges.count * 16 + additions.present.values.reduce(0) { $0 + $1.size + 16 }
     }
   }
 
@@ -90,7 +90,7 @@ package struct ObservedSet: Hashable, Sendable {
       guard let bounds = additions.seen.bounds, bounds.lowerBound >= 1, bounds.upperBound <= Cursor.maximumSeq else {
         return "the number of an addition is out of range"
       }
-      guard additions.standing.values.allSatisfy(\.isOrdered) else { return "not a number" }
+      guard additions.present.values.allSatisfy(\.isOrdered) else { return "not a number" }
     }
     return nil
   }
@@ -106,7 +106,13 @@ extension ObservedSet: Codable {
 
     var writer: WriterID
     var seen: [[UInt64]]
-    var standing: [Addition]?
+    var present: [Addition]?
+
+    // The names on the wire; one is older than the property's.
+    private enum CodingKeys: String, CodingKey {
+      case writer, seen
+      case present = "standing"
+    }
   }
 
   package init(from decoder: any Decoder) throws {
@@ -121,8 +127,8 @@ extension ObservedSet: Codable {
         return pair[0]...pair[1]
       }
       // Who is named twice knows both, as after a join; likewise a number.
-      let standing = Dictionary((entry.standing ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
-      let additions = Additions(seen: NumberRanges(ranges), standing: standing)
+      let present = Dictionary((entry.present ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
+      let additions = Additions(seen: NumberRanges(ranges), present: present)
       writers[entry.writer] = writers[entry.writer]?.joined(with: additions) ?? additions
     }
     self.init(writers)
@@ -132,8 +138,8 @@ extension ObservedSet: Codable {
     let entries = writers.sorted { $0.key < $1.key }.map { writer, additions in
       Entry(
         writer: writer, seen: additions.seen.ranges.map { [$0.lowerBound, $0.upperBound] },
-        standing: additions.standing.isEmpty
-          ? nil : additions.standing.sorted { $0.key < $1.key }.map { Entry.Addition(number: $0.key, element: $0.value) })
+        present: additions.present.isEmpty
+          ? nil : additions.present.sorted { $0.key < $1.key }.map { Entry.Addition(number: $0.key, element: $0.value) })
     }
     var container = encoder.singleValueContainer()
     try container.encode(entries)

@@ -14,7 +14,7 @@ extension DeviceEngine {
     settle(sent)
     var facts = try storage.facts()
     facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     facts.isRefused = false
     if response.restart {
       try storage.setFacts(facts)
@@ -100,12 +100,12 @@ extension DeviceEngine {
       return
     }
     guard let state = try storage.wallet() else { return }
-    if case .fork = reply.standing, storage.faults.ignoresForks { return }
+    if case .fork = reply.state, storage.faults.ignoresForks { return }
     var wallet = Wallet(state)
     let change = wallet.receive(reply, using: &random)
     if wallet.state != state { try storage.setWallet(wallet.state) }
-    if change.balancesChanged { effects.append(.news(.wallet)) }
-    if !change.decisions.isEmpty { effects.append(.news(.decisions(change.decisions))) }
+    if change.balancesChanged { effects.append(.notify(.wallet)) }
+    if !change.decisions.isEmpty { effects.append(.notify(.decisions(change.decisions))) }
     if change.hasMore { fetching.isDue = true }
   }
 }

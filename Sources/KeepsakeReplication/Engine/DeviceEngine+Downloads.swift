@@ -38,6 +38,6 @@ extension DeviceEngine {
   mutating func record(_ losses: DownloadLosses, _ effects: inout [EngineEffect]) {
     if losses.isExchangeDue || !losses.damaged.isEmpty { fetching.isDue = true }
     for hash in losses.damaged { repair.report(hash) }
-    effects += losses.givenUp.map { .news(.damaged($0)) }
+    effects += losses.givenUp.map { .notify(.damaged($0)) }
   }
 }

@@ -18,7 +18,7 @@ extension DeviceEngine {
     let fault = answer.fault(answering: SentExchange(cursor: step.after), limit: options.page)
     guard step.cursor.ahead == nil, fault == nil else { return }
     facts.cursor = step.cursor
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     facts.hasArrivals = false
     try storage.setFacts(facts)
     try storage.stage(step.changes)

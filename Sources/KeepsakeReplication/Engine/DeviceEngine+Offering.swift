@@ -29,7 +29,7 @@ extension DeviceEngine {
     guard case .running = state, inFlight.exchange == nil, cursor.seq > 0 else { return false }
     var facts = try storage.facts()
     guard facts.cursor == cursor else { return false }
-    facts.lastHeardMilliseconds = now
+    facts.lastFetchedMilliseconds = now
     try storage.setFacts(facts)
     // The cloud is there: what failed before need not wait any longer.
     backoff.reset()

@@ -1,7 +1,7 @@
 // From the outbox to the wire, and what became of it there.
 extension DeviceEngine {
   func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
-    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasNews } ?? false
+    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
   }
 
   /// The exchange that takes what was planned along.
@@ -87,7 +87,7 @@ extension DeviceEngine {
       try storage.putVersion(version)
       acknowledged.append(id)
     }
-    if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+    if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
     try retryAfterDelete(acknowledged, in: storage)
   }
 
@@ -127,15 +127,15 @@ extension DeviceEngine {
       }
       if kept != group { try storage.updateOutbox(kept) }
     }
-    try refuseDeferred(waiting, lacking: missing, &effects, in: &storage)
+    try refuseNotDownloaded(waiting, lacking: missing, &effects, in: &storage)
   }
 
   /// The cloud lost contents that were left to it: another device has them, or nobody. The cloud names the save again
   /// when it is whole there.
-  private mutating func refuseDeferred(
+  private mutating func refuseNotDownloaded(
     _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    let lost = try storage.deferredRecords().filter { record in
+    let lost = try storage.notDownloadedRecords().filter { record in
       try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
     }
     guard !lost.isEmpty else { return }
@@ -195,9 +195,9 @@ extension DeviceEngine {
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
-    let news = self.refusals.refused(group, now: now)
+    let notifications = self.refusals.refused(group, now: now)
     if storage.faults.dropsRefused { try storage.removeFromOutbox(group.id) }
-    if !news.isEmpty { effects.append(.news(.refused(news))) }
+    if !notifications.isEmpty { effects.append(.notify(.refused(notifications))) }
   }
 
   /// The cloud doesn't take this content.

@@ -13,7 +13,7 @@ extension DeviceEngine {
     // A game from which nothing is kept back has seen everything.
     guard try changesWhatShows(storage.staged(), in: storage) else { return try showStaged(&effects, in: &storage) }
     facts.hasArrivals = true
-    facts.arrivalsDeferred = try downloads.versionsWithoutContents(storage.staged(), in: storage)
+    facts.arrivalsNotDownloaded = try downloads.versionsWithoutContents(storage.staged(), in: storage)
     try storage.setFacts(facts)
   }
 
@@ -41,11 +41,11 @@ extension DeviceEngine {
   /// beside it goes on.
   ///
   /// - Returns: What is new for the game, once the transaction has committed.
-  package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNews] {
+  package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNotification] {
     var engine = DeviceEngine()
     var effects: [EngineEffect] = []
     try engine.showArrivals(&effects, in: &storage)
-    return effects.compactMap { if case .news(let news) = $0 { news } else { nil } }
+    return effects.compactMap { if case .notify(let notifications) = $0 { notifications } else { nil } }
   }
 
   mutating func showArrivals(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
@@ -67,10 +67,10 @@ extension DeviceEngine {
     }
     var facts = try storage.facts()
     guard !facts.caughtUp || facts.hasArrivals else { return }
-    if !facts.caughtUp { effects.append(.news(.caughtUp)) }
+    if !facts.caughtUp { effects.append(.notify(.caughtUp)) }
     facts.caughtUp = true
     facts.hasArrivals = false
-    facts.arrivalsDeferred = []
+    facts.arrivalsNotDownloaded = []
     try storage.setFacts(facts)
   }
 
@@ -111,8 +111,8 @@ extension DeviceEngine {
       }
     }
     let facts = try storage.facts()
-    for id in facts.hasArrivals ? facts.arrivalsDeferred : try downloads.versionsWithoutContents(staged, in: storage) {
-      if try !storage.isCovered(id) { try storage.setDeferred(true, id) }
+    for id in facts.hasArrivals ? facts.arrivalsNotDownloaded : try downloads.versionsWithoutContents(staged, in: storage) {
+      if try !storage.isCovered(id) { try storage.setNotDownloaded(true, id) }
     }
     for (slot, versions) in replacedHere.sorted(by: { $0.key < $1.key }) {
       // What was never sent from here others may have replaced, and still not know what it has become here.
@@ -120,9 +120,9 @@ extension DeviceEngine {
       if !unreported.isEmpty { try reportCovered(unreported, besides: covered, in: slot, storage: &storage) }
     }
     try enqueue(offers, in: &storage)
-    if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
-    if !cells.isEmpty { effects.append(.news(.cells(cells.sorted()))) }
-    if !acknowledged.isEmpty { effects.append(.news(.acknowledged(acknowledged.sorted()))) }
+    if !slots.isEmpty { effects.append(.notify(.slots(slots.sorted()))) }
+    if !cells.isEmpty { effects.append(.notify(.cells(cells.sorted()))) }
+    if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
   }
 
   /// The best of this device where another one took a player's best back.

@@ -93,16 +93,16 @@ package struct DeviceEngine: Sendable {
     self.now = now
     if !holdsArrivals { try showArrivals(&effects, in: &storage) }
     switch event {
-    case .started, .sendNow:
-      if case .stopped = state, case .sendNow = event { return [] }
+    case .started, .sync:
+      if case .stopped = state, case .sync = event { return [] }
       try resetFailures(in: &storage)
       fetching.isDue = true
     case .committed:
       // What the game saved while others' saves are kept back has other ancestors in common with them, which history
       // must not lose. And a head beside a save of which only the record is here is a conflict, which needs both; one
       // that replaces it leaves nothing to wait for.
-      let isWaiting = holdsArrivals && !downloads.stagedSlots.isEmpty || downloads.hasDeferred
-      if try isWaiting || !storage.deferredVersions().isEmpty { downloads.invalidate() }
+      let isWaiting = holdsArrivals && !downloads.stagedSlots.isEmpty || downloads.hasNotDownloaded
+      if try isWaiting || !storage.notDownloadedVersions().isEmpty { downloads.invalidate() }
     case .announced(let cloud):
       if let cursor = cloud.unknown, try restartIfCurrent(cursor, &effects, in: &storage) { break }
       fetching.announce(cloud.seq)
@@ -171,7 +171,7 @@ package struct DeviceEngine: Sendable {
       try takeHeld(&effects, in: &storage)
       try showIfComplete(&effects, in: &storage)
       let slots = try downloads.finishDeferred(in: &storage)
-      if !slots.isEmpty { effects.append(.news(.slots(slots.sorted()))) }
+      if !slots.isEmpty { effects.append(.notify(.slots(slots.sorted()))) }
     }
     // What is to be fetched, and what is sent without an upload, never waits for a content that is on its way.
     var planned: [PlannedUpload] = []

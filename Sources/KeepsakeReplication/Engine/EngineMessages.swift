@@ -9,7 +9,7 @@ package enum EngineEvent: Hashable, Sendable {
   /// A wake-up that the engine asked for.
   case woke
   /// The game wants everything sent now: waiting for a retry ends.
-  case sendNow
+  case sync
   /// The answer to the exchange of this number.
   case answered(request: UInt64, ExchangeResponse)
   /// A content was put into the cloud.
@@ -29,11 +29,11 @@ package enum EngineEffect: Hashable, Sendable {
   /// Send `woke` after this time; a later `wake` replaces an earlier one.
   case wake(afterMilliseconds: Int64)
   /// Something that the game may want to know.
-  case news(EngineNews)
+  case notify(EngineNotification)
 }
 
 /// What changed for the game.
-package enum EngineNews: Hashable, Sendable {
+package enum EngineNotification: Hashable, Sendable {
   /// Versions came from other devices: these slots, sorted.
   case slots([String])
   /// Values came from other devices: these cells, sorted.

@@ -31,9 +31,9 @@ package protocol DeviceStorage {
   /// Those of them that nobody else can have yet, sorted by id.
   func unofferedVersions() throws -> [VersionID]
   /// The heads of which only the record is here because the game wants their contents when it asks, sorted by id.
-  func deferredVersions() throws -> [VersionID]
+  func notDownloadedVersions() throws -> [VersionID]
   /// Makes a head one of them, or one whose contents are here and held.
-  mutating func setDeferred(_ isDeferred: Bool, _ id: VersionID) throws
+  mutating func setNotDownloaded(_ isNotDownloaded: Bool, _ id: VersionID) throws
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool
@@ -116,25 +116,32 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
   /// Milliseconds to add to the device's clock to get the server's; 0 before the first answer.
   package var serverOffsetMilliseconds: Int64
   /// When the cloud last answered, by the device's clock; nil if it never did.
-  package var lastHeardMilliseconds: Int64?
+  package var lastFetchedMilliseconds: Int64?
   /// How often what it holds joined another player's container; nil for never.
   package var moves: UInt64?
   /// What is staged is whole, with the contents that it needs, and kept back until the game takes it.
   package var hasArrivals: Bool
   /// Of what is kept back so: what shows without its contents.
-  package var arrivalsDeferred: [VersionID] = []
+  package var arrivalsNotDownloaded: [VersionID] = []
   /// The cloud refused this device the last time it was asked: what was certain there may be gone.
   package var isRefused = false
 
+  // The names on disk; two are older than the properties'.
+  private enum CodingKeys: String, CodingKey {
+    case container, cursor, caughtUp, serverOffsetMilliseconds, moves, hasArrivals, isRefused
+    case lastFetchedMilliseconds = "lastHeardMilliseconds"
+    case arrivalsNotDownloaded = "arrivalsDeferred"
+  }
+
   package init(
     container: ContainerID? = nil, cursor: Cursor = .start, caughtUp: Bool = false, serverOffsetMilliseconds: Int64 = 0,
-    lastHeardMilliseconds: Int64? = nil, hasArrivals: Bool = false
+    lastFetchedMilliseconds: Int64? = nil, hasArrivals: Bool = false
   ) {
     self.container = container
     self.cursor = cursor
     self.caughtUp = caughtUp
     self.serverOffsetMilliseconds = serverOffsetMilliseconds
-    self.lastHeardMilliseconds = lastHeardMilliseconds
+    self.lastFetchedMilliseconds = lastFetchedMilliseconds
     self.hasArrivals = hasArrivals
   }
 
@@ -144,11 +151,11 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     cursor = try values.decode(Cursor.self, forKey: .cursor)
     caughtUp = try values.decode(Bool.self, forKey: .caughtUp)
     serverOffsetMilliseconds = try values.decode(Int64.self, forKey: .serverOffsetMilliseconds)
-    lastHeardMilliseconds = try values.decodeIfPresent(Int64.self, forKey: .lastHeardMilliseconds)
+    lastFetchedMilliseconds = try values.decodeIfPresent(Int64.self, forKey: .lastFetchedMilliseconds)
     moves = try values.decodeIfPresent(UInt64.self, forKey: .moves)
     // A store from before there was such a thing.
     hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
-    arrivalsDeferred = try values.decodeIfPresent([VersionID].self, forKey: .arrivalsDeferred) ?? []
+    arrivalsNotDownloaded = try values.decodeIfPresent([VersionID].self, forKey: .arrivalsNotDownloaded) ?? []
     isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
   }
 }

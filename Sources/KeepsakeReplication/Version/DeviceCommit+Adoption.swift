@@ -30,7 +30,7 @@ extension DeviceCommit {
   }
 
   /// Whether a version of another store is news here: neither here nor replaced by what is.
-  package static func isNews(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
+  package static func isUnknown(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
     try storage.version(id) == nil && !storage.isCovered(id)
   }
 

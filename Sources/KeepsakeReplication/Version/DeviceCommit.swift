@@ -1,12 +1,12 @@
 /// What a save replaces.
-package enum SaveBasis: Hashable, Sendable {
+package enum SaveParents: Hashable, Sendable {
   /// What the game loaded, or its own newest save since: every version that went into what the player sees.
   case versions([VersionID])
   /// All that the slot list showed: for a new game over a slot, a delete, a restore from history.
   case everyHead
 
   /// This, and these versions too.
-  package func joined(with others: [VersionID]) -> SaveBasis {
+  package func joined(with others: [VersionID]) -> SaveParents {
     switch self {
     case .versions(let ids): .versions(Set(ids).union(others).sorted())
     case .everyHead: self
@@ -18,7 +18,7 @@ package enum SaveBasis: Hashable, Sendable {
 package struct SaveDraft: Hashable, Sendable {
   package var id: VersionID
   package var slot: String
-  package var basis: SaveBasis
+  package var parents: SaveParents
   /// Already in the storage. Empty for a tombstone.
   package var contents: [ContentHash]
   package var length: Int
@@ -28,12 +28,12 @@ package struct SaveDraft: Hashable, Sendable {
   package var tombstone: Bool
 
   package init(
-    id: VersionID, slot: String, basis: SaveBasis, contents: [ContentHash], length: Int,
+    id: VersionID, slot: String, parents: SaveParents, contents: [ContentHash], length: Int,
     metadata: SaveMetadata = SaveMetadata(), savedAtMilliseconds: Int64, tombstone: Bool = false
   ) {
     self.id = id
     self.slot = slot
-    self.basis = basis
+    self.parents = parents
     self.contents = contents
     self.length = length
     self.metadata = metadata
@@ -203,17 +203,17 @@ package enum DeviceCommit {
   /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional. What is counted from here on
   /// is counted under another name.
   package static func moved(in storage: inout some DeviceStorage) throws {
-    func humbled(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
+    func demoted(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
     // What was taken back must not come again from what still waits to be sent.
     var lowered: [CellKey: CellState] = [:]
     for cell in try storage.cells(in: nil) {
-      let humbled = humbled(cell)
-      try storage.setCell(humbled)
-      if cell.state.generation > 0 { lowered[cell.key] = humbled.state }
-      if case .best = humbled.state.value { lowered[cell.key] = humbled.state }
+      let demoted = demoted(cell)
+      try storage.setCell(demoted)
+      if cell.state.generation > 0 { lowered[cell.key] = demoted.state }
+      if case .best = demoted.state.value { lowered[cell.key] = demoted.state }
     }
     for var group in try storage.outbox(limit: storage.outboxCount()) {
-      group.cells = group.cells.map { CellUpdate(key: $0.key, state: lowered[$0.key] ?? humbled($0).state) }
+      group.cells = group.cells.map { CellUpdate(key: $0.key, state: lowered[$0.key] ?? demoted($0).state) }
       try storage.updateOutbox(group)
     }
     var facts = try storage.facts()
@@ -238,18 +238,18 @@ package enum DeviceCommit {
     for hash in save.contents where try !storage.hasContent(hash) {
       throw CommitError.missingContent(save.id, hash)
     }
-    let basis: [VersionID]
-    switch save.basis {
-    case .versions(let ids): basis = ids
-    case .everyHead: basis = try storage.heads(of: save.slot)
+    let parents: [VersionID]
+    switch save.parents {
+    case .versions(let ids): parents = ids
+    case .everyHead: parents = try storage.heads(of: save.slot)
     }
 
     // A store that was never connected has sent nothing: what it replaces needs no place in the outbox.
     let isConnected = facts.container != nil
-    var covers = Set(basis)
+    var covers = Set(parents)
     var provisional = true
     var known = false
-    for id in Set(basis).sorted() {
+    for id in Set(parents).sorted() {
       guard var replaced = try storage.version(id) else { continue }
       known = true
       provisional = provisional && replaced.record.provisional
@@ -267,9 +267,9 @@ package enum DeviceCommit {
         try storage.putVersion(replaced)
       }
     }
-    if !known { provisional = basis.isEmpty && !facts.caughtUp }
+    if !known { provisional = parents.isEmpty && !facts.caughtUp }
     if storage.faults.ranksAllSavesAlike { provisional = false }
-    if !isConnected { covers = try newest(of: covers, keeping: basis, in: storage) }
+    if !isConnected { covers = try newest(of: covers, keeping: parents, in: storage) }
 
     let record = VersionRecord(
       id: save.id, slot: save.slot, covers: covers.sorted(), contents: save.contents, length: save.length,
@@ -286,13 +286,13 @@ package enum DeviceCommit {
 
   /// What a save of a store that was never connected names: its basis, and what the last sessions began with.
   private static func newest(
-    of covers: Set<VersionID>, keeping basis: [VersionID], in storage: some DeviceStorage
+    of covers: Set<VersionID>, keeping parents: [VersionID], in storage: some DeviceStorage
   ) throws -> Set<VersionID> {
-    let inherited = covers.subtracting(basis)
+    let inherited = covers.subtracting(parents)
     guard inherited.count > maximumUnconnectedCovers else { return covers }
     let dated = try inherited.map { ($0, try storage.version($0)?.record.savedAtMilliseconds ?? .min) }
     let newest = dated.sorted { $0.1 != $1.1 ? $0.1 > $1.1 : $0.0 < $1.0 }.prefix(maximumUnconnectedCovers)
-    return Set(basis).union(newest.map(\.0))
+    return Set(parents).union(newest.map(\.0))
   }
 
   // MARK: Outbox

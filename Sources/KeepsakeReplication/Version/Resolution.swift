@@ -15,17 +15,17 @@ package struct SlotView: Hashable, Sendable {
   /// The heads have a common ancestor, known here or not.
   package var related: Bool
   /// Every head, those with equal contents and deletes included: what a save covers that saw them all. Sorted.
-  package var basis: [VersionID]
+  package var parents: [VersionID]
 
   package var isConflict: Bool { heads.count > 1 }
   package var winner: VersionRecord? { heads.first }
-  package var isDeleted: Bool { heads.isEmpty && !basis.isEmpty }
+  package var isDeleted: Bool { heads.isEmpty && !parents.isEmpty }
 
-  package init(heads: [VersionRecord], ancestors: [VersionID], related: Bool, basis: [VersionID]) {
+  package init(heads: [VersionRecord], ancestors: [VersionID], related: Bool, parents: [VersionID]) {
     self.heads = heads
     self.ancestors = ancestors
     self.related = related
-    self.basis = basis
+    self.parents = parents
   }
 }
 
@@ -57,10 +57,10 @@ package enum Resolution {
 
   /// The same over any source of records.
   package static func view(
-    heads basis: [VersionID], policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
+    heads parents: [VersionID], policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
   ) throws -> SlotView {
     var live: [VersionRecord] = []
-    for id in basis {
+    for id in parents {
       guard let head = try record(id), !head.tombstone else { continue }
       live.append(head)
     }
@@ -68,14 +68,14 @@ package enum Resolution {
     for head in live { groups[head.contents, default: []].append(head) }
     guard groups.count > 1 else {
       let ranked = live.sorted { precedes($0, $1, policy, related: true) }
-      return SlotView(heads: Array(ranked.prefix(1)), ancestors: [], related: true, basis: basis)
+      return SlotView(heads: Array(ranked.prefix(1)), ancestors: [], related: true, parents: parents)
     }
     // Which of several equal ones stands for them is settled before anything is compared.
     let (ancestors, related) = try commonAncestors(of: live.map(\.id), record: record)
     let shown = groups.values.compactMap { $0.min { precedes($0, $1, policy, related: related) } }
     return SlotView(
       heads: shown.sorted { precedes($0, $1, policy, related: related) }, ancestors: ancestors, related: related,
-      basis: basis)
+      parents: parents)
   }
 
   /// The nearest known versions that all of `heads` descend from, and whether there is any, known or not.

@@ -41,7 +41,7 @@ package struct Bank: Sendable {
       guard offer.base == empty else { return try reply(offer, .behind(empty), in: storage) }
       if offer.follows == nil, offer.operations.isEmpty, offer.late.isEmpty, state.isEmpty {
         // Nothing has ever been earned or spent: a game without a wallet costs the bank nothing.
-        return WalletReply(chain: offer.chain, standing: .accepted(empty))
+        return WalletReply(chain: offer.chain, state: .accepted(empty))
       }
       guard state.chains.count < Self.maximumChains else { throw ExchangeError.tooMany("wallet chains") }
       state.chains[offer.chain] = BankState.Chain(head: empty, follows: offer.follows)
@@ -259,22 +259,22 @@ package struct Bank: Sendable {
   }
 
   private func reply(
-    _ offer: WalletOffer, _ standing: WalletReply.Standing, in storage: some ContainerStorage
+    _ offer: WalletOffer, _ replyState: WalletReply.State, in storage: some ContainerStorage
   ) throws -> WalletReply {
-    var reply = WalletReply(chain: offer.chain, standing: standing)
+    var reply = WalletReply(chain: offer.chain, state: replyState)
     // Asked again because an answer was lost, the bank says the same again.
     for operation in offer.operations + offer.late {
       guard let verdict = try storage.decision(on: operation.id) else { continue }
-      var tell = verdict == .declined
-      if case .claim = operation.kind { tell = true }
-      if tell { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
+      var isReported = verdict == .declined
+      if case .claim = operation.kind { isReported = true }
+      if isReported { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
     }
     for operation in offer.late {
       guard let verdict = try storage.decision(on: operation.id), verdict == .accepted else { continue }
       if case .claim = operation.kind { continue }
       reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict))
     }
-    switch standing {
+    switch replyState {
     case .accepted, .begun: break
     case .fenced, .fork, .behind: return reply
     }

@@ -101,10 +101,10 @@ package struct Wallet: Hashable, Sendable {
   // MARK: The bank
 
   /// Something here that the bank doesn't know yet.
-  package var hasNews: Bool { !state.operations.isEmpty || !state.late.isEmpty }
+  package var hasUnreportedOperations: Bool { !state.operations.isEmpty || !state.late.isEmpty }
 
   /// The currencies of that.
-  package var untold: Set<String> { Set(state.operations.sums.keys).union(state.late.sums.keys) }
+  package var unreported: Set<String> { Set(state.operations.sums.keys).union(state.late.sums.keys) }
 
   /// What to say to the bank in the next exchange.
   package var offer: WalletOffer {
@@ -132,7 +132,7 @@ package struct Wallet: Hashable, Sendable {
     guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else { return change }
     let before = state
     settle(reply.decisions, &change)
-    switch reply.standing {
+    switch reply.state {
     case .accepted(let head):
       guard let index = position(of: head) else { return change }
       state.acknowledged = head
@@ -155,7 +155,7 @@ package struct Wallet: Hashable, Sendable {
       // What the bank lost of this chain can't be offered again from here; what it never had can.
       startChain(after: state.acknowledged, using: &random)
     }
-    change.hasMore = state != before && (hasNews || state.chain != before.chain)
+    change.hasMore = state != before && (hasUnreportedOperations || state.chain != before.chain)
     change.balancesChanged = before.balances != state.balances || before.totals != state.totals
     return change
   }

@@ -26,13 +26,15 @@ extension WalletOffer: Codable {
 
 extension WalletReply: Codable {
   private enum CodingKeys: String, CodingKey {
-    case chain, standing, totals, balances, recalled, decisions
+    case chain
+    case state = "standing"
+    case totals, balances, recalled, decisions
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     chain = try container.decode(ChainID.self, forKey: .chain)
-    standing = try container.decode(Standing.self, forKey: .standing)
+    state = try container.decode(State.self, forKey: .state)
     totals = try container.decodeTable(forKey: .totals)
     balances = try container.decodeTable(forKey: .balances)
     recalled = try container.decodeTable(forKey: .recalled)
@@ -42,7 +44,7 @@ extension WalletReply: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(chain, forKey: .chain)
-    try container.encode(standing, forKey: .standing)
+    try container.encode(state, forKey: .state)
     try container.encodeUnlessEmpty(totals, forKey: .totals)
     try container.encodeUnlessEmpty(balances, forKey: .balances)
     try container.encodeUnlessEmpty(recalled, forKey: .recalled)
@@ -51,7 +53,7 @@ extension WalletReply: Codable {
 }
 
 // {"accepted": head}, {"begun": head}, {"fenced": head}, {"behind": head}, {"fork": {"head": head, "common": head}}
-extension WalletReply.Standing: Codable {
+extension WalletReply.State: Codable {
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case accepted, begun, fenced, fork, behind
   }

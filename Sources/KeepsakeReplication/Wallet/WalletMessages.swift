@@ -39,7 +39,7 @@ package struct WalletOffer: Hashable, Sendable {
 
 /// The bank's answer.
 package struct WalletReply: Hashable, Sendable {
-  package enum Standing: Hashable, Sendable {
+  package enum State: Hashable, Sendable {
     /// The chain as offered is the bank's, up to this head.
     case accepted(ChainHead)
     /// The chain follows another one and is known now, empty as yet: offer the same again, with the cursor of this answer.
@@ -52,8 +52,8 @@ package struct WalletReply: Hashable, Sendable {
     case behind(ChainHead)
   }
   package var chain: ChainID
-  package var standing: Standing
-  /// The chain's totals as the bank keeps them, up to the head that `standing` names.
+  package var state: State
+  /// The chain's totals as the bank keeps them, up to the head that `state` names.
   package var totals: [String: WalletTotals]
   /// The player's money: what the bank holds and all rights together, by currency.
   package var balances: [String: Int64]
@@ -63,11 +63,11 @@ package struct WalletReply: Hashable, Sendable {
   package var decisions: [WalletDecision]
 
   package init(
-    chain: ChainID, standing: Standing, totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:],
+    chain: ChainID, state: State, totals: [String: WalletTotals] = [:], balances: [String: Int64] = [:],
     recalled: [String: Int64] = [:], decisions: [WalletDecision] = []
   ) {
     self.chain = chain
-    self.standing = standing
+    self.state = state
     self.totals = totals
     self.balances = balances
     self.recalled = recalled

@@ -68,7 +68,7 @@ extension Cloud {
     var source = SystemRandomNumberGenerator()
     let identity = DeviceIdentity(device: DeviceID(using: &source), player: player, container: container, app: app)
     let now = clock()
-    try await storage.noteDevice(
+    try await storage.recordDevice(
       DeviceRecord(identity: identity, name: name, createdMilliseconds: now, seenMilliseconds: now))
     return try answer(identity)
   }

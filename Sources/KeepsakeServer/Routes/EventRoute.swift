@@ -14,10 +14,10 @@ extension Cloud {
       let cursor = try Self.cursor(of: request)
       // Listening begins before the position is read: nothing falls between.
       let subscription = try events.subscribe(identity.device, to: identity.container)
-      let start: Standing
+      let start: ContainerState
       let first: ByteBuffer
       do {
-        start = try await storage.standing(of: identity.container, for: cursor)
+        start = try await storage.state(of: identity.container, for: cursor)
         first = try Self.line(Self.json(CloudEvent(seq: start.seq, unknown: start.unknown)))
       } catch {
         events.unsubscribe(subscription)
@@ -25,11 +25,11 @@ extension Cloud {
       }
       let body = ResponseBody { writer in
         defer { events.unsubscribe(subscription) }
-        var told = start.seq
+        var lastSent = start.seq
         try await writer.write(first)
         for await notice in subscription.notices.cancelOnGracefulShutdown() {
-          if notice.seq > told {
-            told = notice.seq
+          if notice.seq > lastSent {
+            lastSent = notice.seq
             try await writer.write(notice.event.map(Self.line) ?? Self.event(notice.seq))
           } else {
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
@@ -80,9 +80,9 @@ extension Cloud {
     let cursor = try Self.cursor(of: request)
     let subscription = try events.subscribe(identity.device, to: identity.container)
     defer { events.unsubscribe(subscription) }
-    let standing = try await storage.standing(of: identity.container, for: cursor)
-    guard let after, after == standing.seq, standing.unknown == nil else {
-      return try Response(json: CloudEvent(seq: standing.seq, unknown: standing.unknown))
+    let state = try await storage.state(of: identity.container, for: cursor)
+    guard let after, after == state.seq, state.unknown == nil else {
+      return try Response(json: CloudEvent(seq: state.seq, unknown: state.unknown))
     }
     for await notice in subscription.notices.cancelOnGracefulShutdown() {
       guard notice.seq > after else { break }

@@ -10,9 +10,9 @@ extension Cloud {
       let identity = try await identity(of: request)
       let message = try await request.exchange(limit: ServerLimits.exchangeBytes)
       let (now, quota) = (clock(), quota)
-      try await storage.noteDevice(
+      try await storage.recordDevice(
         DeviceRecord(identity: identity, name: nil, createdMilliseconds: now, seenMilliseconds: now))
-      let isHeard = events.isHeard(in: identity.container, besides: identity.device)
+      let hasListeners = events.hasListeners(in: identity.container, besides: identity.device)
       let (response, event) = try await storage.transaction(on: identity.container) { container in
         var source = SystemRandomNumberGenerator()
         try container.admit(identity.device, with: message.wallet?.chain)
@@ -21,7 +21,7 @@ extension Cloud {
           message, from: identity.device, now: now, quota: quota, in: &container, using: &source)
         let after = try container.position()
         guard after != before else { return (response, CloudEvent?.none) }
-        return (response, CloudEvent(seq: after.seq, step: isHeard ? try CloudAcceptance.step(since: before, in: container) : nil))
+        return (response, CloudEvent(seq: after.seq, step: hasListeners ? try CloudAcceptance.step(since: before, in: container) : nil))
       }
       if let event {
         events.publish(event.seq, event.step == nil ? nil : try Self.json(event), of: identity.container, from: identity.device)

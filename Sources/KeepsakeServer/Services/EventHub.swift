@@ -65,7 +65,7 @@ final class EventHub: Service, Sendable {
   }
 
   /// Whether another device than `device` listens.
-  func isHeard(in container: ContainerID, besides device: DeviceID) -> Bool {
+  func hasListeners(in container: ContainerID, besides device: DeviceID) -> Bool {
     state.withLock { $0.listeners[container]?.values.contains { $0.device != device } == true }
   }
 

@@ -18,7 +18,7 @@ protocol CloudStorage: Sendable {
   func position(of container: ContainerID) async throws -> Cursor
 
   /// The same for a listener, who may say where it stands.
-  func standing(of container: ContainerID, for cursor: Cursor?) async throws -> Standing
+  func state(of container: ContainerID, for cursor: Cursor?) async throws -> ContainerState
 
   func hasContent(_ hash: ContentHash, of container: ContainerID) async throws -> Bool
   /// A content for sending; nil if it isn't here.
@@ -32,7 +32,7 @@ protocol CloudStorage: Sendable {
   func shortage(for hash: ContentHash, of bytes: Int, in container: ContainerID, quota: Int64) async throws -> QuotaShortage?
 
   /// Remembers a device, or that it was here.
-  func noteDevice(_ device: DeviceRecord) async throws
+  func recordDevice(_ device: DeviceRecord) async throws
   func devices(of container: ContainerID) async throws -> [DeviceRecord]
   /// Which devices have each of these versions, or one that replaced it.
   func devices(of container: ContainerID, holding versions: [VersionID]) async throws -> [VersionID: Set<DeviceID>]
@@ -44,7 +44,7 @@ protocol CloudStorage: Sendable {
   /// Deletes everything of a container, and refuses its devices for ever.
   func delete(_ container: ContainerID, now: Int64) async throws
   /// A page of all that is kept of a container.
-  func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page
+  func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page
 
   /// Keeps a pairing code, in place of any earlier one of the same container, until it is used or old, or a device of the container is removed.
   /// Throws `APIError.retired` if the device that asks for it was removed, or everything of its player deleted.
@@ -57,7 +57,7 @@ protocol CloudStorage: Sendable {
 }
 
 /// How far a container has come, and what a listener has to know before it hears of changes.
-struct Standing: Sendable {
+struct ContainerState: Sendable {
   var seq: UInt64
   /// The listener's cursor, if it isn't of this history.
   var unknown: Cursor?

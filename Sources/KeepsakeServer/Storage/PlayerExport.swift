@@ -8,8 +8,8 @@ enum PlayerExport {
   static let pageLines = 1_000
 
   /// Where a page begins.
-  enum Place: Sendable, Hashable {
-    static let start = Place.changes(after: 0)
+  enum Position: Sendable, Hashable {
+    static let start = Position.changes(after: 0)
     case changes(after: UInt64)
     case contents(after: ContentHash?)
     case decisions(after: OperationID?)
@@ -19,7 +19,7 @@ enum PlayerExport {
   struct Page: Sendable {
     var lines: [Line]
     /// Nil after the last.
-    var next: Place?
+    var next: Position?
   }
 
   /// One line: an object whose only key says what it is.

@@ -56,7 +56,7 @@ extension SQLiteCloudStorage {
     }
   }
 
-  func exported(_ place: PlayerExport.Place, of container: ContainerID) async throws -> PlayerExport.Page {
+  func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
     try await read(container) { storage in
       // Deleted between two pages: what is written then must not end like all of it.
       try storage.refuseRetired(nil)
@@ -64,7 +64,7 @@ extension SQLiteCloudStorage {
       switch place {
       case .changes(let seq):
         let changes = try storage.changes(after: seq, limit: limit)
-        let next: PlayerExport.Place = changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
+        let next: PlayerExport.Position = changes.count == limit ? .changes(after: changes[limit - 1].seq) : .contents(after: nil)
         return PlayerExport.Page(lines: changes.map(PlayerExport.Line.init), next: next)
       case .contents(let hash):
         let rows = try storage.rows(
@@ -74,11 +74,11 @@ extension SQLiteCloudStorage {
           PlayerExport.Line.Content(
             hash: try storage.contentHash(row[0]), length: row[1], base: try (row[2] as Data?).map(storage.contentHash), frameBytes: row[3])
         }
-        let next: PlayerExport.Place = rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
+        let next: PlayerExport.Position = rows.count == limit ? .contents(after: contents[limit - 1].hash) : .decisions(after: nil)
         return PlayerExport.Page(lines: contents.map(PlayerExport.Line.init(content:)), next: next)
       case .decisions(let operation):
         let decisions = try storage.decisions(after: operation, limit: limit)
-        let next: PlayerExport.Place = decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
+        let next: PlayerExport.Position = decisions.count == limit ? .decisions(after: decisions[limit - 1].operation.id) : .bank
         return PlayerExport.Page(lines: decisions.map(PlayerExport.Line.init(operation:)), next: next)
       case .bank:
         let bank = Bank(try storage.bank())

@@ -110,10 +110,10 @@ final class SQLiteCloudStorage: CloudStorage {
     try await read(container) { try $0.position() }
   }
 
-  func standing(of container: ContainerID, for cursor: Cursor?) async throws -> Standing {
+  func state(of container: ContainerID, for cursor: Cursor?) async throws -> ContainerState {
     try await read(container) { container in
       let isUnknown = try cursor.map { try !CloudAcceptance.isOfThisHistory($0, in: container) } ?? false
-      return Standing(seq: try container.position().seq, unknown: isUnknown ? cursor : nil)
+      return ContainerState(seq: try container.position().seq, unknown: isUnknown ? cursor : nil)
     }
   }
 
@@ -213,7 +213,7 @@ final class SQLiteCloudStorage: CloudStorage {
 
   // MARK: Devices
 
-  func noteDevice(_ device: DeviceRecord) async throws {
+  func recordDevice(_ device: DeviceRecord) async throws {
     let identity = device.identity
     let isFresh = try await pool.read { db in
       try Row.fetchOne(

@@ -7,7 +7,8 @@ import KeepsakeReplication
 struct Swarm {
   /// What may happen next on a device.
   enum Act: String, CaseIterable {
-    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect, sendNow
+    case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect
+    case sync = "sendNow"
 
     /// Out of about a hundred.
     fileprivate var usual: Int {
@@ -20,7 +21,7 @@ struct Swarm {
       case .network: 6
       case .reopen: 4
       case .copy, .rollBack, .backUp, .turnClock: 2
-      case .collect, .sendNow: 3
+      case .collect, .sync: 3
       }
     }
 

@@ -6,8 +6,8 @@ extension World {
   func check(_ index: Int, after effects: [EngineEffect]) {
     checkRetreats(index)
     var shown = false
-    for case .news(let news) in effects {
-      switch news {
+    for case .notify(let notification) in effects {
+      switch notification {
       case .slots, .cells: shown = true
       default: break
       }
@@ -81,7 +81,7 @@ extension World {
         continue
       }
       // What the game leaves in the cloud it has by name on purpose.
-      for hash in version.record.contents where !storage.hasContent(hash) && !storage.isDeferred(record) {
+      for hash in version.record.contents where !storage.hasContent(hash) && !storage.isNotDownloaded(record) {
         violation("the cloud says that device \(index) has \(short(record.id)), which it has only by name")
       }
     }

@@ -22,12 +22,12 @@ extension World {
   // MARK: Playing
 
   func loadGarden(_ index: Int) {
-    if isFrugal, isAway(Self.garden.name, on: index) { return }
+    if isFrugal, isNotDownloaded(Self.garden.name, on: index) { return }
     do {
-      let (garden, basis) = try shownGarden(index)
+      let (garden, parents) = try shownGarden(index)
       devices[index].garden = garden
-      devices[index].loaded[Self.garden.name] = basis
-      trace(32, UInt64(index), UInt64(basis.count), words: "device \(index) loads the garden: \(basis.map { short($0) })")
+      devices[index].loaded[Self.garden.name] = parents
+      trace(32, UInt64(index), UInt64(parents.count), words: "device \(index) loads the garden: \(parents.map { short($0) })")
     } catch {
       violation("device \(index) can't load the garden: \(error)")
     }
@@ -78,7 +78,7 @@ extension World {
   // MARK: Looking
 
   /// What a game is given that loads the garden, checked, and what its next save replaces.
-  func shownGarden(_ index: Int) throws -> (garden: Garden, basis: [VersionID]) {
+  func shownGarden(_ index: Int) throws -> (garden: Garden, parents: [VersionID]) {
     let storage = devices[index].storage
     let reading = try SlotReading.read(Self.garden.name, policy: .mostProgress, in: storage)
     if let damage = reading.damage.first { violation("device \(index) can't read \(short(damage.version)): \(damage.message)") }
@@ -93,7 +93,7 @@ extension World {
     if heads.count > 1 { report.statistics.merges += 1 }
     if heads.count > 1, isUncertain { report.statistics.mergesUncertain += 1 }
     if ancestors.common.count > 1, !isUncertain { report.statistics.mergesCrossed += 1 }
-    let known = view.basis.reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
+    let known = view.parents.reduce(into: Set<Int>()) { $0.formUnion(model.known[$1] ?? []) }
     let plot = view.value ?? Plot()
     var carriedAlong = heads.reduce(into: Set<Int>()) { $0.formUnion(model.carriedAlong[$1] ?? []) }
     try check(plot, knowing: known, isUncertain: isUncertain, isCrossed: isCrossed, on: index) { shown, field in
@@ -114,7 +114,7 @@ extension World {
     }
     if first == nil { model.gardens[key] = bytes }
     return (
-      Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed, carriedAlong: carriedAlong), view.basis
+      Garden(plot: plot, known: known, isUncertain: isUncertain, isCrossed: isCrossed, carriedAlong: carriedAlong), view.parents
     )
   }
 
@@ -220,11 +220,11 @@ extension World {
   // MARK: History
 
   /// Lets a device let go of its past, which must leave it what a merge starts from.
-  func thin(_ index: Int) throws {
-    guard devices[index].storage.hasPastToThin else { return }
+  func prune(_ index: Int) throws {
+    guard devices[index].storage.hasHistoryToPrune else { return }
     let before = devices[index].storage
-    let letGo = try devices[index].storage.thin()
-    report.statistics.thinned += letGo
+    let letGo = try devices[index].storage.prune()
+    report.statistics.pruned += letGo
     guard letGo > 0 else { return }
     for slot in before.slots() {
       let whole = try wholeAncestors(of: before.heads(of: slot), in: before)

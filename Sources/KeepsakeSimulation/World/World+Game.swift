@@ -28,9 +28,9 @@ extension World {
     case .backUp: devices[index].backup = (devices[index].storage, devices[index].journal.count)
     case .turnClock: devices[index].skew += Int64.random(in: -90_000...90_000, using: &random)
     case .collect: collectContents()
-    case .sendNow:
+    case .sync:
       trace(21, UInt64(index), words: "device \(index) sends now")
-      step(index, .sendNow)
+      step(index, .sync)
     }
   }
 
@@ -41,12 +41,12 @@ extension World {
     let crash = drawCrash()
     let before = devices[index].storage
     do {
-      let news = try DeviceEngine.deliver(in: &devices[index].storage)
-      guard !news.isEmpty else { return }
-      try thin(index)
+      let notification = try DeviceEngine.deliver(in: &devices[index].storage)
+      guard !notification.isEmpty else { return }
+      try prune(index)
       report.statistics.deliveries += 1
       trace(23, UInt64(index), words: "device \(index) takes what came")
-      check(index, after: news.map { .news($0) })
+      check(index, after: notification.map { .notify($0) })
     } catch {
       return violation("device \(index) can't take what came: \(error)")
     }
@@ -63,30 +63,30 @@ extension World {
     }
     let slot = Self.slots.randomElement(using: &random) ?? Self.slots[0]
     let policy = [SavePolicy.mostProgress, .longestPlayed, .newest].randomElement(using: &random) ?? .newest
-    if isFrugal, isAway(slot, on: index) { return }
+    if isFrugal, isNotDownloaded(slot, on: index) { return }
     do {
       let view = try Resolution.view(of: slot, in: devices[index].storage, policy: policy)
       if view.isConflict { report.statistics.conflicts += 1 }
       checkView(view, of: slot, policy, on: index)
       // A player who is asked first sees one of them only.
       let asks = view.isConflict && random.once(in: 3)
-      devices[index].loaded[slot] = asks ? view.winner.map { [$0.id] } ?? [] : view.basis
+      devices[index].loaded[slot] = asks ? view.winner.map { [$0.id] } ?? [] : view.parents
       for head in view.heads {
-        for hash in head.contents where !devices[index].storage.hasContent(hash) && !devices[index].storage.isDeferred(head) {
+        for hash in head.contents where !devices[index].storage.hasContent(hash) && !devices[index].storage.isNotDownloaded(head) {
           violation("device \(index) shows \(short(head.id)) without its contents")
         }
       }
-      trace(22, UInt64(index), UInt64(view.heads.count), words: "device \(index) loads \(slot): \(view.basis.map { short($0) })")
+      trace(22, UInt64(index), UInt64(view.heads.count), words: "device \(index) loads \(slot): \(view.parents.map { short($0) })")
     } catch {
       violation("device \(index) can't load: \(error)")
     }
   }
 
   /// Whether a save can't be loaded because it was left in the cloud: the player may ask for it. One that is here may be let go of.
-  func isAway(_ slot: String, on index: Int) -> Bool {
+  func isNotDownloaded(_ slot: String, on index: Int) -> Bool {
     let storage = devices[index].storage
     let heads = storage.heads(of: slot).compactMap(storage.version).filter { !$0.record.tombstone }
-    let away = heads.filter { storage.isDeferred($0.record) && !$0.record.contents.allSatisfy(storage.hasContent) }
+    let away = heads.filter { storage.isNotDownloaded($0.record) && !$0.record.contents.allSatisfy(storage.hasContent) }
     guard away.isEmpty else {
       report.statistics.leftInTheCloud += 1
       let isAsked = deliveries.once(in: 2)
@@ -146,11 +146,11 @@ extension World {
       // Now and then two devices come to the very same game.
       if random.once(in: 12) { bytes = Data("the beginning".utf8) }
     }
-    let basis: SaveBasis
+    let parents: SaveParents
     if tombstone || options.faults.coversUnloaded {
-      basis = .everyHead
+      parents = .everyHead
     } else {
-      basis = devices[index].loaded[slot].map { .versions($0) } ?? .everyHead
+      parents = devices[index].loaded[slot].map { .versions($0) } ?? .everyHead
     }
     var contents: [ContentHash] = []
     if !tombstone {
@@ -159,7 +159,7 @@ extension World {
       contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map { devices[index].storage.addContent(Data($0)) }
     }
     return SaveDraft(
-      id: VersionID(using: &random), slot: slot, basis: basis, contents: contents, length: tombstone ? 0 : bytes.count,
+      id: VersionID(using: &random), slot: slot, parents: parents, contents: contents, length: tombstone ? 0 : bytes.count,
       metadata: SaveMetadata(
         playtime: Double(Int.random(in: 0...3, using: &random)), progress: Double(Int.random(in: 0...3, using: &random))),
       savedAtMilliseconds: clock(of: index), tombstone: tombstone)
@@ -230,7 +230,7 @@ extension World {
         draft, now: clock(of: index), writer: devices[index].writer, in: &devices[index].storage, using: &random)
       report.statistics.saves += records.count
       report.statistics.provisional += records.count { $0.provisional }
-      try thin(index)
+      try prune(index)
       checkCommitted(records, draft.cells, before, seen, on: index)
     } catch is WalletError {
       report.statistics.spendsRefused += 1

@@ -16,12 +16,12 @@ extension World {
     let name = Scalar.int(Int64.random(in: Self.flowers, using: &random))
     switch Int.random(in: 0..<8, using: &random) {
     case 0..<3:
-      let draft = CellDraft(Self.favourites, .putIn([name]))
+      let draft = CellDraft(Self.favourites, .insertElements([name]))
       // What is in isn't put in again.
       guard !shownFavourites(index).contains(name) else { return [draft] }
       model.additions += 1
       return [draft, CellDraft(Self.heard, .insert([.int(model.additions)]))]
-    case 3..<5: return [CellDraft(Self.favourites, .takeOut([name]))]
+    case 3..<5: return [CellDraft(Self.favourites, .removeElements([name]))]
     case 5: return [CellDraft(Self.times, .entries([name: .min(.int(Int64.random(in: 0...1_000, using: &random)))]))]
     default:
       let (plus, minus) = (UInt64.random(in: 1...9, using: &random), UInt64.random(in: 0...2, using: &random))
@@ -38,11 +38,11 @@ extension World {
   func noteFavourite(_ cell: CellDraft, of drafts: [CellDraft], _ index: Int, _ number: Int) {
     guard cell.key == Self.favourites else { return }
     switch cell.change {
-    case .putIn(let elements):
+    case .insertElements(let elements):
       // Without a name, it was in already.
       guard let element = elements.first, case .insert(let names)? = drafts.first(where: { $0.key == Self.heard })?.change else { return }
       model.favourites.append(Model.Favourite(element: element, addition: names.first, seen: [], write: number))
-    case .takeOut(let elements):
+    case .removeElements(let elements):
       guard let element = elements.first else { return }
       var seen: Set<Scalar> = []
       if case .union(let names)? = devices[index].storage.cell(Self.heard)?.value { seen = names }

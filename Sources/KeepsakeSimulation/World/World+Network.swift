@@ -31,8 +31,8 @@ extension World {
       case .wake(let delay):
         devices[index].wake += 1
         schedule(after: delay, .wake(device: index, opening: opening, number: devices[index].wake))
-      case .news(let news):
-        hear(news, on: index)
+      case .notify(let notification):
+        handle(notification, on: index)
       }
     }
   }
@@ -103,7 +103,7 @@ extension World {
           7, UInt64(index), number, response.cursor.seq, UInt64(response.changes.count), response.cursor.mark,
           words: "cloud answers device \(index) #\(number & 0xFFFF): \(short(response.outcome)) "
             + "\(response.restart ? "RESTART " : "")changes \(response.changes.map(short)) to \(response.cursor.seq)"
-            + "\(response.more ? " more" : "") wallet \(response.wallet.map { short($0.standing) } ?? "-")")
+            + "\(response.more ? " more" : "") wallet \(response.wallet.map { short($0.state) } ?? "-")")
         answer(.answered(request: number, response))
       } catch {
         violation("the cloud refuses what device \(index) sent: \(error)")
@@ -171,7 +171,7 @@ extension World {
     if case .missing = response.outcome { report.statistics.missingContents += 1 }
     if case .held = response.outcome { report.statistics.partsHeld += 1 }
     if case .refused(let refusals) = response.outcome, !isFull { violation("a correct device was refused: \(refusals)") }
-    switch response.wallet?.standing {
+    switch response.wallet?.state {
     case .fork?: report.statistics.forks += 1
     case .fenced?: report.statistics.fences += 1
     default: break
@@ -179,8 +179,8 @@ extension World {
     if response.wallet?.recalled.isEmpty == false { report.statistics.recalls += 1 }
   }
 
-  private func hear(_ news: EngineNews, on index: Int) {
-    switch news {
+  private func handle(_ notification: EngineNotification, on index: Int) {
+    switch notification {
     case .acknowledged(let ids):
       for id in ids where cloud.version(id) == nil && !cloud.isCovered(id) && !cloudWasRestored {
         if !isReplaced(id, among: { cloud.version($0) != nil || cloud.isCovered($0) }) {
@@ -222,8 +222,8 @@ extension World {
     }
   }
 
-  private func short(_ standing: WalletReply.Standing) -> String {
-    switch standing {
+  private func short(_ state: WalletReply.State) -> String {
+    switch state {
     case .accepted(let head): "accepted \(head.count)"
     case .begun: "begun"
     case .fenced(let head): "fenced \(head.count)"

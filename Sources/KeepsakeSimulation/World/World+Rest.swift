@@ -26,7 +26,7 @@ extension World {
     var before: [UInt64] = []
     repeat {
       before = fingerprint()
-      for index in devices.indices { step(index, .sendNow) }
+      for index in devices.indices { step(index, .sync) }
       drain()
       rounds += 1
       guard report.violations.isEmpty else { return }
@@ -161,7 +161,7 @@ extension World {
       case .best(let best):
         if !mayBeGone, case .best(let held)? = value, !best.precedes(held) { continue }
         if !mayBeGone { violation("\(key) fell back behind \(best): \(String(describing: value))") }
-      case .max, .reset, .withdraw, .putIn, .takeOut, .entries, .optional: break
+      case .max, .reset, .withdraw, .insertElements, .removeElements, .entries, .optional: break
       }
     }
     if case .counter(let entries)? = storage.cell(Self.progress("jumps"))?.value {
@@ -186,7 +186,7 @@ extension World {
         continue
       }
       let wallet = Wallet(state)
-      if wallet.hasNews { violation("device \(index) has operations that the bank never decided") }
+      if wallet.hasUnreportedOperations { violation("device \(index) has operations that the bank never decided") }
       for currency in Set(wallet.currencies).union(bank.currencies).sorted() {
         if wallet.total(currency) != bank.balance(currency) {
           violation("device \(index) shows \(wallet.total(currency)) \(currency), the bank has \(bank.balance(currency))")
@@ -226,7 +226,7 @@ extension World {
     do {
       let bytes = Data("the last one".utf8)
       let save = SaveDraft(
-        id: VersionID(using: &random), slot: Self.slots[0], basis: .everyHead,
+        id: VersionID(using: &random), slot: Self.slots[0], parents: .everyHead,
         contents: [devices[0].storage.addContent(bytes)], length: bytes.count, savedAtMilliseconds: clock(of: 0))
       let draft = CommitDraft(saves: [save], cells: [CellDraft(Self.progress("level"), .max(.int(2_000)))])
       last = save.id

@@ -233,7 +233,7 @@ package final class World {
     let effects: [EngineEffect]
     do {
       effects = try engine.step(event, now: clock(of: index), in: &devices[index].storage, using: &random)
-      try thin(index)
+      try prune(index)
     } catch {
       violation("device \(index): \(error)")
       return

@@ -64,7 +64,7 @@ package struct WorldStatistics: Hashable, Sendable {
   package var mergesUncertain = 0
   package var mergesCrossed = 0
   /// Versions of which devices let go of all but the record.
-  package var thinned = 0
+  package var pruned = 0
   package var additionsKept = 0
   package var skewedClocks = 0
   /// Loads of what was left in the cloud, what was asked for and came, and what was let go of.
@@ -102,7 +102,7 @@ package struct WorldStatistics: Hashable, Sendable {
       \.transfersBeside, \.exchangesBeside,
       \.crashesInFlight, \.missingContents, \.forks, \.fences, \.recalls,
       \.spends, \.spendsRefused, \.declined, \.claimsDeclined, \.provisional, \.deletes, \.resets, \.takenOut, \.documents, \.merges,
-      \.mergesUncertain, \.mergesCrossed, \.thinned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,
+      \.mergesUncertain, \.mergesCrossed, \.pruned, \.additionsKept, \.skewedClocks, \.leftInTheCloud,
       \.askedFor, \.evicted, \.seen,
       \.mostExchangesAfterLastWrite, \.mostExchangesForMoney,
     ]

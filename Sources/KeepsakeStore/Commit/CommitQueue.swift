@@ -178,7 +178,7 @@ final class CommitQueue: Sendable {
         var transaction = StoreTransaction(database, in: self.database.context)
         for content in saves.flatMap(\.contents) { try transaction.contents.keep(content) }
         try job.apply(&transaction, saves.map { KeptContent(hashes: $0.hashes, length: $0.length) })
-        try History.thin(transaction)
+        try History.prune(transaction)
         return .commit
       }
       return nil

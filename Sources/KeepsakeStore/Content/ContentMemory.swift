@@ -40,7 +40,7 @@ final class ContentMemory: Sendable {
   }
 
   /// SQLite could not read a page that a content lies on. Whoever lent the database asks for it, and has the next opening look at everything.
-  func noteLostPage() { lostPage.withLock { $0 = true } }
+  func recordLostPage() { lostPage.withLock { $0 = true } }
 
   func takeLostPage() -> Bool {
     lostPage.withLock { lostPage in

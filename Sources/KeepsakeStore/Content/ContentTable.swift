@@ -227,7 +227,7 @@ struct ContentTable {
       found = try Row.fetchOne(statement, arguments: [hash.bytes])
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
       // One content is lost with the page; what stands on others can still be given.
-      memory.noteLostPage()
+      memory.recordLostPage()
       throw StoreError(.damaged, "the content \(hash) can't be read: a page of the database is damaged", cause: error)
     }
     guard let row = found else { return nil }

@@ -9,7 +9,7 @@ enum Schema {
   static var currentVersion: Int32 { Int32(migrations.count) }
 
   /// Step n leads from format n to n + 1. A step that was released never changes.
-  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addDeferred]
+  private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addNotDownloaded]
 
   /// Looks at the file's first bytes only, before SQLite touches anything.
   static func checkHeader(of url: URL) throws {
@@ -149,7 +149,7 @@ enum Schema {
   }
 
   /// deferred: thinned though it may be a head, because the cloud has its contents and the game asks for them when it wants them.
-  @Sendable private static func addDeferred(_ database: Database) throws {
+  @Sendable private static func addNotDownloaded(_ database: Database) throws {
     try database.execute(
       sql: """
         ALTER TABLE version ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0;

@@ -266,7 +266,7 @@ final class StoreDatabase: BackupSource {
           try doDuty(database)
           return try body(database)
         }
-        backup.noteCommit(in: self)
+        backup.didCommit(in: self)
         return value
       } catch let error as DatabaseError {
         note(error)

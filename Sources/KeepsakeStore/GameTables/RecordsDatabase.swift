@@ -116,7 +116,7 @@ package final class RecordsDatabase: BackupSource {
   /// Lends the tables as they are after the last commit, within another `reading` as that one has them. Blocks no writer and is blocked by none.
   package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
-      return try read { database in try Self.tellingApart(database, body) }
+      return try read { database in try Self.separatingErrors(database, body) }
     } catch let other as ErrorOfAnother {
       throw other.error
     } catch let error as DatabaseError {
@@ -131,7 +131,7 @@ package final class RecordsDatabase: BackupSource {
   }
 
   /// Runs the game's own code, and tells errors of this database from those of others that it works with.
-  private static func tellingApart<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
+  private static func separatingErrors<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
     do {
       return try body(database)
     } catch let error as DatabaseError where database.lastErrorCode.primaryResultCode != error.resultCode {
@@ -148,7 +148,7 @@ package final class RecordsDatabase: BackupSource {
         do {
           var value: Value?
           try database.inTransaction {
-            value = try Self.tellingApart(database, body)
+            value = try Self.separatingErrors(database, body)
             return .commit
           }
           guard let value else { throw StoreError(.io, "a write of the records ended without a result") }
@@ -236,7 +236,7 @@ package final class RecordsDatabase: BackupSource {
         users.enter()
         defer { users.leave() }
         let value = try writers.within { try body(state.withLock { $0.pool }) }
-        backup.noteCommit(in: self)
+        backup.didCommit(in: self)
         checkpointIfDue()
         return value
       } catch is Troubled {

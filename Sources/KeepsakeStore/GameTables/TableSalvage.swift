@@ -133,13 +133,13 @@ struct TableSalvage {
     let source = "SELECT \(list) FROM damaged.\(quoted)"
     if try runs("INSERT OR IGNORE INTO main.\(quoted) (\(list)) \(source)") {
       let copied = database.changesCount
-      noteRefused((try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
+      recordRefused((try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
       return true
     }
     // Without row ids nothing leads behind a place that is lost.
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     var refused = 0
-    defer { noteRefused(refused, of: table) }
+    defer { recordRefused(refused, of: table) }
     do {
       let insert = try database.makeStatement(sql: "INSERT OR IGNORE INTO main.\(quoted) (\(list)) VALUES (\(marks))")
       let rows = try Row.fetchCursor(database, sql: source)
@@ -178,13 +178,13 @@ struct TableSalvage {
         (next, count) = (found, 1)
       }
     }
-    noteRefused(refused, of: table)
+    recordRefused(refused, of: table)
     if holes > 0 { losses.append(holes == 1 ? "rows of \(table) in one place" : "rows of \(table) in \(holes) places") }
     return holes == 0
   }
 
   /// Rows that another one stands in the way of, which an index kept apart until it was damaged.
-  private mutating func noteRefused(_ count: Int, of table: String) {
+  private mutating func recordRefused(_ count: Int, of table: String) {
     guard count > 0 else { return }
     losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that a rule of the table refuses")
   }

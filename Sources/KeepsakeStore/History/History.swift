@@ -22,13 +22,13 @@ struct History {
   }
 
   /// Thins the slots that this transaction touched.
-  static func thin(_ transaction: StoreTransaction) throws {
+  static func prune(_ transaction: StoreTransaction) throws {
     var history = History(transaction: transaction)
-    try history.thinLacking()
+    try history.pruneLacking()
     for slot in transaction.touchedSlots {
-      try history.thin(slot)
+      try history.prune(slot)
       // Nothing of these is thinned that would count them.
-      if transaction.hasReplacedDeferred { try history.dropRecords(of: slot) }
+      if transaction.hasReplacedNotDownloaded { try history.dropRecords(of: slot) }
     }
   }
 
@@ -51,10 +51,10 @@ struct History {
 
   /// Of a version that another device replaced before this one heard of it only the record comes: it is none that can be loaded, and must not
   /// take the place of one that can.
-  private mutating func thinLacking() throws {
+  private mutating func pruneLacking() throws {
     for id in transaction.lacking.sorted() where try transaction.isCovered(id) {
       guard let version = try transaction.version(id) else { continue }
-      try transaction.putVersion(version, thinned: true, pinned: false)
+      try transaction.putVersion(version, pruned: true, pinned: false)
       try release(version.record)
     }
   }
@@ -66,7 +66,7 @@ struct History {
     }
   }
 
-  private mutating func thin(_ slot: String) throws {
+  private mutating func prune(_ slot: String) throws {
     let outdated = try outdated(in: slot)
     let heads = try transaction.heads(of: slot)
     guard !outdated.isEmpty || heads.count > 1 else { return }
@@ -74,7 +74,7 @@ struct History {
     // What isn't a head is covered, and of a covered version the cloud wants the record only.
     let dropped = try outdated.filter { !needed.contains($0) }.compactMap(transaction.version)
     try keepWhole(needed)
-    try thin(dropped)
+    try prune(dropped)
     if !dropped.isEmpty { try dropRecords(of: slot) }
   }
 
@@ -112,7 +112,7 @@ struct History {
       guard try Int.fetchOne(statement, arguments: [id.bytes]) != nil, let version = try transaction.version(id),
         try version.record.contents.allSatisfy(transaction.hasContent)
       else { continue }
-      try transaction.putVersion(version, thinned: false, pinned: false)
+      try transaction.putVersion(version, pruned: false, pinned: false)
     }
   }
 
@@ -134,12 +134,12 @@ struct History {
       """, [slot])
   }
 
-  private mutating func thin(_ versions: [StoredVersion]) throws {
+  private mutating func prune(_ versions: [StoredVersion]) throws {
     guard !versions.isEmpty else { return }
     var candidates: [ContentHash] = []
     for var version in versions {
       version.record.metadata.thumbnail = nil
-      try transaction.putVersion(version, thinned: true, pinned: false)
+      try transaction.putVersion(version, pruned: true, pinned: false)
       try release(version.record)
       candidates += version.record.contents
     }

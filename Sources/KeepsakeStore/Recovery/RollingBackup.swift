@@ -51,7 +51,7 @@ final class RollingBackup: Sendable {
   var failure: StoreError? { state.withLock { $0.failure } }
 
   /// To be called after each commit. Costs a look at the clock.
-  func noteCommit(in database: any BackupSource) {
+  func didCommit(in database: any BackupSource) {
     let starts = state.withLock { state -> Bool in
       state.isCurrent = false
       guard !state.isRunning, !state.isStopped, state.due <= schedule.now() else { return false }

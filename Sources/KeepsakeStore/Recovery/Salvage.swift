@@ -13,9 +13,9 @@ import KeepsakeReplication
 struct Salvage {
   private struct FoundVersion {
     var stored: StoredVersion
-    var thinned: Bool
+    var pruned: Bool
     var pinned: Bool
-    var deferred: Bool
+    var notDownloaded: Bool
     var position: Int64
     /// Where it came from; positions are comparable within one source and between those of one store.
     var order: Int
@@ -84,11 +84,11 @@ struct Salvage {
     case "cell":
       guard let collection = row.text("collection"), let name = row.text("key"), let body = row.data("body") else { return }
       let key = CellKey(collection: collection, key: name)
-      guard let state: CellState = proof(of: body, place: RowPlace.cell(key)) else { return }
+      guard let state: CellState = proof(of: body, place: RowIdentity.cell(key)) else { return }
       cells[key] = cells[key]?.joined(with: state) ?? state
     case "preference":
       guard let name = row.text("name"), preferences[name] == nil, let body = row.data("body"),
-        isProven(body, place: RowPlace.preference(name))
+        isProven(body, place: RowIdentity.preference(name))
       else { return }
       preferences[name] = body
     case "fact": addFact(row)
@@ -113,7 +113,7 @@ struct Salvage {
     let marks = found.marks
     versions[found.id] = FoundVersion(
       stored: StoredVersion(record: record, acknowledged: marks.acknowledged, offered: marks.offered),
-      thinned: marks.thinned, pinned: marks.pinned, deferred: marks.deferred, position: position, order: versions.count)
+      pruned: marks.pruned, pinned: marks.pinned, notDownloaded: marks.notDownloaded, position: position, order: versions.count)
     covered.formUnion(record.covers)
   }
 
@@ -121,14 +121,14 @@ struct Salvage {
     // The seal's header stands in clear, and is written anew.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == WalletBook.name {
-      guard let found: WalletBook = proof(of: body, place: RowPlace.fact(name)), found.objection == nil else { return }
+      guard let found: WalletBook = proof(of: body, place: RowIdentity.fact(name)), found.objection == nil else { return }
       wallet = wallet.map { Self.further($0.state, found.state) ? found : $0 } ?? found
     } else if name > WalletPage.names.first, name < WalletPage.names.last {
-      guard let found: WalletPage = proof(of: body, place: RowPlace.fact(name)), found.isSound, WalletPage.name(of: found.first) == name
+      guard let found: WalletPage = proof(of: body, place: RowIdentity.fact(name)), found.isSound, WalletPage.name(of: found.first) == name
       else { return }
       // One only grows: the longer has all of the shorter.
       if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
-    } else if facts[name] == nil, isProven(body, place: RowPlace.fact(name)) {
+    } else if facts[name] == nil, isProven(body, place: RowIdentity.fact(name)) {
       facts[name] = body
     }
   }
@@ -162,11 +162,11 @@ struct Salvage {
 
   private static func place(of row: SalvagedRow) -> String? {
     switch row.table {
-    case "fact": return row.text("name").map(RowPlace.fact)
+    case "fact": return row.text("name").map(RowIdentity.fact)
     case "cell":
       guard let collection = row.text("collection"), let key = row.text("key") else { return nil }
-      return RowPlace.cell(CellKey(collection: collection, key: key))
-    case "preference": return row.text("name").map(RowPlace.preference)
+      return RowIdentity.cell(CellKey(collection: collection, key: key))
+    case "preference": return row.text("name").map(RowIdentity.preference)
     case "version": return VersionRow(row)?.place
     case "score": return ScoreRow(row)?.place
     default: return nil
@@ -174,7 +174,7 @@ struct Salvage {
   }
 
   private func isStrange(_ row: SalvagedRow, _ place: String) -> Bool {
-    guard seal.kind != .none, place != RowPlace.fact(SealHeader.factName), let body = row.data("body") else { return false }
+    guard seal.kind != .none, place != RowIdentity.fact(SealHeader.factName), let body = row.data("body") else { return false }
     do {
       _ = try seal.open(RowCodec.payload(of: body, place: place), place: place, strictly: true)
       return false
@@ -295,19 +295,19 @@ struct Salvage {
       position += 1
       found.position = position
       let missing = try found.stored.record.contents.contains { hash in try !transaction.contents.has(hash) }
-      if missing, !found.thinned {
+      if missing, !found.pruned {
         lostContents += 1
         // Of what was replaced only the record is of use now; a head has to be seen to be damaged.
-        if covered.contains(id) { found.thinned = true }
+        if covered.contains(id) { found.pruned = true }
       }
       // Whatever else was thinned had been replaced.
-      if found.thinned, !found.deferred { covered.insert(id) }
+      if found.pruned, !found.notDownloaded { covered.insert(id) }
       versions[id] = found
     }
     try stepBack()
     for id in inOrder() {
       guard let found = versions[id] else { continue }
-      try transaction.putVersion(found.stored, thinned: found.thinned, pinned: found.pinned, deferred: found.deferred)
+      try transaction.putVersion(found.stored, pruned: found.pruned, pinned: found.pinned, notDownloaded: found.notDownloaded)
     }
     for id in covered.sorted() { try transaction.markCovered(id) }
   }
@@ -326,7 +326,7 @@ struct Salvage {
     var slots: [String: [VersionID]] = [:]
     for id in inOrder() { slots[versions[id]?.stored.record.slot ?? "", default: []].append(id) }
     for (slot, ids) in slots.sorted(by: { $0.key < $1.key }) where ids.allSatisfy(covered.contains) {
-      guard let newest = ids.last(where: { versions[$0]?.thinned == false }) else { continue }
+      guard let newest = ids.last(where: { versions[$0]?.pruned == false }) else { continue }
       covered.remove(newest)
       // Others may have it replaced already, or never have seen it: either way it is offered again.
       versions[newest]?.stored.acknowledged = try LocalSlot.contains(slot) || transaction.localDeclaration(of: slot) != nil

@@ -133,10 +133,10 @@ struct StoreAudit {
     }
     try check("cell", "SELECT collection, key, body FROM cell") { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
-      try RowCodec.payload(of: row.checked("body"), place: RowPlace.cell(key))
+      try RowCodec.payload(of: row.checked("body"), place: RowIdentity.cell(key))
     }
     try check("preference", "SELECT name, body FROM preference") { row in
-      try RowCodec.payload(of: row.checked(at: 1, "body"), place: RowPlace.preference(row.checked(at: 0, "name")))
+      try RowCodec.payload(of: row.checked(at: 1, "body"), place: RowIdentity.preference(row.checked(at: 0, "name")))
     }
     try check("score", "SELECT \(ScoreRow.columns) FROM score") { row in
       let score = try ScoreRow(row)
@@ -145,7 +145,7 @@ struct StoreAudit {
     let (codec, isSealed) = (transaction.codec, transaction.context.seal.kind != .none)
     try check("fact", "SELECT name, body FROM fact") { row in
       let (name, body): (String, Data) = (try row.checked("name"), try row.checked("body"))
-      try RowCodec.payload(of: body, place: RowPlace.fact(name))
+      try RowCodec.payload(of: body, place: RowIdentity.fact(name))
       // The player's money, in one row: nonsense in it, under a right checksum, must not keep the rest from opening. A seal's audit looks itself.
       if name == WalletBook.name, !isSealed { _ = try WalletBook.read(body, codec) }
     }
@@ -155,10 +155,10 @@ struct StoreAudit {
       }
     }
     try check("outbox", "SELECT id, body FROM outbox") { row in
-      try RowCodec.payload(of: row.checked("body"), place: RowPlace.outbox(row.checked("id")))
+      try RowCodec.payload(of: row.checked("body"), place: RowIdentity.outbox(row.checked("id")))
     }
     try check("staged", "SELECT body FROM staged") { row in
-      try RowCodec.payload(of: row.checked("body"), place: RowPlace.staged)
+      try RowCodec.payload(of: row.checked("body"), place: RowIdentity.staged)
     }
     // What the cloud has is asked of it again; what is kept of a content must at least be of the right kind.
     let contents = try Int.fetchOne(

@@ -46,7 +46,7 @@ struct ScoreRow {
     body = try codec.body(of: content, place: place)
   }
 
-  var place: String { RowPlace.score(self) }
+  var place: String { RowIdentity.score(self) }
 
   var arguments: StatementArguments { [board, rank.bytes, date, id.bytes, player, body] }
 

@@ -178,7 +178,7 @@ extension StoreTransaction {
     while let row = try rows.next() {
       let key = CellKey(collection: ScoreEntry.collection, key: try row.checked("key"))
       do {
-        let state = try codec.decode(CellState.self, from: try row.checked("body"), place: RowPlace.cell(key))
+        let state = try codec.decode(CellState.self, from: try row.checked("body"), place: RowIdentity.cell(key))
         if case .best(let best) = state.value { return best.order }
       } catch let error as StoreError where error.code == .damaged || error.code == .tampered {
         // The next one says the same.

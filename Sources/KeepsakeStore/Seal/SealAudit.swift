@@ -81,7 +81,7 @@ struct SealAudit {
     let lenient = RowCodec(seal: StoreSeal(kind: seal.kind, policy: .flag, keys: seal.keys))
     do {
       // A wallet that can't be would be used nowhere, and keep the store from opening.
-      if place == RowPlace.fact(WalletBook.name) {
+      if place == RowIdentity.fact(WalletBook.name) {
         _ = try WalletBook.read(body, lenient)
       } else {
         _ = try lenient.json(in: body, place: place)

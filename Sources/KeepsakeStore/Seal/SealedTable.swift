@@ -91,16 +91,16 @@ enum SealedTable: String, CaseIterable {
     do {
       sealed.body = try row.checked("body") as Data
       switch self {
-      case .fact: sealed.place = RowPlace.fact(try row.checked("name"))
+      case .fact: sealed.place = RowIdentity.fact(try row.checked("name"))
       case .cell:
-        sealed.place = RowPlace.cell(CellKey(collection: try row.checked("collection"), key: try row.checked("key")))
-      case .preference: sealed.place = RowPlace.preference(try row.checked("name"))
+        sealed.place = RowIdentity.cell(CellKey(collection: try row.checked("collection"), key: try row.checked("key")))
+      case .preference: sealed.place = RowIdentity.preference(try row.checked("name"))
       case .version:
         sealed.version = VersionID(bytes: try row.checked("id"))
         sealed.slot = try row.checked("slot") as String
         sealed.place = try VersionRow(row, at: keyColumns.count).place
-      case .outbox: sealed.place = RowPlace.outbox(try row.checked("id"))
-      case .staged: sealed.place = RowPlace.staged
+      case .outbox: sealed.place = RowIdentity.outbox(try row.checked("id"))
+      case .staged: sealed.place = RowIdentity.staged
       case .score: sealed.place = try ScoreRow(row).place
       }
     } catch {

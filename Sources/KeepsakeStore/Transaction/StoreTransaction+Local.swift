@@ -4,11 +4,17 @@ package import KeepsakeReplication
 /// That a slot stays on this device.
 package struct LocalDeclaration: Hashable, Sendable, Codable {
   /// What the slot showed to other devices when it was declared: what a save that comes back replaces there.
-  package var basis: [VersionID]
+  package var parents: [VersionID]
   /// It was taken back. Kept, so that no repair finds an older word of it in a backup.
   var hasEnded: Bool?
 
-  package init(basis: [VersionID]) { self.basis = basis }
+  // The names on disk; one is older than the property's.
+  private enum CodingKeys: String, CodingKey {
+    case parents = "basis"
+    case hasEnded
+  }
+
+  package init(parents: [VersionID]) { self.parents = parents }
 }
 
 /// Slots that stay on this device, and where their versions are.
@@ -25,7 +31,7 @@ extension StoreTransaction {
   /// Nil takes it back.
   package mutating func setLocalDeclaration(_ declaration: LocalDeclaration?, of slot: String) throws {
     if declaration == nil, try localDeclaration(of: slot) == nil { return }
-    var ended = LocalDeclaration(basis: [])
+    var ended = LocalDeclaration(parents: [])
     ended.hasEnded = true
     try setFact(Self.declarations + slot, declaration ?? ended)
   }

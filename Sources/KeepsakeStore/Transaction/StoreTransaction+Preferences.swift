@@ -20,7 +20,7 @@ package struct KeptPreference: Sendable {
   ///
   /// Throws `StoreError`: `damaged` if they aren't what was written, `tampered` if somebody without the secret wrote them.
   package func bytes() throws -> Data {
-    let place = RowPlace.preference(name)
+    let place = RowIdentity.preference(name)
     return try Data(seal.open(RowCodec.payload(of: body, place: place), place: place))
   }
 }
@@ -44,7 +44,7 @@ extension StoreTransaction {
 
   /// Keeps `bytes` under the name, in the place of what was there.
   package mutating func setPreference(_ bytes: Data, named name: String) throws {
-    let body = try codec.body(of: bytes, place: RowPlace.preference(name))
+    let body = try codec.body(of: bytes, place: RowIdentity.preference(name))
     try run("INSERT OR REPLACE INTO preference (name, body) VALUES (?, ?)", [name, body])
   }
 

@@ -7,7 +7,7 @@ package struct SlotHead: Sendable {
   package var version: StoredVersion
   package var isPinned: Bool
   /// Only the record is here; the cloud has the rest.
-  package var isDeferred: Bool
+  package var isNotDownloaded: Bool
 }
 
 /// What a list of many slots asks: once for all of them, never once for each.
@@ -39,7 +39,8 @@ extension StoreTransaction {
       let version = StoredVersion(
         record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
         offered: found.marks.offered)
-      heads[found.slot, default: []].append(SlotHead(version: version, isPinned: found.marks.pinned, isDeferred: found.marks.deferred))
+      heads[found.slot, default: []].append(
+        SlotHead(version: version, isPinned: found.marks.pinned, isNotDownloaded: found.marks.notDownloaded))
     }
     return heads
   }
@@ -50,8 +51,8 @@ extension StoreTransaction {
   }
 
   /// Whether the contents of a version went with the rules for history, and only its record stayed.
-  package func wasThinned(_ record: VersionRecord) throws -> Bool {
-    let isThinned = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
-    return try isThinned && !record.contents.allSatisfy(hasContent)
+  package func wasPruned(_ record: VersionRecord) throws -> Bool {
+    let isPruned = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
+    return try isPruned && !record.contents.allSatisfy(hasContent)
   }
 }

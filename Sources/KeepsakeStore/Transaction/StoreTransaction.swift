@@ -17,7 +17,7 @@ package struct StoreTransaction: DeviceStorage {
   /// Versions of which only the record is here.
   private(set) var lacking: Set<VersionID> = []
   /// Something was replaced of which only the record was here.
-  var hasReplacedDeferred = false
+  var hasReplacedNotDownloaded = false
 
   init(_ database: Database, in context: StoreContext) {
     self.database = database
@@ -34,11 +34,11 @@ package struct StoreTransaction: DeviceStorage {
   /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {
     let body = try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [name])
-    return try body.map { try codec.decode(Value.self, from: $0, place: RowPlace.fact(name)) }
+    return try body.map { try codec.decode(Value.self, from: $0, place: RowIdentity.fact(name)) }
   }
 
   package mutating func setFact(_ name: String, _ value: some Encodable) throws {
-    let body = try codec.encode(value, place: RowPlace.fact(name))
+    let body = try codec.encode(value, place: RowIdentity.fact(name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [name, body])
   }
 
@@ -47,7 +47,7 @@ package struct StoreTransaction: DeviceStorage {
   package func cell(_ key: CellKey) throws -> CellState? {
     let statement = try statement("SELECT body FROM cell WHERE collection = ? AND key = ?")
     let body = try Data.fetchOne(statement, arguments: [key.collection, key.key])
-    return try body.map { try codec.decode(CellState.self, from: $0, place: RowPlace.cell(key)) }
+    return try body.map { try codec.decode(CellState.self, from: $0, place: RowIdentity.cell(key)) }
   }
 
   package func cells(in collection: String?) throws -> [CellUpdate] {
@@ -57,7 +57,7 @@ package struct StoreTransaction: DeviceStorage {
     let cells = try rows.map { row in
       let key = CellKey(collection: try row.checked("collection"), key: try row.checked("key"))
       return CellUpdate(
-        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: RowPlace.cell(key)))
+        key: key, state: try codec.decode(CellState.self, from: try row.checked("body"), place: RowIdentity.cell(key)))
     }
     // SQLite sorts by bytes, Swift by canonical equivalence.
     return cells.sorted { $0.key < $1.key }
@@ -65,7 +65,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func setCell(_ update: CellUpdate) throws {
     if update.key.collection == ScoreEntry.collection { try showBest(update) }
-    let body = try codec.encode(update.state, place: RowPlace.cell(update.key))
+    let body = try codec.encode(update.state, place: RowIdentity.cell(update.key))
     try run(
       "INSERT OR REPLACE INTO cell (collection, key, body) VALUES (?, ?, ?)",
       [update.key.collection, update.key.key, body])
@@ -85,18 +85,18 @@ package struct StoreTransaction: DeviceStorage {
       throw StoreError(.misuse, "the version \(version.record.id) belongs to another slot")
     }
     try putVersion(
-      version, thinned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false,
-      deferred: try known?.checked(at: 3, "deferred") ?? false)
+      version, pruned: try known?.checked(at: 0, "thinned") ?? false, pinned: try known?.checked(at: 1, "pinned") ?? false,
+      notDownloaded: try known?.checked(at: 3, "deferred") ?? false)
   }
 
   /// The same, and says whether the contents are kept too, and must be.
-  mutating func putVersion(_ version: StoredVersion, thinned: Bool, pinned: Bool, deferred: Bool = false) throws {
+  mutating func putVersion(_ version: StoredVersion, pruned: Bool, pinned: Bool, notDownloaded: Bool = false) throws {
     let record = version.record
     touched.insert(Data(record.slot.utf8))
     let marks = VersionMarks(
-      acknowledged: version.acknowledged, offered: version.offered, thinned: thinned, pinned: pinned,
-      tombstone: record.tombstone, deferred: deferred)
-    let place = RowPlace.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
+      acknowledged: version.acknowledged, offered: version.offered, pruned: pruned, pinned: pinned,
+      tombstone: record.tombstone, notDownloaded: notDownloaded)
+    let place = RowIdentity.version(record.id, slot: record.slot, savedAt: record.savedAtMilliseconds, marks: marks)
     let body = try codec.encode(record, place: place)
     try run(
       """
@@ -107,11 +107,11 @@ package struct StoreTransaction: DeviceStorage {
         deferred = excluded.deferred, body = excluded.body
       """,
       [
-        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, thinned, pinned, marks.tombstone,
-        deferred, body,
+        record.id.bytes, record.slot, record.savedAtMilliseconds, marks.acknowledged, marks.offered, pruned, pinned, marks.tombstone,
+        notDownloaded, body,
       ])
     context.records.insert(record, body: body, place: place)
-    if !thinned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
+    if !pruned, try !record.contents.allSatisfy(contents.has) { lacking.insert(record.id) }
     try showHead(record)
     try useContents(of: record)
   }
@@ -125,13 +125,13 @@ package struct StoreTransaction: DeviceStorage {
 
   /// Pins a version that is kept whole, or lets it go by the rules again. Throws `missing` if there is none.
   package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
-    guard let version = try version(id), try !isThinned(id), try version.record.contents.allSatisfy(contents.has) else {
+    guard let version = try version(id), try !isPruned(id), try version.record.contents.allSatisfy(contents.has) else {
       throw StoreError(.missing, "the version \(id) is not kept here")
     }
-    try putVersion(version, thinned: false, pinned: pinned)
+    try putVersion(version, pruned: false, pinned: pinned)
   }
 
-  private func isThinned(_ id: VersionID) throws -> Bool {
+  private func isPruned(_ id: VersionID) throws -> Bool {
     try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? true
   }
 
@@ -190,7 +190,7 @@ package struct StoreTransaction: DeviceStorage {
     let slot: String = try row.checked(at: 0, "slot")
     touched.insert(Data(slot.utf8))
     try run("DELETE FROM head WHERE slot = ? AND id = ?", [slot, id.bytes])
-    if try row.checked(at: 1, "deferred") { try thinReplaced(id) }
+    if try row.checked(at: 1, "deferred") { try pruneReplaced(id) }
   }
 
   package func unacknowledgedVersions() throws -> [VersionID] {
@@ -297,7 +297,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func updateOutbox(_ group: OutboxGroup) throws {
     try run(
-      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowPlace.outbox(group.id)), group.id])
+      "UPDATE outbox SET body = ? WHERE id = ?", [codec.encode(group, place: RowIdentity.outbox(group.id)), group.id])
   }
 
   package mutating func removeFromOutbox(_ id: Int64) throws { try run("DELETE FROM outbox WHERE id = ?", [id]) }
@@ -309,13 +309,13 @@ package struct StoreTransaction: DeviceStorage {
   package func staged() throws -> [CloudChange] {
     let rows = try Row.fetchAll(statement("SELECT position, body FROM staged ORDER BY position"))
     return try rows.map { row in
-      try codec.decode(CloudChange.self, from: try row.checked("body"), place: RowPlace.staged)
+      try codec.decode(CloudChange.self, from: try row.checked("body"), place: RowIdentity.staged)
     }
   }
 
   package mutating func stage(_ changes: [CloudChange]) throws {
     for change in changes {
-      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: RowPlace.staged)])
+      try run("INSERT INTO staged (body) VALUES (?)", [codec.encode(change, place: RowIdentity.staged)])
       guard case .version(let record) = change.item else { continue }
       for hash in record.contents { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
     }
@@ -323,7 +323,7 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func clearStaged() throws {
     try run("DELETE FROM staged", [])
-    try noteAwaited()
+    try recordAwaited()
   }
 
   // MARK: -
@@ -358,7 +358,7 @@ package struct StoreTransaction: DeviceStorage {
 
   private func outboxGroup(_ row: Row) throws -> OutboxGroup {
     let id: Int64 = try row.checked("id")
-    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: RowPlace.outbox(id))
+    var group = try codec.decode(OutboxGroup.self, from: try row.checked("body"), place: RowIdentity.outbox(id))
     group.id = id
     return group
   }

@@ -207,7 +207,7 @@ extension StoreTransaction {
   }
 
   mutating func write(_ book: WalletBook, _ state: WalletState) throws {
-    let body = try codec.encode(book, place: RowPlace.fact(WalletBook.name))
+    let body = try codec.encode(book, place: RowIdentity.fact(WalletBook.name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [WalletBook.name, body])
     let memory = context.wallet
     // Once for each transaction: whoever reads beside it goes on with what was committed before.

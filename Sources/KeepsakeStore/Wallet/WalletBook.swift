@@ -33,7 +33,7 @@ struct WalletBook: Codable {
 
   /// Reads the row; throws `damaged` for one that can't be understood or can't be, so that nothing has to look again.
   static func read(_ body: Data, _ codec: RowCodec) throws -> WalletBook {
-    let book = try codec.decode(WalletBook.self, from: body, place: RowPlace.fact(name))
+    let book = try codec.decode(WalletBook.self, from: body, place: RowIdentity.fact(name))
     if let objection = book.objection { throw StoreError(.damaged, "what is kept of the wallet can't be: \(objection)") }
     return book
   }

@@ -130,7 +130,7 @@ final class FolderCloud {
   /// begins again.
   private func look() throws {
     try checkIdentity()
-    if try readSegments() { noteWhatIsThere() }
+    if try readSegments() { recordContents() }
     if let lost = replica, let tip = lost.tip, !isWhole(tip) {
       announced = lost.memory.position().seq + 1
       try forget()
@@ -142,7 +142,7 @@ final class FolderCloud {
     replica = nil
     (files, links, present, replacedByPresent, waiting) = ([:], [:], [], [], [:])
     _ = try readSegments()
-    noteWhatIsThere()
+    recordContents()
   }
 
   /// True if anything is otherwise than at the last look.
@@ -185,7 +185,7 @@ final class FolderCloud {
     return changed
   }
 
-  private func noteWhatIsThere() {
+  private func recordContents() {
     present = Set(files.values.compactMap(\.hash))
     replacedByPresent = []
     for hash in present { replacedByPresent.formUnion(links[hash]?.replaces ?? []) }
@@ -297,7 +297,7 @@ final class FolderCloud {
     try AtomicFile.write(bytes, to: URL(fileURLWithPath: path))
     self.links[segment.hash] = segment.links
     if let signature = try FolderFiles.signature(of: path) { files["\(segment.hash)"] = Seen(signature: signature, hash: segment.hash) }
-    noteWhatIsThere()
+    recordContents()
     return segment
   }
 
@@ -339,7 +339,7 @@ final class FolderCloud {
 
   /// Takes files out that aren't needed any more.
   func remove(_ names: [String]) throws {
-    defer { noteWhatIsThere() }
+    defer { recordContents() }
     for name in names {
       try FolderFiles.remove("\(layout.state)/\(name)")
       files[name] = nil

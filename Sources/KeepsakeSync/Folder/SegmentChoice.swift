@@ -13,7 +13,7 @@ struct SegmentChoice {
   /// How many chosen segments replace a version.
   private var coverings: [VersionID: Int] = [:]
   /// Which chosen segments bring a version.
-  private var bringers: [VersionID: [SegmentHash]] = [:]
+  private var segmentsByVersion: [VersionID: [SegmentHash]] = [:]
 
   init(_ waiting: [SegmentHash: StateSegment], after replica: FolderReplica) {
     self.waiting = waiting
@@ -37,7 +37,7 @@ struct SegmentChoice {
     while let hash = next.popLast() {
       guard chosen.insert(hash).inserted, let segment = waiting[hash] else { continue }
       for version in segment.versions {
-        bringers[version.id, default: []].append(hash)
+        segmentsByVersion[version.id, default: []].append(hash)
         for id in version.covers { coverings[id, default: 0] += 1 }
       }
       next += followers[hash] ?? []
@@ -49,10 +49,10 @@ struct SegmentChoice {
     in memory: MemoryContainer, isComplete: (ContentHash) throws(TransportFailure) -> Bool
   ) throws(TransportFailure) {
     var known: [ContentHash: Bool] = [:]
-    var suspects = Array(bringers.keys)
+    var suspects = Array(segmentsByVersion.keys)
     while let id = suspects.popLast() {
       guard coverings[id, default: 0] == 0, !memory.isCovered(id) else { continue }
-      for hash in bringers[id] ?? [] where chosen.contains(hash) {
+      for hash in segmentsByVersion[id] ?? [] where chosen.contains(hash) {
         guard let version = waiting[hash]?.versions.first(where: { $0.id == id }) else { continue }
         var isWhole = true
         for content in version.contents where isWhole {

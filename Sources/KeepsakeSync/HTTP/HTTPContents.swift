@@ -34,13 +34,13 @@ final class HTTPContents: Sendable {
   }
 
   /// The cloud has answered, and this is what it says of the player's room.
-  func heard(of use: QuotaUse?) {
+  func didReceive(_ use: QuotaUse?) {
     room.withLock { $0 = use }
     isUncertain.store(false, ordering: .releasing)
   }
 
   /// All that the device holds is put once more before the next exchange: most of it is there.
-  func heardOfRestart() { isUncertain.store(true, ordering: .releasing) }
+  func cloudDidRestart() { isUncertain.store(true, ordering: .releasing) }
 
   // MARK: Up
 
@@ -57,7 +57,7 @@ final class HTTPContents: Sendable {
     do throws(TransportFailure) {
       try await putInParts(content, frame, report)
       brokenOff.withLock { _ = $0.remove(frame) }
-      report.tell(content.bytes.count)
+      report.update(content.bytes.count)
     } catch {
       brokenOff.withLock { frames in
         if frames.count >= SyncLimits.rememberedUploads { frames.removeAll() }
@@ -120,8 +120,8 @@ final class HTTPContents: Sendable {
     var message = put(of: content)
     message.setValue(frame.description, forHTTPHeaderField: "Keepsake-Frame")
     message.setValue("bytes \(first)-\(first + part.count - 1)/\(total)", forHTTPHeaderField: "Content-Range")
-    let tell: @Sendable (TransferProgress) -> Void = { report.tell(first + Int(clamping: $0.bytesDone)) }
-    let answer = try await session.send(message, body: Data(part), limit: SyncLimits.accountBytes, sent: tell)
+    let onProgress: @Sendable (TransferProgress) -> Void = { report.update(first + Int(clamping: $0.bytesDone)) }
+    let answer = try await session.send(message, body: Data(part), limit: SyncLimits.accountBytes, sent: onProgress)
     switch (answer.response.statusCode, HTTPAnswer.code(answer.body)) {
     case (409, "wrong_offset"):
       guard let received = HTTPAnswer.received(answer.body) else { break }
@@ -218,20 +218,20 @@ final class HTTPContents: Sendable {
   private final class Highest: Sendable {
     private let total: Int
     private let progress: @Sendable (TransferProgress) -> Void
-    private let told = Mutex(0)
+    private let reported = Mutex(0)
 
     init(_ total: Int, _ progress: @escaping @Sendable (TransferProgress) -> Void) {
       self.total = total
       self.progress = progress
     }
 
-    func tell(_ bytes: Int) {
-      let isNews = told.withLock { told in
-        guard bytes > told else { return false }
-        told = bytes
+    func update(_ bytes: Int) {
+      let isNewer = reported.withLock { reported in
+        guard bytes > reported else { return false }
+        reported = bytes
         return true
       }
-      if isNews { progress(TransferProgress(bytesDone: Int64(min(bytes, total)), bytesInAll: Int64(total))) }
+      if isNewer { progress(TransferProgress(bytesDone: Int64(min(bytes, total)), bytesInAll: Int64(total))) }
     }
   }
 }

@@ -52,7 +52,7 @@ final class HTTPEvents: Sendable {
 
   private struct Listener: Sendable {
     var cursor: @Sendable () async -> Cursor?
-    var tell: @Sendable (CloudEvent) -> Void
+    var emit: @Sendable (CloudEvent) -> Void
     /// Ends the task by letting go of the stream.
     var fail: @Sendable (any Error) -> Void
   }
@@ -86,7 +86,7 @@ final class HTTPEvents: Sendable {
       do {
         for event in try lines.withLock({ try $0.take(piece) }) {
           if !hasSpoken.exchange(true, ordering: .acquiringAndReleasing) { state.withLock { $0.silentStreams = 0 } }
-          listener.tell(event)
+          listener.emit(event)
         }
       } catch {
         listener.fail(error)
@@ -110,7 +110,7 @@ final class HTTPEvents: Sendable {
       if answer.response.statusCode == 204 { continue }
       let event = try HTTPAnswer.decode(CloudEvent.self, answer.body)
       known = event.seq
-      listener.tell(event)
+      listener.emit(event)
     }
     state.withLock { $0.silentStreams = 0 }
   }

@@ -36,7 +36,7 @@ package final class HTTPTransport: Transport {
     let answer = try await requests.send(message, body: body, limit: SyncLimits.answerBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
     let response = try HTTPAnswer.exchange(answer)
-    if response.restart { contents.heardOfRestart() } else { contents.heard(of: response.quota) }
+    if response.restart { contents.cloudDidRestart() } else { contents.didReceive(response.quota) }
     return response
   }
 
@@ -63,7 +63,7 @@ package final class HTTPTransport: Transport {
   }
 
   package func events(since cursor: @escaping @Sendable () async -> Cursor?) -> AsyncThrowingStream<CloudEvent, any Error> {
-    streams.events(since: cursor) { [contents] in contents.heardOfRestart() }
+    streams.events(since: cursor) { [contents] in contents.cloudDidRestart() }
   }
 
   private func request(_ method: String, _ path: String) -> URLRequest { HTTPRequests.request(method, credentials, path) }

@@ -6,7 +6,7 @@ import Synchronization
 /// Each step of the engine is one transaction of the store; what it wants done is done after the commit. If a transaction
 /// fails, the engine is thrown away and a new one begins, exactly as after a crash.
 package actor SyncService<Store: DeviceStore> {
-  private struct Chance: RandomNumberGenerator {
+  private struct RandomSource: RandomNumberGenerator {
     var base: any RandomNumberGenerator & Sendable
 
     mutating func next() -> UInt64 { base.next() }
@@ -27,8 +27,8 @@ package actor SyncService<Store: DeviceStore> {
   private let sleep: @Sendable (Duration) async throws -> Void
   private let holdsArrivals: @Sendable () -> Bool
   let largestDownload: @Sendable () -> Int?
-  private var random: Chance
-  private nonisolated let board = SyncBoard()
+  private var random: RandomSource
+  private nonisolated let publisher = SyncPublisher()
   private nonisolated let hasCommit = Atomic(false)
 
   private(set) var mode = Mode.stopped
@@ -52,23 +52,23 @@ package actor SyncService<Store: DeviceStore> {
     sleep = environment.sleep
     holdsArrivals = environment.holdsArrivals
     largestDownload = environment.largestDownload
-    random = Chance(base: environment.random)
+    random = RandomSource(base: environment.random)
   }
 
   // MARK: What a game calls
 
   /// What is going on. Never waits.
-  package nonisolated var status: SyncStatus { board.status }
+  package nonisolated var status: SyncStatus { publisher.status }
 
   /// The status now and each time it changes, until the service stops.
-  package nonisolated var statuses: AsyncStream<SyncStatus> { board.statuses() }
+  package nonisolated var statuses: AsyncStream<SyncStatus> { publisher.statuses() }
 
   /// What changed, from now on, until the service stops. A reader that falls far behind misses the oldest; the store always
   /// holds the truth.
-  package nonisolated var news: AsyncStream<EngineNews> { board.news() }
+  package nonisolated var notifications: AsyncStream<EngineNotification> { publisher.notifications() }
 
   /// How much news one reader that was there from the beginning gets of what was told by now.
-  package nonisolated var newsCount: UInt64 { board.newsCount }
+  package nonisolated var notificationCount: UInt64 { publisher.notificationCount }
 
   /// Starts, or goes on after a pause. Returns as soon as the first step is done, without waiting for the cloud.
   ///
@@ -90,18 +90,18 @@ package actor SyncService<Store: DeviceStore> {
   /// Sends everything and hears everything: returns when the outbox is empty and the cloud's answer is here.
   ///
   /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
-  package func sendNow() async throws { try await wait(for: .everything) }
+  package func sync() async throws { try await wait(for: .everything) }
 
   /// Hears everything: returns when all that the cloud has is here, whatever there is to be sent.
   ///
   /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
-  package func hear() async throws { try await wait(for: .hearing) }
+  package func fetchChanges() async throws { try await wait(for: .fetching) }
 
   /// Brings the contents of a slot that were left in the cloud: returns when they are here. Cancelling ends it; what came of a content stays,
   /// and the next try goes on from there.
   ///
   /// Throws a `SyncError` when the next try fails, and `gone` if the cloud hasn't got them.
-  package func bring(_ slot: String) async throws {
+  package func downloadContents(_ slot: String) async throws {
     try await wait(for: .contents(of: slot))
   }
 
@@ -110,7 +110,7 @@ package actor SyncService<Store: DeviceStore> {
     guard mode == .running else { return }
     end()
     mode = .paused
-    board.update { $0.phase = .paused }
+    publisher.update { $0.phase = .paused }
     failWaiters(.notRunning)
   }
 
@@ -118,18 +118,18 @@ package actor SyncService<Store: DeviceStore> {
   package func stop() {
     end()
     mode = .stopped
-    board.update { $0.phase = .stopped }
+    publisher.update { $0.phase = .stopped }
     failWaiters(.notRunning)
-    board.close()
+    publisher.close()
   }
 
   // MARK: Engines
 
   private func bind(rebinding: Bool) throws {
     do {
-      let shown: [EngineNews] = try store.write { transaction in
+      let shown: [EngineNotification] = try store.write { transaction in
         var facts = try transaction.facts()
-        var shown: [EngineNews] = []
+        var shown: [EngineNotification] = []
         if facts.container == container { return shown }
         if let held = facts.container {
           guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
@@ -151,7 +151,7 @@ package actor SyncService<Store: DeviceStore> {
         try transaction.setFacts(facts)
         return shown
       }
-      for news in shown { board.post(news) }
+      for notifications in shown { publisher.post(notifications) }
     } catch let error as SyncError {
       throw error
     } catch {
@@ -171,7 +171,7 @@ package actor SyncService<Store: DeviceStore> {
     for task in [wakeTask, eventTask] { task?.cancel() }
     for task in requestTasks.values { task.cancel() }
     (requestTasks, wakeTask, eventTask) = ([:], nil, nil)
-    board.updateTransfers { status, ledger in
+    publisher.updateTransfers { status, ledger in
       status.isListening = false
       ledger.update([], isQuiet: false)
     }
@@ -198,12 +198,12 @@ package actor SyncService<Store: DeviceStore> {
     cursor = facts.cursor
     let status = engine.status
     // Before anything begins: what a transfer tells of itself finds its account.
-    board.updateTransfers { shown, ledger in
+    publisher.updateTransfers { shown, ledger in
       shown.phase = SyncStatus.Phase(status.phase)
       shown.attempts = status.attempts
       shown.waitingCommits = waitingCommits
       shown.refusals = status.refusals
-      shown.lastHeardMilliseconds = facts.lastHeardMilliseconds
+      shown.lastFetchedMilliseconds = facts.lastFetchedMilliseconds
       shown.hasArrivals = facts.hasArrivals
       shown.isReached = next.isReached
       ledger.update(status.transfers, isQuiet: status.phase == .idle)
@@ -215,7 +215,7 @@ package actor SyncService<Store: DeviceStore> {
   func storeFailed(_ error: any Error) {
     end()
     engine = DeviceEngine()
-    board.update { $0.phase = .storeFailed(String(describing: error)) }
+    publisher.update { $0.phase = .storeFailed(String(describing: error)) }
     failWaiters(.store(error))
     let generation = generation
     wakeTask = Task {
@@ -258,19 +258,19 @@ package actor SyncService<Store: DeviceStore> {
         do { try await self.sleep(.milliseconds(pause)) } catch { return }
         self.step(.woke, of: generation)
       }
-    case .news(let news):
-      board.post(news)
+    case .notify(let notifications):
+      publisher.post(notifications)
     }
   }
 
   private func send(_ number: UInt64, _ work: @escaping @Sendable () async throws -> EngineEvent) {
     let generation = generation
-    let board = board
+    let publisher = publisher
     requestTasks[number] = Task {
       let event: EngineEvent
       do {
         event = try await work()
-        board.updateTransfers { _, ledger in ledger.finished(number) }
+        publisher.updateTransfers { _, ledger in ledger.finished(number) }
       } catch let failure as TransportFailure {
         event = .failed(request: number, failure)
       } catch {
@@ -287,8 +287,8 @@ package actor SyncService<Store: DeviceStore> {
   }
 
   private func reporter(_ number: UInt64) -> @Sendable (TransferProgress) -> Void {
-    let board = board
-    return { progress in board.updateTransfers { _, ledger in ledger.progressed(number, progress) } }
+    let publisher = publisher
+    return { progress in publisher.updateTransfers { _, ledger in ledger.progressed(number, progress) } }
   }
 
   // MARK: The event stream
@@ -299,12 +299,12 @@ package actor SyncService<Store: DeviceStore> {
     eventTask = Task {
       var pause = SyncLimits.firstEventPauseMilliseconds
       while !Task.isCancelled {
-        var heard = false
+        var hasReceived = false
         do {
           for try await event in transport.events(since: { [weak self] in await self?.cursor }) {
-            self.heard(event, isFirst: !heard, of: generation)
-            if !heard { pause = SyncLimits.firstEventPauseMilliseconds }
-            heard = true
+            self.handle(event, isFirst: !hasReceived, of: generation)
+            if !hasReceived { pause = SyncLimits.firstEventPauseMilliseconds }
+            hasReceived = true
           }
         } catch {
           // A stream that can't be had costs only time: the engine asks by itself, and tells what is wrong.
@@ -320,19 +320,19 @@ package actor SyncService<Store: DeviceStore> {
     }
   }
 
-  private func heard(_ event: CloudEvent, isFirst: Bool, of generation: UInt64) {
+  private func handle(_ event: CloudEvent, isFirst: Bool, of generation: UInt64) {
     guard mode == .running, generation == self.generation else { return }
-    board.update { $0.isListening = true }
+    publisher.update { $0.isListening = true }
     step(.announced(event), of: generation)
     // The cloud is there again: what waits because it wasn't need not wait any longer.
     if isFirst, case .waiting(let failure) = engine.status.phase, [.unreachable, .interrupted].contains(failure.kind) {
-      step(.sendNow, of: generation)
+      step(.sync, of: generation)
     }
   }
 
   private func listeningEnded(of generation: UInt64) {
     guard generation == self.generation else { return }
-    board.update { $0.isListening = false }
+    publisher.update { $0.isListening = false }
   }
 
   private func jitter(_ milliseconds: Int64) -> Int64 { Int64.random(in: milliseconds / 2...milliseconds, using: &random) }

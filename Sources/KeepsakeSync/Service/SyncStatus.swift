@@ -27,7 +27,7 @@ package struct SyncStatus: Hashable, Sendable {
   /// The cloud's event stream is open: changes of other devices come at once.
   package var isListening: Bool
   /// When the cloud last answered, by the device's clock; nil if it never did.
-  package var lastHeardMilliseconds: Int64?
+  package var lastFetchedMilliseconds: Int64?
   /// What the cloud doesn't take, and why. Also while it is tried once more.
   package var refusals: [EngineRefusal]
   /// Something came that is kept back until it is delivered.
@@ -37,7 +37,7 @@ package struct SyncStatus: Hashable, Sendable {
 
   package init(
     phase: Phase = .stopped, attempts: Int = 0, waitingCommits: Int = 0, transfers: [SyncTransfer] = [],
-    isListening: Bool = false, lastHeardMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false,
+    isListening: Bool = false, lastFetchedMilliseconds: Int64? = nil, refusals: [EngineRefusal] = [], hasArrivals: Bool = false,
     isReached: Bool = false
   ) {
     self.phase = phase
@@ -45,7 +45,7 @@ package struct SyncStatus: Hashable, Sendable {
     self.waitingCommits = waitingCommits
     self.transfers = transfers
     self.isListening = isListening
-    self.lastHeardMilliseconds = lastHeardMilliseconds
+    self.lastFetchedMilliseconds = lastFetchedMilliseconds
     self.refusals = refusals
     self.hasArrivals = hasArrivals
     self.isReached = isReached

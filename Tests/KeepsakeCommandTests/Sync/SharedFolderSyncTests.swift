@@ -19,7 +19,7 @@ import Testing
     try await body(shared, root.appendingPathComponent("aside"))
   }
 
-  private func failure(of folder: SyncFolder, with place: SyncPlace? = nil) async -> CommandFailure? {
+  private func failure(of folder: SyncFolder, with place: SyncLocation? = nil) async -> CommandFailure? {
     do {
       try await folder.sync(with: place)
       return nil

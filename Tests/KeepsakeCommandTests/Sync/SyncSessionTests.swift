@@ -368,7 +368,7 @@ final class SyncFolder: Sendable {
   /// `keepsake sync --json`; gives the lines that it printed.
   @discardableResult
   func sync(
-    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true, with place: SyncPlace? = nil,
+    pair: Bool = false, join: String? = nil, key: String? = nil, settle: Int = 60, once: Bool = true, with place: SyncLocation? = nil,
     stop: AsyncStream<Int32> = AsyncStream { _ in }
   ) async throws -> [[String: any Sendable]] {
     let printed = Mutex<[String]>([])

@@ -93,20 +93,20 @@ extension CellValue {
   @Test("A set sends all of it with each change, or takes out what another device put in meanwhile")
   func setSendsWhatChanges() throws {
     let other = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 0)
-    let theirs = try #require(try apply(.putIn([.int(1), .int(2)]), to: nil, other)).state
-    let put = try #require(try apply(.putIn([.int(2), .int(3)]), to: theirs))
-    #expect(put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), standing: [1: .int(3)])])))
-    #expect(try apply(.putIn([.int(2)]), to: theirs) == nil, "what is in isn't put in again")
-    let taken = try #require(try apply(.takeOut([.int(1), .int(3), .int(9)]), to: put.state))
+    let theirs = try #require(try apply(.insertElements([.int(1), .int(2)]), to: nil, other)).state
+    let put = try #require(try apply(.insertElements([.int(2), .int(3)]), to: theirs))
+    #expect(put.delta.value == .set(ObservedSet([WriterID(7): .init(seen: NumberRanges([1...1]), present: [1: .int(3)])])))
+    #expect(try apply(.insertElements([.int(2)]), to: theirs) == nil, "what is in isn't put in again")
+    let taken = try #require(try apply(.removeElements([.int(1), .int(3), .int(9)]), to: put.state))
     #expect(
       taken.delta.value
         == .set(ObservedSet([WriterID(1): .init(seen: NumberRanges([1...1])), WriterID(7): .init(seen: NumberRanges([1...1]))])))
-    #expect(try apply(.takeOut([.int(9)]), to: put.state) == nil && apply(.takeOut([.int(9)]), to: nil) == nil)
+    #expect(try apply(.removeElements([.int(9)]), to: put.state) == nil && apply(.removeElements([.int(9)]), to: nil) == nil)
     // Put in again, also by who put it in before; and by another device that never heard of that.
-    let again = try #require(try apply(.putIn([.int(1)]), to: taken.state)).state
+    let again = try #require(try apply(.insertElements([.int(1)]), to: taken.state)).state
     #expect(again.joined(with: put.state) == again && again.value.elements == [.int(1), .int(2)])
-    let meanwhile = try #require(try apply(.putIn([.int(4)]), to: theirs, other)).state
-    let out = try #require(try apply(.takeOut([.int(1), .int(2), .int(4)]), to: theirs)).state
+    let meanwhile = try #require(try apply(.insertElements([.int(4)]), to: theirs, other)).state
+    let out = try #require(try apply(.removeElements([.int(1), .int(2), .int(4)]), to: theirs)).state
     #expect(out.joined(with: meanwhile).value.elements == [.int(4)])
   }
 
@@ -114,8 +114,8 @@ extension CellValue {
   func setStaysSmall() throws {
     var state: CellState?
     for _ in 0..<1_000 {
-      state = try apply(.putIn([.string("rose")]), to: state)?.state
-      state = try apply(.takeOut([.string("rose")]), to: state)?.state
+      state = try apply(.insertElements([.string("rose")]), to: state)?.state
+      state = try apply(.removeElements([.string("rose")]), to: state)?.state
     }
     #expect(try #require(state).value.size == 24)
     #expect(state?.value.elements == [])
@@ -128,7 +128,7 @@ extension CellValue {
     #expect(change.delta.value == .dictionary([.int(1): .min(.int(59)), .int(3): .min(.int(9))]))
     #expect(change.state.value == .dictionary([.int(1): .min(.int(59)), .int(2): .min(.int(50)), .int(3): .min(.int(9))]))
     #expect(try apply(.entries([.int(1): .min(.int(60))]), to: first) == nil && apply(.entries([:]), to: first) == nil)
-    #expect(try apply(.entries([.int(1): .takeOut([.int(1)])]), to: nil) == nil)
+    #expect(try apply(.entries([.int(1): .removeElements([.int(1)])]), to: nil) == nil)
     #expect(throws: CellError.self) { try apply(.entries([.int(4): .max(.int(1))]), to: first) }
     #expect(throws: CellError.self) { try apply(.entries([.int(1): .max(.int(1))]), to: first) }
     #expect(throws: CellError.notANumber(key)) { try apply(.entries([.double(.nan): .min(.int(1))]), to: first) }
@@ -163,8 +163,8 @@ extension CellValue {
     func reason(_ value: CellValue) -> Refusal.Reason? {
       ExchangeRules.objection(to: CellUpdate(key: key, state: CellState(value: value)))?.reason
     }
-    func additions(_ seen: ClosedRange<UInt64>, _ standing: [UInt64: Scalar] = [:]) -> CellValue {
-      .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([seen]), standing: standing)]))
+    func additions(_ seen: ClosedRange<UInt64>, _ present: [UInt64: Scalar] = [:]) -> CellValue {
+      .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([seen]), present: present)]))
     }
     #expect(reason(additions(1...(1 << 62), [1: .int(1)])) == nil)
     #expect(reason(additions(0...1)) == .invalid && reason(additions(1...(1 << 62 + 1))) == .invalid)
@@ -178,12 +178,12 @@ extension CellValue {
     let many = Dictionary(uniqueKeysWithValues: (0..<9_000).map { (Scalar.string("element number \($0)"), CellValue.max(.int(1))) })
     #expect(reason(.dictionary(many)) == .tooLarge)
     #expect(reason(.dictionary([.int(1): .dictionary(many)])) == .tooLarge)
-    let standing = Dictionary(uniqueKeysWithValues: (UInt64(1)...10_000).map { ($0, Scalar.string("element \($0)")) })
-    #expect(reason(additions(1...10_000, standing)) == .tooLarge)
+    let present = Dictionary(uniqueKeysWithValues: (UInt64(1)...10_000).map { ($0, Scalar.string("element \($0)")) })
+    #expect(reason(additions(1...10_000, present)) == .tooLarge)
 
     // Two devices filled it while they were apart.
-    let full = try #require(try apply(.putIn(Set(many.keys)), to: nil)).state
-    let smaller = try #require(try apply(.takeOut([.string("element number 1")]), to: full)).state
+    let full = try #require(try apply(.insertElements(Set(many.keys)), to: nil)).state
+    let smaller = try #require(try apply(.removeElements([.string("element number 1")]), to: full)).state
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: nil)?.reason == .tooLarge)
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: smaller), over: full) == nil)
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: full)?.reason == .tooLarge)
@@ -192,9 +192,9 @@ extension CellValue {
   @Test("The numbers of a writer run over and stop the game")
   func numbersEnd() throws {
     let last = ObservedSet([WriterID(7): ObservedSet.Additions(seen: NumberRanges([1...Cursor.maximumSeq - 1]))])
-    let full = try #require(try apply(.putIn([.int(1)]), to: CellState(value: .set(last)))).state
-    #expect(throws: CellError.overflow(key)) { try apply(.putIn([.int(2)]), to: full) }
-    #expect(try apply(.takeOut([.int(1)]), to: full)?.state.value.elements == [])
+    let full = try #require(try apply(.insertElements([.int(1)]), to: CellState(value: .set(last)))).state
+    #expect(throws: CellError.overflow(key)) { try apply(.insertElements([.int(2)]), to: full) }
+    #expect(try apply(.removeElements([.int(1)]), to: full)?.state.value.elements == [])
   }
 
   @Test("A reset is undone by the next sync")

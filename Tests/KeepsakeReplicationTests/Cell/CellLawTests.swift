@@ -52,8 +52,8 @@ import Testing
 
   /// Nothing known, additions that stand, that are gone, that came out of turn; and one name for two elements, which nobody of ours writes.
   private static let sets: [ObservedSet] = {
-    func additions(_ seen: [ClosedRange<UInt64>], _ standing: [UInt64: Scalar] = [:]) -> ObservedSet.Additions {
-      ObservedSet.Additions(seen: NumberRanges(seen), standing: standing)
+    func additions(_ seen: [ClosedRange<UInt64>], _ present: [UInt64: Scalar] = [:]) -> ObservedSet.Additions {
+      ObservedSet.Additions(seen: NumberRanges(seen), present: present)
     }
     return [
       ObservedSet(), ObservedSet([writers[0]: additions([1...1], [1: .int(1)])]), ObservedSet([writers[0]: additions([1...1])]),
@@ -157,9 +157,9 @@ import Testing
       var writers: [WriterID: ObservedSet.Additions] = [:]
       for writer in UInt64(0)..<3 where random.once(in: 2) {
         let seen = (UInt64(1)...6).filter { _ in random.once(in: 2) }
-        let standing = seen.filter { _ in random.once(in: 2) }.map { ($0, Self.scalar(using: &random)) }
+        let present = seen.filter { _ in random.once(in: 2) }.map { ($0, Self.scalar(using: &random)) }
         writers[WriterID(writer)] = ObservedSet.Additions(
-          seen: NumberRanges(seen.map { $0...$0 }), standing: Dictionary(standing, uniquingKeysWith: { $1 }))
+          seen: NumberRanges(seen.map { $0...$0 }), present: Dictionary(present, uniquingKeysWith: { $1 }))
       }
       value = .set(ObservedSet(writers))
     case 7:

@@ -33,16 +33,18 @@ import Testing
       Rule(name: "counter", changes: [.add(plus: 1, minus: 0), .add(plus: 0, minus: 10)]),
       Rule(name: "counter, reset", changes: [.add(plus: 1, minus: 0), .reset(.add(plus: 10, minus: 0))]),
       Rule(name: "best", changes: [.best(score(1)), .best(score(2))]),
-      Rule(name: "set", changes: [.putIn([x]), .takeOut([x])]),
-      Rule(name: "set of two", changes: [.putIn([x]), .putIn([x, y]), .takeOut([y])], maximumWrites: 3),
-      Rule(name: "set, reset", changes: [.putIn([x]), .takeOut([x]), .reset(.putIn([y]))], maximumWrites: 3),
-      Rule(name: "set, reset to what was taken out", changes: [.takeOut([x]), .reset(.putIn([x]))]),
+      Rule(name: "set", changes: [.insertElements([x]), .removeElements([x])]),
+      Rule(name: "set of two", changes: [.insertElements([x]), .insertElements([x, y]), .removeElements([y])], maximumWrites: 3),
+      Rule(name: "set, reset", changes: [.insertElements([x]), .removeElements([x]), .reset(.insertElements([y]))], maximumWrites: 3),
+      Rule(name: "set, reset to what was taken out", changes: [.removeElements([x]), .reset(.insertElements([x]))]),
       Rule(name: "dictionary of max", changes: [.entries([x: .max(.int(1))]), .entries([x: .max(.int(2)), y: .max(.int(1))])]),
       Rule(name: "dictionary of latest", changes: [.entries([x: .set(x)]), .entries([x: .set(y)])]),
       Rule(
         name: "dictionary of counter",
         changes: [.entries([x: .add(plus: 1, minus: 0)]), .entries([x: .add(plus: 0, minus: 10), y: .add(plus: 1, minus: 0)])]),
-      Rule(name: "dictionary of set", changes: [.entries([x: .putIn([x]), y: .putIn([y])]), .entries([x: .takeOut([x])])]),
+      Rule(
+        name: "dictionary of set",
+        changes: [.entries([x: .insertElements([x]), y: .insertElements([y])]), .entries([x: .removeElements([x])])]),
       Rule(
         name: "dictionary, reset",
         changes: [
@@ -251,9 +253,9 @@ private struct Observer {
       // Whoever had seen a write and wrote something else is later. One that wrote what was there already wrote nothing.
       let last = noted.filter { one in !noted.contains { writes[$0.index].seen & 1 << one.index != 0 } }
       return Set(last.map { if case .set(let value) = $0.change { Self.text(value) } else { "" } })
-    case .putIn, .takeOut:
+    case .insertElements, .removeElements:
       var elements: Set<Scalar> = []
-      for (change, _) in noted { if case .putIn(let values) = change { elements.formUnion(values) } }
+      for (change, _) in noted { if case .insertElements(let values) = change { elements.formUnion(values) } }
       let all = noted.reduce(0) { $0 | 1 << $1.index }
       return [Self.text(elements.filter { isIn($0, among: all, under: path) })]
     case .entries:
@@ -288,8 +290,8 @@ private struct Observer {
         change = inner
       }
       switch change {
-      case .putIn(let elements): return putting && elements.contains(element)
-      case .takeOut(let elements): return !putting && elements.contains(element)
+      case .insertElements(let elements): return putting && elements.contains(element)
+      case .removeElements(let elements): return !putting && elements.contains(element)
       default: return false
       }
     }

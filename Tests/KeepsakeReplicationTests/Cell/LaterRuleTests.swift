@@ -42,7 +42,7 @@ struct Quorum {
 
   func votes(_ index: Int, in lab: Lab) throws -> Set<String> { try Quorum(lab.devices[index].storage.cell(Self.key)).votes }
 
-  func standing(_ state: CellState?) -> Int {
+  func present(_ state: CellState?) -> Int {
     guard case .later(let later)? = state?.value else { return 0 }
     return later.entries.count
   }
@@ -63,16 +63,16 @@ struct Quorum {
     try cast("bob", 1, in: &lab)
     for index in [0, 1, 0] { try lab.settle(index) }
     for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob"]) }
-    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 2)
+    #expect(present(lab.cloud.cell(Self.key)?.update.state) == 2)
     // Each writes without the other's, again; then one that has seen all.
     try cast("cid", 0, in: &lab)
     try cast("dan", 1, in: &lab)
     for index in [1, 0, 1] { try lab.settle(index) }
-    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 2)
+    #expect(present(lab.cloud.cell(Self.key)?.update.state) == 2)
     try cast("eve", 1, in: &lab)
     for index in [1, 0] { try lab.settle(index) }
     for index in 0...1 { #expect(try votes(index, in: lab) == ["ann", "bob", "cid", "dan", "eve"]) }
-    #expect(standing(lab.cloud.cell(Self.key)?.update.state) == 1)
+    #expect(present(lab.cloud.cell(Self.key)?.update.state) == 1)
     #expect(lab.devices[0].storage.cell(Self.key) == lab.devices[1].storage.cell(Self.key))
     #expect(lab.devices.allSatisfy { $0.storage.outboxCount() == 0 })
   }
@@ -85,7 +85,7 @@ struct Quorum {
     try lab.settle(0)
     // It is committed before the other's value comes, and goes after.
     try cast("bob", 1, in: &lab)
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     let taken = lab.takeRequest(1)
     let first = try #require(taken)
     _ = try lab.answer(to: first, cloud: &lab.cloud, using: &lab.random)
@@ -127,7 +127,8 @@ struct Quorum {
     lab.devices[0].storage.setCell(CellUpdate(key: Self.key, state: there))
     lab.devices[0].storage.setFacts(DeviceFacts(container: ContainerID(high: 0, low: 1), caughtUp: true))
     let changes: [CellDraft.Change] = [
-      .max(.int(1)), .min(.int(1)), .set(.int(1)), .insert([.int(1)]), .add(plus: 1, minus: 0), .putIn([.int(1)]), .takeOut([.int(1)]),
+      .max(.int(1)), .min(.int(1)), .set(.int(1)), .insert([.int(1)]), .add(plus: 1, minus: 0), .insertElements([.int(1)]),
+      .removeElements([.int(1)]),
       .entries([.string("a"): .max(.int(1))]), .optional(.max(.int(1))), .optional(nil), .reset(.max(.int(0))),
       .best(BestScore(order: .ascending, entry: nil)), .withdraw(BestScore(order: .ascending, entry: nil)),
     ]
@@ -166,7 +167,7 @@ struct Quorum {
       #expect(try Quorum(end).votes == ["a", "b", "c", "d"])
     }
     // In the order in which they were written nothing stands that went into another.
-    #expect(standing(parts.dropFirst().reduce(parts[0]) { $0.joined(with: $1) }) == 2)
+    #expect(present(parts.dropFirst().reduce(parts[0]) { $0.joined(with: $1) }) == 2)
     // Two that say they went into each other.
     let circle = state([1: entry("a", over: [2]), 2: entry("b", over: [1])])
     #expect(try Quorum(circle).votes == ["a", "b"])
@@ -183,7 +184,7 @@ struct Quorum {
     #expect(later.joined(with: reset) == reset)
     // Another rule of which nothing is known either stands beside it.
     let other = state([2: LaterValue.Entry(rule: "median", content: Data())])
-    #expect(standing(later.joined(with: other)) == 2)
+    #expect(present(later.joined(with: other)) == 2)
   }
 
   @Test(

@@ -63,15 +63,15 @@ import Testing
   @Test("What was put in after a reset is taken for something that a copy put in or took out")
   func setAfterReset() throws {
     var store = try store()
-    try write(.putIn([.string("rose"), .string("lily")]), in: &store)
-    try write(.takeOut([.string("rose")]), in: &store)
+    try write(.insertElements([.string("rose"), .string("lily")]), in: &store)
+    try write(.removeElements([.string("rose")]), in: &store)
     var copy = store
     try DeviceCommit.moved(in: &copy)
-    try write(.reset(.putIn([.string("oak")])), in: &store)
+    try write(.reset(.insertElements([.string("oak")])), in: &store)
     try DeviceCommit.moved(in: &store)
     #expect(elements(try #require(store.cell(Self.key)).value) == [.string("oak")])
     #expect(try elements(joined([copy, store])) == [.string("lily"), .string("oak")])
-    try write(.putIn([.string("elm"), .string("ash")]), in: &store)
+    try write(.insertElements([.string("elm"), .string("ash")]), in: &store)
     #expect(try elements(joined([copy, store])) == [.string("lily"), .string("oak"), .string("elm"), .string("ash")])
   }
 

@@ -16,7 +16,7 @@ struct AbsenceTests {
 
   private func talk(_ index: Int, in lab: inout Lab) throws -> Talk {
     var talk = Talk()
-    try lab.step(index, lab.devices[index].engine.status.phase == .stopped ? .started : .sendNow)
+    try lab.step(index, lab.devices[index].engine.status.phase == .stopped ? .started : .sync)
     while let effect = lab.takeRequest(index) {
       switch effect {
       case .exchange(_, let request):

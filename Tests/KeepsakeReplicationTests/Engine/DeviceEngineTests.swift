@@ -31,8 +31,8 @@ import Testing
     try lab.settle(0, .committed)
     try lab.settle(1, .announced(CloudEvent(seq: lab.cloud.position().seq)))
     #expect(lab.devices[0].exchanges + lab.devices[1].exchanges == 2)
-    #expect(lab.devices[1].news.contains(.cells([CellKey(collection: "progress", key: "level")])))
-    #expect(lab.devices[0].news.contains(.caughtUp))
+    #expect(lab.devices[1].notifications.contains(.cells([CellKey(collection: "progress", key: "level")])))
+    #expect(lab.devices[0].notifications.contains(.caughtUp))
   }
 
   @Test("A device answers the news of its own change, and the battery pays")
@@ -95,7 +95,7 @@ import Testing
     let (number, _) = try #require(exchange(&lab))
     try lab.step(0, .failed(request: number, TransportFailure(.server(retryAfterMilliseconds: 900_000), "busy")))
     #expect(delay(lab) == 900_000)
-    try lab.step(0, .sendNow)
+    try lab.step(0, .sync)
     #expect(exchange(&lab) != nil)
   }
 
@@ -192,7 +192,7 @@ import Testing
         try lab.step(1, .downloaded(request: number, hash, damaged ? bad : nil))
       }
       #expect(downloads == 3)
-      #expect(lab.devices[1].news.contains(.damaged(save.contents[0])))
+      #expect(lab.devices[1].notifications.contains(.damaged(save.contents[0])))
       #expect(lab.level(1) == .max(.int(4)))
       #expect(lab.devices[1].engine.status.phase == .idle)
     }
@@ -238,14 +238,14 @@ import Testing
         ExchangeResponse(
           outcome: .refused([refusal]), changes: [], contents: [], wallet: nil, cursor: lab.cloud.position(), more: false,
           serverTimeMilliseconds: 0)))
-    #expect(lab.devices[0].news.contains(.refused([refusal])))
+    #expect(lab.devices[0].notifications.contains(.refused([refusal])))
     let (next, rest) = try #require(exchange(&lab))
     #expect(rest.cells.count == 1 && rest.versions.isEmpty)
     let response = try CloudAcceptance.exchange(rest, now: 0, in: &lab.cloud, using: &lab.random)
     try lab.step(0, .answered(request: next, response))
     #expect(lab.devices[0].storage.outbox(limit: 9).map(\.refusals) == [[refusal]])
     // Once the cause is gone it goes through, without being saved again.
-    try lab.settle(0, .sendNow)
+    try lab.settle(0, .sync)
     #expect(lab.cloud.heads(of: "main") == [save.id])
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
@@ -396,7 +396,7 @@ import Testing
       seq: 5, item: .cell(CellUpdate(key: CellKey(collection: "", key: ""), state: CellState(value: .max(.int(1))))))
     bad.append(response)
     for response in bad {
-      try lab.step(0, .sendNow)
+      try lab.step(0, .sync)
       let (number, _) = try #require(exchange(&lab))
       try lab.step(0, .answered(request: number, response))
       guard case .waiting = lab.devices[0].engine.status.phase else {

@@ -35,7 +35,7 @@ import Testing
     lab.cloud.removeContents(butNot: Set(begun.contents + new.contents))
     if let event = try lab.answer(to: asked[0], of: 1, cloud: &lab.cloud, using: &lab.random) { try lab.step(1, event) }
     try answerAll(&lab)
-    #expect(!lab.devices[1].news.contains(.damaged(large.contents[0])))
+    #expect(!lab.devices[1].notifications.contains(.damaged(large.contents[0])))
     #expect(lab.devices[1].engine.status.phase == .idle)
   }
 

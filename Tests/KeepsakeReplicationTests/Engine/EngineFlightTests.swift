@@ -65,7 +65,7 @@ import Testing
     #expect(uploads(first).count == 1 && exchanges(first).isEmpty)
     // Each reason to ask is followed while the upload goes on.
     try lab.step(0, .announced(CloudEvent(seq: 50)))
-    for event in [EngineEvent.woke, .sendNow] {
+    for event in [EngineEvent.woke, .sync] {
       let asked = take(&lab)
       try #require(exchanges(asked).count == 1 && asked.count == 1)
       try deliver(asked[0], &lab)
@@ -112,7 +112,7 @@ import Testing
     let coins = CellKey(collection: "progress", key: "coins")
     let content = lab.devices[0].storage.addContent(Data(text("large").utf8))
     let save = SaveDraft(
-      id: VersionID(using: &lab.random), slot: "main", basis: .everyHead, contents: [content], length: 10_000, savedAtMilliseconds: 0)
+      id: VersionID(using: &lab.random), slot: "main", parents: .everyHead, contents: [content], length: 10_000, savedAtMilliseconds: 0)
     try lab.commit(0, CommitDraft(saves: [save], cells: [CellDraft(coins, .add(plus: 5, minus: 0))]))
     try lab.step(0, .committed)
     let upload = try takeOne(&lab)
@@ -426,7 +426,7 @@ import Testing
       }
       open += take(&lab, 1)
     }
-    #expect(open.isEmpty && lab.devices[1].news.contains(.damaged(hash)))
+    #expect(open.isEmpty && lab.devices[1].notifications.contains(.damaged(hash)))
     #expect(lab.level(1) == .max(.int(3)) && lab.devices[1].engine.status.phase == .idle)
   }
 }

@@ -34,7 +34,7 @@ struct EventTests {
     #expect(lab.devices[1].storage.heads(of: "main").count == 1)
     #expect(lab.devices[1].storage.facts().cursor == lab.cloud.position())
     #expect(lab.devices[1].exchanges == 0)
-    #expect(lab.devices[1].news.contains(.slots(["main"])))
+    #expect(lab.devices[1].notifications.contains(.slots(["main"])))
   }
 
   @Test("events that are missed, late, doubled or of another history change nothing by themselves, and one exchange tells")
@@ -59,7 +59,7 @@ struct EventTests {
   @Test("what an event says while an exchange is under way is left to the exchange")
   func notBesideAnExchange() throws {
     var lab = try ready()
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     let asked = lab.takeRequest(1)
     let event = try told(&lab) { try $0.commit(0, Lab.level(3)) }
     try lab.step(1, .announced(event))

@@ -6,7 +6,7 @@ import Testing
 /// Contents that are damaged in the cloud.
 @Suite struct HealingTests {
   private func damaged(_ lab: Lab, _ index: Int) -> [ContentHash] {
-    lab.devices[index].news.compactMap { if case .damaged(let hash) = $0 { hash } else { nil } }
+    lab.devices[index].notifications.compactMap { if case .damaged(let hash) = $0 { hash } else { nil } }
   }
 
   @Test("a save that is damaged in the cloud comes whole to a new device, once the device that made it was there")

@@ -14,11 +14,11 @@ struct HoldingTests {
     try lab.settle(0)
     try lab.settle(1)
     lab.devices[1].engine.holdsArrivals = true
-    (lab.devices[1].exchanges, lab.devices[1].news) = (0, [])
+    (lab.devices[1].exchanges, lab.devices[1].notifications) = (0, [])
     return lab
   }
 
-  private func deliver(_ lab: inout Lab) throws -> [EngineNews] { try DeviceEngine.deliver(in: &lab.devices[1].storage) }
+  private func deliver(_ lab: inout Lab) throws -> [EngineNotification] { try DeviceEngine.deliver(in: &lab.devices[1].storage) }
 
   @Test("shows nothing of it, is idle all the same, and then shows all of it at once")
   func showsAtOnce() throws {
@@ -27,11 +27,11 @@ struct HoldingTests {
     try lab.save(0, "hello", over: .everyHead)
     try lab.settle(0, .committed)
     try lab.settle(1)
-    #expect(lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].news.isEmpty)
+    #expect(lab.level(1) == nil && lab.devices[1].storage.heads(of: "main").isEmpty && lab.devices[1].notifications.isEmpty)
     #expect(lab.devices[1].storage.facts().hasArrivals)
     #expect(lab.devices[1].engine.status.phase == .idle && lab.devices[1].engine.status.fetching == .idle)
-    let news = try deliver(&lab)
-    #expect(news == [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])])
+    let notifications = try deliver(&lab)
+    #expect(notifications == [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])])
     #expect(lab.level(1) == .max(.int(3)))
     #expect(lab.devices[1].storage.heads(of: "main") == lab.devices[0].storage.heads(of: "main"))
     let again = try deliver(&lab)
@@ -53,15 +53,15 @@ struct HoldingTests {
       try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
     }
     try lab.settle(0, .committed)
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     for _ in 0..<2 {
       guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
         Issue.record("it asks for no further page")
         return
       }
       try lab.step(1, event)
-      let news = try deliver(&lab)
-      #expect(!lab.devices[1].storage.staged().isEmpty && news.isEmpty)
+      let notifications = try deliver(&lab)
+      #expect(!lab.devices[1].storage.staged().isEmpty && notifications.isEmpty)
     }
     try lab.settle(1)
     let whole = try deliver(&lab)
@@ -78,7 +78,7 @@ struct HoldingTests {
     lab.devices[1].engine.holdsArrivals = true
     let save = try lab.save(0, "a large one", over: .everyHead)
     try lab.settle(0, .committed)
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     guard let exchange = lab.takeRequest(1),
       case .answered(let number, var answer)? = try lab.answer(to: exchange, cloud: &lab.cloud, using: &lab.random)
     else {
@@ -125,7 +125,7 @@ struct HoldingTests {
       } else {
         // The answer to this never comes.
         try lab.step(1, .started)
-        #expect(lab.devices[1].news.count == 1)
+        #expect(lab.devices[1].notifications.count == 1)
       }
       #expect(lab.level(1) == .max(.int(3)))
     }
@@ -156,11 +156,11 @@ struct HoldingTests {
     let save = try lab.save(0, "theirs", over: .everyHead)
     try lab.settle(0, .committed)
     try lab.settle(1)
-    #expect(lab.devices[1].storage.facts().hasArrivals && lab.devices[1].news.isEmpty)
+    #expect(lab.devices[1].storage.facts().hasArrivals && lab.devices[1].notifications.isEmpty)
     lab.cloud = backup
     try lab.settle(1)
     #expect(lab.level(1) == .max(.int(3)) && lab.devices[1].storage.heads(of: "main") == [save.id])
-    #expect(lab.devices[1].news.starts(with: [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])]))
+    #expect(lab.devices[1].notifications.starts(with: [.slots(["main"]), .cells([CellKey(collection: "progress", key: "level")])]))
     #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty)
     // Instead of the one who wrote it, which was lost.
     lab.devices[0] = try LabDevice(writer: 9)
@@ -178,7 +178,7 @@ struct HoldingTests {
       try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "key \(number)"), .max(.int(1)))]))
     }
     try lab.settle(0, .committed)
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     guard let request = lab.takeRequest(1), let event = try lab.answer(to: request, cloud: &lab.cloud, using: &lab.random) else {
       Issue.record("it doesn't ask")
       return
@@ -187,7 +187,8 @@ struct HoldingTests {
     #expect(!lab.devices[1].storage.staged().isEmpty)
     lab.cloud = backup
     try lab.settle(1)
-    #expect(lab.devices[1].news.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty && lab.devices[1].storage.staged().isEmpty)
+    #expect(
+      lab.devices[1].notifications.isEmpty && lab.devices[1].storage.cells(in: nil).isEmpty && lab.devices[1].storage.staged().isEmpty)
     // Who wrote it offers it again.
     try lab.settle(0)
     try lab.settle(1)
@@ -213,7 +214,7 @@ struct HoldingTests {
     try lab.commit(0, Lab.level(5))
     try lab.settle(0, .committed)
     try lab.settle(1, .committed)
-    #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty && lab.devices[1].news.isEmpty)
+    #expect(!lab.devices[1].storage.facts().hasArrivals && lab.devices[1].storage.staged().isEmpty && lab.devices[1].notifications.isEmpty)
     try lab.commit(1, Lab.level(8))
     try lab.commit(0, CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: "coins"), .max(.int(1)))]))
     try lab.settle(0, .committed)
@@ -256,7 +257,7 @@ struct HoldingTests {
     var (own, wasGone) = (first, false)
     for number in 0..<4 {
       own = try lab.save(1, "own \(number)", over: .versions([own.id]))
-      _ = try lab.devices[1].storage.thin()
+      _ = try lab.devices[1].storage.prune()
       wasGone = wasGone || !lab.devices[1].storage.hasContent(first.contents[0])
       try lab.settle(1, .committed)
     }

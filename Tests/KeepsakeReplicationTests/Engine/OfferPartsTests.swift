@@ -165,7 +165,7 @@ struct OfferPartsTests {
     try lab.step(0, .announced(event))
     #expect(lab.devices[0].storage.outboxCount() == 0)
     // While an exchange is under way it is left to that.
-    try lab.step(0, .sendNow)
+    try lab.step(0, .sync)
     try lab.step(0, .announced(told(lab)))
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }

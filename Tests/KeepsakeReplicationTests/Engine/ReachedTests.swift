@@ -67,7 +67,7 @@ import Testing
       return
     }
     // Another exchange goes beside it.
-    try lab.step(1, .sendNow)
+    try lab.step(1, .sync)
     let second = try next(of: 1, in: &lab)
     guard case .exchange(_, let request) = second else {
       Issue.record("\(second)")
@@ -150,7 +150,7 @@ import Testing
     #expect(!lab.devices[1].storage.hasContent(save.contents[0]) && !lab.devices[1].storage.heads(of: "main").isEmpty)
     #expect(try holders(save.id, lab) == [])
     // As if it began anew, and forgot what it had given up.
-    for _ in 0..<2 { try lab.settle(1, .sendNow) }
+    for _ in 0..<2 { try lab.settle(1, .sync) }
     #expect(try holders(save.id, lab) == [])
     try lab.settle(0, .woke)
     #expect(lab.cloud.suspectContents().isEmpty)

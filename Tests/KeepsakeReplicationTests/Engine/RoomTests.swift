@@ -23,7 +23,7 @@ import Testing
   private func refusals(_ lab: Lab, _ index: Int = 0) -> [EngineRefusal] { lab.devices[index].engine.status.refusals }
 
   private func told(_ lab: Lab, _ index: Int = 0) -> Int {
-    lab.devices[index].news.reduce(0) { if case .refused(let refusals) = $1 { $0 + refusals.count } else { $0 } }
+    lab.devices[index].notifications.reduce(0) { if case .refused(let refusals) = $1 { $0 + refusals.count } else { $0 } }
   }
 
   @Test(

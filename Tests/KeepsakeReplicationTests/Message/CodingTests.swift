@@ -50,7 +50,7 @@ import Testing
   func formsOfManyParts() throws {
     let set = CellValue.set(
       ObservedSet([
-        WriterID(2): ObservedSet.Additions(seen: NumberRanges([1...1, 4...5]), standing: [5: .int(7), 4: .string("rose")]),
+        WriterID(2): ObservedSet.Additions(seen: NumberRanges([1...1, 4...5]), present: [5: .int(7), 4: .string("rose")]),
         WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...3])),
       ]))
     let forms: [(CellValue, String)] = [
@@ -79,8 +79,8 @@ import Testing
     let names = (0..<1_000).map { Scalar.string("flower \(10_000 + $0)") }
     let key = CellKey(collection: "progress", key: "favourites")
     let context = CellDraft.Context(writer: WriterID(7), caughtUp: true, nowMilliseconds: 0)
-    let all = try #require(try CellDraft(key, .putIn(Set(names))).applied(to: nil, context)).state
-    let more = try #require(try CellDraft(key, .putIn([.string("a rose")])).applied(to: all, context))
+    let all = try #require(try CellDraft(key, .insertElements(Set(names))).applied(to: nil, context)).state
+    let more = try #require(try CellDraft(key, .insertElements([.string("a rose")])).applied(to: all, context))
     #expect(try text(CellUpdate(key: key, state: more.delta)).utf8.count < 200)
     let whole = try text(CellUpdate(key: key, state: more.state)).utf8.count
     #expect(whole > 45 * 1024 && whole < 60 * 1024 && whole < 3 * more.state.value.size, "\(whole)")
@@ -95,7 +95,7 @@ import Testing
       #"{"set":[{\#(one),"seen":[[2,5],[1,3]]},{\#(one),"seen":[],"standing":[{"number":9,"element":{"int":1}},{"number":2,"element":{"int":2}}]}]}"#
     )
     #expect(
-      twice == .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...5, 9...9]), standing: [9: .int(1)])])))
+      twice == .set(ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...5, 9...9]), present: [9: .int(1)])])))
     #expect(try read(#"{"set":[{\#(one),"seen":[]}]}"#) == .set(ObservedSet()))
     #expect(
       try read(#"{"dictionary":[{"key":{"int":1},"value":{"max":{"int":1}}},{"key":{"int":1},"value":{"max":{"int":2}}}]}"#)
@@ -185,7 +185,7 @@ import Testing
       cells: [CellUpdate(key: CellKey(collection: "progress", key: "level"), state: CellState(value: .max(.int(1))))],
       versions: [record], contents: [content], wallet: offer, limit: 10)
     #expect(try again(request) == request)
-    var reply = WalletReply(chain: chain, standing: .fork(head: offer.base, common: offer.base))
+    var reply = WalletReply(chain: chain, state: .fork(head: offer.base, common: offer.base))
     reply.totals["gems"] = WalletTotals()
     reply.decisions = [WalletDecision(id: operation.id, verdict: .declined)]
     for outcome in [

@@ -74,7 +74,7 @@ struct ExchangeBodyTests {
     }
     #expect(uploads == 1)
     var refusals: [Refusal] = []
-    for case .refused(let some) in lab.devices[0].news { refusals += some }
+    for case .refused(let some) in lab.devices[0].notifications { refusals += some }
     #expect(refusals.map(\.reason) == [.quota] && refusals.first?.message == "No room.")
     #expect(refusals.first?.item == "version \(second.id)")
     // Nothing else waits for it.

@@ -48,7 +48,7 @@ import Testing
     key: CellKey(collection: "progress", key: "flowers"),
     state: CellState(
       value: .set(
-        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), standing: [3: .string("rose"), 6: .int(7)])]))))
+        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])]))))
   static let setCellText =
     #"{"collection":"progress","key":"flowers","value":{"set":[{"seen":[[1,4],[6,6]],"standing":[{"element":{"string":"rose"},"number":3},"#
     + #"{"element":{"int":7},"number":6}],"writer":"0000000000000001"}]}}"#
@@ -111,7 +111,7 @@ import Testing
   }
 
   static let reply = WalletReply(
-    chain: ChainID(high: 0, low: 1), standing: .fork(head: head, common: head), totals: ["gems": totals()], balances: ["gems": 9],
+    chain: ChainID(high: 0, low: 1), state: .fork(head: head, common: head), totals: ["gems": totals()], balances: ["gems": 9],
     recalled: ["gems": 1], decisions: [WalletDecision(id: claim.id, verdict: .declined)])
   static let replyText =
     #"{"balances":{"gems":9},"chain":"\#(one)","decisions":[{"id":"\#(three)","verdict":"declined"}],"recalled":{"gems":1},"#
@@ -180,10 +180,10 @@ import Testing
       #"{"devices":[\#(deviceText(one, #""has":["\#(two)"],"#)),\#(deviceText(two, #""has":[],"#))]}"#),
     Form("an event of a restored cloud", CloudEvent(seq: 12, unknown: cursor), #"{"seq":12,"unknown":\#(cursorText)}"#),
     Form("refused", ExchangeOutcome.refused([refusal]), #"{"refused":[\#(refusalText)]}"#),
-    Form("a chain that stands", WalletReply.Standing.accepted(head), #"{"accepted":\#(headText)}"#),
-    Form("a chain that begins", WalletReply.Standing.begun(ChainHead(count: 0, hash: hash)), #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
-    Form("a closed chain", WalletReply.Standing.fenced(head), #"{"fenced":\#(headText)}"#),
-    Form("a chain too far ahead", WalletReply.Standing.behind(head), #"{"behind":\#(headText)}"#),
+    Form("a chain that stands", WalletReply.State.accepted(head), #"{"accepted":\#(headText)}"#),
+    Form("a chain that begins", WalletReply.State.begun(ChainHead(count: 0, hash: hash)), #"{"begun":{"count":0,"hash":"\#(abc)"}}"#),
+    Form("a closed chain", WalletReply.State.fenced(head), #"{"fenced":\#(headText)}"#),
+    Form("a chain too far ahead", WalletReply.State.behind(head), #"{"behind":\#(headText)}"#),
     Form("an event", CloudEvent(seq: 41), #"{"seq":41}"#),
     Form("an event with what changed", event, eventText),
     // With as little as there can be.
@@ -206,7 +206,7 @@ import Testing
       "a bare offer", WalletOffer(chain: ChainID(high: 0, low: 1), follows: nil, base: head, operations: [], late: [], wanted: [:]),
       #"{"base":\#(headText),"chain":"\#(one)"}"#),
     Form(
-      "a bare reply", WalletReply(chain: ChainID(high: 0, low: 1), standing: .accepted(head)),
+      "a bare reply", WalletReply(chain: ChainID(high: 0, low: 1), state: .accepted(head)),
       #"{"chain":"\#(one)","standing":{"accepted":\#(headText)}}"#),
   ]
   static let bareRequest = #"{"cursor":{"epoch":0,"mark":0,"seq":0},"limit":100,"protocolVersion":1}"#
@@ -293,7 +293,7 @@ import Testing
     #expect(isRefused(CloudChange.self, #"{"seq":1,"picture":{}}"#))
     #expect(isRefused(CloudChange.self, #"{"seq":1,"cell":\#(Self.cellText),"version":\#(Self.versionText)}"#))
     #expect(isRefused(CellValue.self, #"{"median":{"int":6}}"#))
-    #expect(isRefused(WalletReply.Standing.self, #"{"paused":\#(Self.headText)}"#))
+    #expect(isRefused(WalletReply.State.self, #"{"paused":\#(Self.headText)}"#))
     #expect(isRefused(WalletOperation.self, Self.operationText("gift")))
     // A claim without its key would be paid again and again.
     #expect(isRefused(WalletOperation.self, Self.operationText("claim")))

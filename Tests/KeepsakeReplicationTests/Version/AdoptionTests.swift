@@ -120,7 +120,7 @@ import Testing
     var storage = SimulatedDevice()
     let (replaced, unknown) = (VersionID(high: 0, low: 1), VersionID(high: 0, low: 2))
     storage.markCovered(replaced)
-    #expect(try !DeviceCommit.isNews(replaced, in: storage) && DeviceCommit.isNews(unknown, in: storage))
+    #expect(try !DeviceCommit.isUnknown(replaced, in: storage) && DeviceCommit.isUnknown(unknown, in: storage))
   }
 
   @Test("A value that both filled to the brim is lost, or keeps the rest from being adopted")

@@ -57,10 +57,10 @@ import Testing
   func tellsTheRightHead() throws {
     for isFirst in [true, false] {
       var lab = try Lab(devices: 2)
-      func save(_ id: UInt64, over basis: [UInt64], _ index: Int) throws {
+      func save(_ id: UInt64, over parents: [UInt64], _ index: Int) throws {
         let hash = lab.devices[index].storage.addContent(Data("save \(id)".utf8))
         let draft = SaveDraft(
-          id: VersionID(high: 0, low: id), slot: "main", basis: .versions(basis.map { VersionID(high: 0, low: $0) }), contents: [hash],
+          id: VersionID(high: 0, low: id), slot: "main", parents: .versions(parents.map { VersionID(high: 0, low: $0) }), contents: [hash],
           length: "save \(id)".utf8.count, savedAtMilliseconds: 1)
         try lab.commit(index, CommitDraft(saves: [draft]))
       }
@@ -110,6 +110,6 @@ import Testing
     other.putVersion(last)
     let views = try [original, other].map { try Resolution.view(of: "main", in: $0) }
     #expect(views[0].isConflict && views[0] == views[1])
-    #expect(try Resolution.needed(by: views[0].basis, in: original).contains(story.middle.id) == false)
+    #expect(try Resolution.needed(by: views[0].parents, in: original).contains(story.middle.id) == false)
   }
 }

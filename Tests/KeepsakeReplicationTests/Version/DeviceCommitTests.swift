@@ -54,7 +54,7 @@ import Testing
     try lab.settle(0)
     var last = try lab.save(0, "0", over: .everyHead)
     for number in 1...50 {
-      try lab.step(0, .sendNow)
+      try lab.step(0, .sync)
       guard case .exchange(let request, _)? = lab.takeRequest(0) else {
         Issue.record("nothing was sent")
         return
@@ -213,7 +213,7 @@ import Testing
     let view = try Resolution.view(of: "main", in: lab.devices[1].storage, policy: .newest)
     #expect(view.winner?.id == settled.id)
     #expect(!view.related)
-    let merged = try lab.save(1, "merged", over: .versions(view.basis))
+    let merged = try lab.save(1, "merged", over: .versions(view.parents))
     #expect(!merged.provisional)
   }
 
@@ -233,7 +233,7 @@ import Testing
     var lab = try Lab()
     let id = VersionID(using: &lab.random)
     let nowhere = ContentHash(of: Data("nowhere".utf8))
-    let draft = SaveDraft(id: id, slot: "main", basis: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
+    let draft = SaveDraft(id: id, slot: "main", parents: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
     #expect(throws: CommitError.missingContent(id, nowhere)) { try lab.commit(0, CommitDraft(saves: [draft])) }
     var unnamed = draft
     unnamed.contents = []
@@ -282,6 +282,6 @@ import Testing
     let view = try Resolution.view(of: "main", in: lab.devices[0].storage)
     #expect(view.heads.map(\.id) == [played.id])
     #expect(!view.isConflict)
-    #expect(view.basis == [gone.id, played.id].sorted())
+    #expect(view.parents == [gone.id, played.id].sorted())
   }
 }

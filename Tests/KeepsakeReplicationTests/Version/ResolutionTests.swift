@@ -148,7 +148,7 @@ import Testing
     let result = try view([Self.version(1, contents: "x"), Self.version(2, contents: "x", progress: 1)])
     #expect(!result.isConflict)
     #expect(result.winner?.id == Self.id(2))
-    #expect(result.basis == [Self.id(1), Self.id(2)])
+    #expect(result.parents == [Self.id(1), Self.id(2)])
     #expect(try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
   }
 
@@ -175,7 +175,7 @@ import Testing
     #expect(try !view([]).isDeleted)
     let deleted = try view([Self.version(1), Self.version(2, over: [1], tombstone: true)])
     #expect(deleted.isDeleted)
-    #expect(deleted.basis == [Self.id(2)])
+    #expect(deleted.parents == [Self.id(2)])
     let beside = try view([Self.version(1), Self.version(2, over: [1], tombstone: true), Self.version(3, over: [1])])
     #expect(beside.winner?.id == Self.id(3))
     #expect(!beside.isConflict)

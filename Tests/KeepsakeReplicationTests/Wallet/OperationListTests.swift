@@ -62,7 +62,7 @@ import Testing
         wallet.state.operations.visits, wallet.currencies.map { wallet.total($0) }, wallet.currencies.map { wallet.spendable($0) }
       )
       _ = wallet.receive(
-        WalletReply(chain: wallet.state.chain, standing: .accepted(head), totals: totals, balances: totals.mapValues(\.earned)),
+        WalletReply(chain: wallet.state.chain, state: .accepted(head), totals: totals, balances: totals.mapValues(\.earned)),
         using: &random)
       #expect(wallet.state.operations.count == count - offer.operations.count)
       #expect(wallet.currencies.map { wallet.total($0) } == before.1 && wallet.currencies.map { wallet.spendable($0) } == before.2)
@@ -139,8 +139,8 @@ import Testing
     var totals = WalletTotals()
     totals.granted = amount
     for reply in [
-      WalletReply(chain: wallet.state.chain, standing: .accepted(wallet.state.head), totals: ["gems": totals]),
-      WalletReply(chain: wallet.state.chain, standing: .accepted(wallet.state.head), balances: ["gems": amount]),
+      WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals]),
+      WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), balances: ["gems": amount]),
     ] {
       #expect(wallet.receive(reply, using: &random) == Wallet.Change())
       #expect(wallet == before)
@@ -148,7 +148,7 @@ import Testing
     // Full as they can be, they are taken.
     totals.granted = Wallet.maximumTotal
     _ = wallet.receive(
-      WalletReply(chain: wallet.state.chain, standing: .accepted(wallet.state.head), totals: ["gems": totals]), using: &random)
-    #expect(wallet.spendable("gems") == Wallet.maximumTotal && !wallet.hasNews)
+      WalletReply(chain: wallet.state.chain, state: .accepted(wallet.state.head), totals: ["gems": totals]), using: &random)
+    #expect(wallet.spendable("gems") == Wallet.maximumTotal && !wallet.hasUnreportedOperations)
   }
 }

@@ -79,7 +79,7 @@ import Testing
     // Claimed again on the same device, at once and much later.
     try lab.perform(0, .claim(key: "quest"), 30)
     #expect(lab.wallet(0).pending("gems") == 0)
-    let told = lab.devices[1].news.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    let told = lab.devices[1].notifications.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
     #expect(told.map(\.verdict) == [.declined])
   }
 
@@ -123,7 +123,7 @@ import Testing
     #expect(chains.allSatisfy { $0.value.fenced || held.contains($0.key) })
     #expect(chains.values.filter(\.fenced).allSatisfy { $0.totals.values.allSatisfy { $0.rights == 0 } })
     for index in 0..<3 { #expect(lab.wallet(index).total("gems") == 57) }
-    let told = lab.devices[2].news.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
+    let told = lab.devices[2].notifications.compactMap { if case .decisions(let decisions) = $0 { decisions } else { nil } }.flatMap { $0 }
     #expect(told.count { $0.verdict == .declined } == 1)
   }
 
@@ -139,7 +139,7 @@ import Testing
     for _ in 0..<3 { for index in 0..<2 { try lab.settle(index) } }
     #expect(money(lab) == 75)
     #expect(lab.wallet(0).total("gems") == 75)
-    #expect(!lab.wallet(0).hasNews)
+    #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
   @Test("A late copy of a request whose store was set back meanwhile leaves money on a chain that nobody holds")
@@ -191,10 +191,10 @@ import Testing
     let before = wallet
     // A fork whose head is on the chain that is held.
     let change = wallet.receive(
-      WalletReply(chain: wallet.state.chain, standing: .fork(head: wallet.state.head, common: own)), using: &random)
+      WalletReply(chain: wallet.state.chain, state: .fork(head: wallet.state.head, common: own)), using: &random)
     #expect(wallet == before)
     #expect(!change.hasMore)
-    #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), standing: .fenced(own)), using: &random) == Wallet.Change())
+    #expect(wallet.receive(WalletReply(chain: ChainID(high: 1, low: 1), state: .fenced(own)), using: &random) == Wallet.Change())
     #expect(wallet == before)
   }
 
@@ -215,7 +215,7 @@ import Testing
     #expect(money(lab) == 11)
     #expect(lab.wallet(0).total("gems") == 11)
     #expect(lab.wallet(0).pending("gems") == 0)
-    #expect(!lab.wallet(0).hasNews)
+    #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
   @Test("Amounts at the edge overflow and stop the game, or make money from nothing")

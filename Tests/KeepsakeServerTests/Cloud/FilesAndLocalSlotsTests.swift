@@ -39,7 +39,7 @@ import Testing
       try phone.saves.keepLocal(cave, cloudCopy: .kept)
       try await phone.saves.save(Cave(level: 4), to: cave)
       let file = try phone.files.track(mine, as: "level")
-      try await phone.cloud.sendNow()
+      try await phone.cloud.sync()
       #expect(try file.status().state == .stored && phone.saves.status(of: cave).state == .local(.kept))
 
       tablet.cloud.connect(.server(proxy.url, appKey: server.appKey), deviceName: "tablet")
@@ -55,16 +55,16 @@ import Testing
       bytes[1_000_000] ^= 0xFF
       try bytes.write(to: theirs)
       _ = try await placed.capture().value
-      try await tablet.cloud.sendNow()
-      try await until("the change is known") { try file.standing().map(\.savedAt) != [] && file.history().count == 2 }
+      try await tablet.cloud.sync()
+      try await until("the change is known") { try file.heads().map(\.savedAt) != [] && file.history().count == 2 }
       guard case .updated = try file.update() else { throw NeverSeen(what: "the update") }
       #expect(try hash(mine) == hash(theirs))
 
       // Out of the cloud: the other one's file isn't touched.
       try file.keepLocal(cloudCopy: .removed)
-      try await phone.cloud.sendNow()
+      try await phone.cloud.sync()
       try await until("it went") { try tablet.files.list().isEmpty }
-      #expect(try hash(mine) == hash(theirs) && file.standing().count == 1)
+      #expect(try hash(mine) == hash(theirs) && file.heads().count == 1)
       for game in [phone, tablet] { try game.close() }
       proxy.stop()
       try await server.stop()

@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  private func isAway(_ game: GameData) throws -> Bool {
+  private func isNotDownloaded(_ game: GameData) throws -> Bool {
     do {
       return try game.saves.load(atlas) == nil
     } catch let error as GameDataError where error.code == .notDownloaded {
@@ -43,12 +43,12 @@ import Testing
       let tablet = try GameData.open("com.example.atlas", at: folder.appendingPathComponent("tablet"))
       phone.cloud.connect(.server(server.url, appKey: server.appKey), deviceName: "phone")
       try await phone.saves.save(world, to: atlas)
-      try await phone.cloud.sendNow()
+      try await phone.cloud.sync()
       tablet.cloud.downloads = .onDemand(above: 1_000_000)
       tablet.cloud.connect(.server(proxy.url, appKey: server.appKey), deviceName: "tablet")
       try await tablet.cloud.join(try await phone.cloud.pairingCode())
-      try await until("the save is listed") { try tablet.saves.list().map(\.isHere) == [false] }
-      #expect(try isAway(tablet))
+      try await until("the save is listed") { try tablet.saves.list().map(\.isDownloaded) == [false] }
+      #expect(try isNotDownloaded(tablet))
       #expect(proxy.count == 0 && proxy.down < 200_000, "nothing of it came")
 
       var fractions: [Double] = []
@@ -56,7 +56,7 @@ import Testing
         var fractions: [Double] = []
         for try await status in tablet.saves.statusUpdates(of: atlas) {
           if case .downloading(let fraction) = status.arrival { fractions.append(fraction) }
-          if status.isHere { break }
+          if status.isDownloaded { break }
         }
         return fractions
       }
@@ -74,7 +74,7 @@ import Testing
       #expect(fractions == fractions.sorted() && fractions.contains { $0 > 0.3 && $0 < 1 }, "\(fractions)")
 
       try tablet.saves.evict(atlas, keepingHistory: false)
-      #expect(try isAway(tablet))
+      #expect(try isNotDownloaded(tablet))
       try await tablet.saves.download(atlas)
       #expect(try holds(world, tablet))
       for game in [phone, tablet] { try game.close() }

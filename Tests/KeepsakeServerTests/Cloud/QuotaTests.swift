@@ -72,8 +72,8 @@ struct QuotaTests {
       try await second.sync.start()
       // What no packing shrinks much, and large enough for a file of its own on the server.
       try first.save(bulk(1_900_000, seed: 1), to: "old")
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
+      try await first.sync.sync()
+      try await second.sync.sync()
       #expect(try contentFiles(folder).count == 1)
       let wanted = bulk(1_900_000, seed: 3)
       try first.save(wanted, to: "new")
@@ -103,14 +103,14 @@ struct QuotaTests {
       try await first.sync.start()
       let bytes = frameBytes(count, seed: 5)
       try first.save(bytes, to: "main")
-      try await first.sync.sendNow()
+      try await first.sync.sync()
       try Self.damage(folder.appendingPathComponent("server"))
       let second = try await first.pair(with: server, in: folder)
       try await second.sync.start()
       // The stream tells the first device nothing: it hears of it when it asks, as it does each minute.
-      try await second.until("finding out") { second.sync.status.phase == .idle && second.sync.status.lastHeardMilliseconds != nil }
+      try await second.until("finding out") { second.sync.status.phase == .idle && second.sync.status.lastFetchedMilliseconds != nil }
       for _ in 0..<50 where (try? second.heads(of: "main")) != [bytes] {
-        try await first.sync.sendNow()
+        try await first.sync.sync()
         try await Task.sleep(for: .milliseconds(100))
       }
       try await second.until("the save") { (try? second.heads(of: "main")) == [bytes] }
@@ -137,7 +137,7 @@ extension Device {
   func delete(_ slot: String) throws {
     var random = SystemRandomNumberGenerator()
     let draft = SaveDraft(
-      id: VersionID(using: &random), slot: slot, basis: .everyHead, contents: [], length: 0, savedAtMilliseconds: 1_000, tombstone: true)
+      id: VersionID(using: &random), slot: slot, parents: .everyHead, contents: [], length: 0, savedAtMilliseconds: 1_000, tombstone: true)
     _ = try store.write { transaction in
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: store.writer, in: &transaction, using: &random)
     }

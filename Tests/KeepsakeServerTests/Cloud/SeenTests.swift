@@ -38,7 +38,7 @@ struct SeenTests {
     }
   }
 
-  private func send(_ device: PlayedDevice) async throws { try await insisting { try await device.game.cloud.sendNow() } }
+  private func send(_ device: PlayedDevice) async throws { try await insisting { try await device.game.cloud.sync() } }
 
   private func names(_ device: PlayedDevice) async throws -> [String]? {
     try await insisting { try await device.game.saves.seenBy(Self.world)?.map(\.name) }
@@ -194,7 +194,7 @@ struct SeenTests {
 @Suite struct ReachedStorageTests {
   private func exchange(_ request: ExchangeRequest, by device: DeviceID, in storage: SQLiteCloudStorage) async throws -> ExchangeResponse {
     let container = Self.container
-    try await storage.noteDevice(Self.record(device))
+    try await storage.recordDevice(Self.record(device))
     return try await storage.transaction(on: container) { storage in
       var random = SystemRandomNumberGenerator()
       return try CloudAcceptance.exchange(request, from: device, now: 5, in: &storage, using: &random)

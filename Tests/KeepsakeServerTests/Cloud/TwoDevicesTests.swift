@@ -41,16 +41,16 @@ struct TwoDevicesTests {
           try first.save(saveBytes(count, seed: version / 2), to: slot)
         }
       }
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
+      try await first.sync.sync()
+      try await second.sync.sync()
       for (slot, count) in [("small", 100), ("middle", 200_000), ("large", 4_000_000)] {
         #expect(try second.heads(of: slot) == [saveBytes(count, seed: 1)])
       }
       // And back again, as a change of what was loaded.
       let loaded = try second.headIDs(of: "large")
-      try second.save(saveBytes(4_000_000, seed: 9), to: "large", basis: .versions(loaded))
-      try await second.sync.sendNow()
-      try await first.sync.sendNow()
+      try second.save(saveBytes(4_000_000, seed: 9), to: "large", parents: .versions(loaded))
+      try await second.sync.sync()
+      try await first.sync.sync()
       #expect(try first.heads(of: "large") == [saveBytes(4_000_000, seed: 9)])
       #expect(first.sync.status.phase == .idle)
       #expect(first.sync.status.waitingCommits == 0)
@@ -64,18 +64,18 @@ struct TwoDevicesTests {
       try await second.sync.start()
       var bytes = saveBytes(9_000_000, seed: 1)
       try first.save(bytes, to: "world")
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
+      try await first.sync.sync()
+      try await second.sync.sync()
       let sent = try #require(first.traffic).bytesSent
       let received = try #require(second.traffic).bytesReceived
       // Put in near the beginning, so that everything behind it moves.
       bytes.insert(contentsOf: Data("a new room\n".utf8), at: 2_000_000)
-      try first.save(bytes, to: "world", basis: .versions(first.headIDs(of: "world")))
+      try first.save(bytes, to: "world", parents: .versions(first.headIDs(of: "world")))
       let head = try #require(first.headIDs(of: "world").first)
       let parts = try first.store.read { try $0.version(head)?.record.contents.count }
       #expect(parts ?? 0 > 4)
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
+      try await first.sync.sync()
+      try await second.sync.sync()
       let isSame = try second.heads(of: "world") == [bytes]
       #expect(isSame)
       #expect((first.traffic?.bytesSent ?? .max) - sent < 20_000)
@@ -89,12 +89,12 @@ struct TwoDevicesTests {
       try await first.sync.start()
       try await second.sync.start()
       try await second.until("listening") { second.sync.status.isListening }
-      try await second.sync.sendNow()
+      try await second.sync.sync()
       let sent = try #require(second.traffic).bytesSent
-      let news = second.sync.news
+      let notifications = second.sync.notifications
       try first.raise("level", to: 7)
       var cells: [CellKey] = []
-      for await item in news {
+      for await item in notifications {
         if case .cells(let keys) = item {
           cells = keys
           break
@@ -135,21 +135,21 @@ struct TwoDevicesTests {
       try first.save(Data("common".utf8), to: "quest")
       try await first.sync.start()
       try await second.sync.start()
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
-      let basis = SaveBasis.versions(try first.headIDs(of: "quest"))
+      try await first.sync.sync()
+      try await second.sync.sync()
+      let parents = SaveParents.versions(try first.headIDs(of: "quest"))
       await first.sync.pause()
       await second.sync.pause()
-      try first.save(Data("mine".utf8), to: "quest", basis: basis)
-      try second.save(Data("yours".utf8), to: "quest", basis: basis)
+      try first.save(Data("mine".utf8), to: "quest", parents: parents)
+      try second.save(Data("yours".utf8), to: "quest", parents: parents)
       try await first.sync.start()
       try await second.sync.start()
-      for device in [first, second, first] { try await device.sync.sendNow() }
+      for device in [first, second, first] { try await device.sync.sync() }
       #expect(Set(try first.heads(of: "quest")) == [Data("mine".utf8), Data("yours".utf8)])
       #expect(try first.headIDs(of: "quest") == (try second.headIDs(of: "quest")))
-      try second.save(Data("both".utf8), to: "quest", basis: .versions(try second.headIDs(of: "quest")))
-      try await second.sync.sendNow()
-      try await first.sync.sendNow()
+      try second.save(Data("both".utf8), to: "quest", parents: .versions(try second.headIDs(of: "quest")))
+      try await second.sync.sync()
+      try await first.sync.sync()
       #expect(try first.heads(of: "quest") == [Data("both".utf8)])
     }
   }
@@ -171,9 +171,9 @@ struct TwoDevicesTests {
       for step in 0..<20 as Range<UInt64> {
         for (index, device) in devices.enumerated() {
           try device.add("coins", 1)
-          try device.save(saveBytes(20_000, seed: step), to: "own-\(index)", basis: .everyHead)
+          try device.save(saveBytes(20_000, seed: step), to: "own-\(index)", parents: .everyHead)
         }
-        try devices[0].save(saveBytes(900_000, seed: step / 7), to: "big", basis: .everyHead)
+        try devices[0].save(saveBytes(900_000, seed: step / 7), to: "big", parents: .everyHead)
         try await Task.sleep(for: .milliseconds(20))
       }
       try await devices[0].until("a cut") { proxy.count > 3 }
@@ -205,7 +205,7 @@ struct TwoDevicesTests {
       try await device.sync.start()
       try device.save(Data("offline".utf8), to: "a")
       await #expect {
-        try await device.sync.sendNow()
+        try await device.sync.sync()
       } throws: {
         guard case .transport(let failure) = $0 as? SyncError else { return false }
         return failure.kind == .unreachable
@@ -215,7 +215,7 @@ struct TwoDevicesTests {
       // By itself: the pause after a failure, or the event stream, ends.
       try await device.until("sending") { device.sync.status.phase == .idle && device.sync.status.waitingCommits == 0 }
       try await other.sync.start()
-      try await other.sync.sendNow()
+      try await other.sync.sync()
       #expect(try other.heads(of: "a") == [Data("offline".utf8)])
       try await device.close()
       try await other.close()
@@ -228,16 +228,16 @@ struct TwoDevicesTests {
     try await with { _, first, second, _ in
       try await first.sync.start()
       try await second.sync.start()
-      try await first.sync.sendNow()
+      try await first.sync.sync()
       await first.sync.pause()
       #expect(first.sync.status.phase == .paused)
       try first.raise("level", to: 3)
-      await #expect(throws: SyncError.self) { try await first.sync.sendNow() }
-      try await second.sync.sendNow()
+      await #expect(throws: SyncError.self) { try await first.sync.sync() }
+      try await second.sync.sync()
       #expect(try second.cell("level") == nil)
       try await first.sync.start()
-      try await first.sync.sendNow()
-      try await second.sync.sendNow()
+      try await first.sync.sync()
+      try await second.sync.sync()
       #expect(try second.cell("level") == .max(.int(3)))
     }
   }
@@ -248,12 +248,12 @@ struct TwoDevicesTests {
       try first.save(Data("guest".utf8), to: "a")
       try first.raise("level", to: 4)
       try await first.sync.start()
-      try await first.sync.sendNow()
+      try await first.sync.sync()
       await first.sync.stop()
       let stranger = try await Device.register(with: server, in: folder)
       try stranger.raise("level", to: 2)
       try await stranger.sync.start()
-      try await stranger.sync.sendNow()
+      try await stranger.sync.sync()
       let joined = SyncService(
         store: first.store, transport: HTTPTransport(stranger.credentials), container: stranger.credentials.container)
       await #expect {
@@ -264,8 +264,8 @@ struct TwoDevicesTests {
       }
       #expect(joined.status.phase == .stopped)
       try await joined.start(rebinding: true)
-      try await joined.sendNow()
-      try await stranger.sync.sendNow()
+      try await joined.sync()
+      try await stranger.sync.sync()
       #expect(try stranger.heads(of: "a") == [Data("guest".utf8)])
       #expect(try stranger.cell("level") == .max(.int(4)))
       await joined.stop()
@@ -282,7 +282,7 @@ struct TwoDevicesTests {
       let device = try Device(credentials, in: folder)
       try device.save(Data("kept".utf8), to: "a")
       try await device.sync.start()
-      await #expect(throws: SyncError.self) { try await device.sync.sendNow() }
+      await #expect(throws: SyncError.self) { try await device.sync.sync() }
       guard case .halted(let failure) = device.sync.status.phase else {
         Issue.record("\(device.sync.status)")
         return
@@ -305,7 +305,7 @@ struct TwoDevicesTests {
       let first = try await Device.register(with: server, in: folder)
       try await first.sync.start()
       try first.save(Data("one".utf8), to: "a")
-      try await first.sync.sendNow()
+      try await first.sync.sync()
       await first.sync.pause()
       try await server.stop()
       try FileManager.default.copyItem(at: database, to: backup)

@@ -25,9 +25,9 @@ struct ServerProcessesTests {
         for (index, device) in devices.enumerated() {
           for step in 0..<5 as Range<UInt64> {
             try device.add("coins", 1)
-            try device.save(saveBytes(60_000, seed: round * 10 + step), to: "own-\(index)", basis: .everyHead)
+            try device.save(saveBytes(60_000, seed: round * 10 + step), to: "own-\(index)", parents: .everyHead)
           }
-          try device.save(saveBytes(1_500_000, seed: round), to: "big-\(index)", basis: .everyHead)
+          try device.save(saveBytes(1_500_000, seed: round), to: "big-\(index)", parents: .everyHead)
         }
         try await Task.sleep(for: .milliseconds(Int(round) * 7))
         await server.kill()

@@ -25,9 +25,9 @@ struct ForeignClientFaultTests {
       let proxy = try WatchingProxy(to: server.running.port)
       let python = try await PythonDevice.joining(device, of: server, in: folder, via: proxy.url)
       try await device.sync.start()
-      try device.change(["coins": .add(plus: 1, minus: 0), "bag": .putIn([.string("rose")])])
+      try device.change(["coins": .add(plus: 1, minus: 0), "bag": .insertElements([.string("rose")])])
       try device.save(saveBytes(300_000, seed: 1), to: "main")
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       _ = try await python.load("main")
 
@@ -38,7 +38,7 @@ struct ForeignClientFaultTests {
       ])
       // Meanwhile the other one goes on, so that there is something to hear, too.
       try device.change(["coins": .add(plus: 10, minus: 0), "level": .max(.int(3))])
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let trap = proxy.hold(request, at: point)
       let syncing = try python.start(["sync"])
       _ = try await trap.reached()
@@ -47,7 +47,7 @@ struct ForeignClientFaultTests {
 
       let shown = try await python.sync()
       #expect(shown.waiting == 0 && shown.restarts == 0)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try device.count("coins") == 16)
       #expect(try device.heads(of: "main").map { ContentHash(of: $0) } == [ContentHash(of: bytes)])
       #expect(shown.hashes(of: "main") == [ContentHash(of: bytes)])
@@ -73,7 +73,7 @@ struct ForeignClientFaultTests {
       try await device.sync.start()
       try device.change(["coins": .add(plus: 1, minus: 0), "level": .max(.int(1)), "name": .set(.string("Ada"))])
       try device.save(saveBytes(300_000, seed: 1), to: "main")
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let trap = proxy.hold("POST /v1/exchange", at: .insideRequest, skipping: 2)
       let syncing = try python.start(["sync", "--limit", "1"])
       _ = try await trap.reached()
@@ -107,7 +107,7 @@ struct ForeignClientFaultTests {
       }
       for one in [python, copy, python] { try await one.sync() }
       try await device.sync.start()
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try device.count("coins") == 21)
       guard case .set(let bag)? = try device.cell("bag") else {
         Issue.record("the set is gone")
@@ -133,7 +133,7 @@ struct ForeignClientFaultTests {
       // Yesterday.
       try device.save(saveBytes(50_000, seed: 1), to: "main")
       try device.change(["coins": .add(plus: 1, minus: 0), "level": .max(.int(1))])
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       try await observer.sync()
       await device.sync.pause()
@@ -163,7 +163,7 @@ struct ForeignClientFaultTests {
       #expect(after.cursor.seq > 0)
 
       try await device.sync.start()
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let fresh = try await PythonDevice.joining(device, of: server, in: folder, name: "fresh")
       for other in [fresh, observer] {
         try await other.sync()

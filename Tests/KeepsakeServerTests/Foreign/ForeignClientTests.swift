@@ -42,7 +42,7 @@ struct ForeignClientTests {
     try await with { server, device, python, folder in
       var saves = ["small": saveBytes(100, seed: 1), "middle": saveBytes(200_000, seed: 1), "large": saveBytes(6_000_000, seed: 1)]
       for (slot, bytes) in saves { try device.save(bytes, to: slot) }
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let first = try await python.sync()
       #expect(first.slots.keys.sorted() == ["large", "middle", "small"])
       for (slot, bytes) in saves {
@@ -55,9 +55,9 @@ struct ForeignClientTests {
       for slot in saves.keys {
         let head = try device.headIDs(of: slot)
         saves[slot, default: Data()].insert(contentsOf: Data("a new room\n".utf8), at: 50)
-        try device.save(saves[slot] ?? Data(), to: slot, basis: .versions(head))
+        try device.save(saves[slot] ?? Data(), to: slot, parents: .versions(head))
       }
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let content = ContentHash(of: saves["middle"] ?? Data())
       let client = Client(server: server, token: device.credentials.token)
       #expect(try await client.call("GET", "/v1/contents/\(content)").headers["keepsake-base"]?.count == 64)
@@ -77,14 +77,14 @@ struct ForeignClientTests {
       }
       let told = try await python.sync()
       #expect(told.waiting == 0 && told.refused.isEmpty)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       for (slot, bytes) in saves { #expect(try hashes(device, of: slot) == [ContentHash(of: bytes)], "\(slot)") }
       let title = try device.store.read { try $0.version(try $0.heads(of: "small")[0])?.record.metadata.title }
       #expect(title == "Cave")
       // A delete by one is a delete for both; the history is not a head again.
       try await python.run("delete", "small")
       try await python.sync()
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let isDeleted = try device.store.read { store in
         try store.heads(of: "small").allSatisfy { try store.version($0)?.record.tombstone == true }
       }
@@ -97,32 +97,32 @@ struct ForeignClientTests {
   func conflict(choosesHere: Bool) async throws {
     try await with { _, device, python, _ in
       try device.save(Data("common".utf8), to: "quest")
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       _ = try await python.load("quest")
-      let basis = SaveBasis.versions(try device.headIDs(of: "quest"))
+      let parents = SaveParents.versions(try device.headIDs(of: "quest"))
       await device.sync.pause()
-      try device.save(Data("mine".utf8), to: "quest", basis: basis)
+      try device.save(Data("mine".utf8), to: "quest", parents: parents)
       // Two saves one after the other, the first of them never sent: one version, which replaces what was loaded.
       try await python.save(Data("not sent".utf8), to: "quest")
       try await python.save(Data("yours".utf8), to: "quest")
       try await python.sync()
       try await device.sync.start()
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let both = Set(["mine", "yours"].map { ContentHash(of: Data($0.utf8)) })
       #expect(try await python.sync().hashes(of: "quest") == both)
       #expect(try hashes(device, of: "quest") == both)
 
       if choosesHere {
-        try device.save(Data("chosen".utf8), to: "quest", basis: .versions(try device.headIDs(of: "quest")))
-        try await device.sync.sendNow()
+        try device.save(Data("chosen".utf8), to: "quest", parents: .versions(try device.headIDs(of: "quest")))
+        try await device.sync.sync()
       } else {
         #expect(try await python.load("quest") == both)
         try await python.save(Data("chosen".utf8), to: "quest")
       }
       let chosen: Set = [ContentHash(of: Data("chosen".utf8))]
       #expect(try await python.sync().hashes(of: "quest") == chosen)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try hashes(device, of: "quest") == chosen)
     }
   }
@@ -132,10 +132,10 @@ struct ForeignClientTests {
     try await with { server, device, python, _ in
       try device.change([
         "level": .max(.int(3)), "fastest": .min(.int(50)), "coins": .add(plus: 5, minus: 0), "name": .set(.string("Ada")),
-        "seen": .insert([.string("a"), .string("b")]), "bag": .putIn([.string("rose"), .string("tulip")]),
+        "seen": .insert([.string("a"), .string("b")]), "bag": .insertElements([.string("rose"), .string("tulip")]),
         "rooms": .entries([.string("cave"): .max(.int(1))]), "pet": .optional(.max(.int(2))), "lives": .add(plus: 9, minus: 0),
       ])
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       await device.sync.pause()
       try await python.together([
@@ -146,12 +146,13 @@ struct ForeignClientTests {
       ])
       try await python.sync()
       try device.change([
-        "level": .max(.int(5)), "coins": .add(plus: 10, minus: 1), "seen": .insert([.string("d")]), "bag": .putIn([.string("violet")]),
+        "level": .max(.int(5)), "coins": .add(plus: 10, minus: 1), "seen": .insert([.string("d")]),
+        "bag": .insertElements([.string("violet")]),
         "rooms": .entries([.string("cave"): .max(.int(3)), .string("sea"): .max(.int(8))]), "lives": .add(plus: 1, minus: 0),
       ])
-      try device.change(["bag": .takeOut([.string("tulip")])])
+      try device.change(["bag": .removeElements([.string("tulip")])])
       try await device.sync.start()
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
 
       #expect(try python.cells() == device.cells())
@@ -189,7 +190,7 @@ struct ForeignClientTests {
         #expect(try await client.call("POST", "/v1/exchange", json: request).status == 200)
         try await python.sync()
       }
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try python.cells() == device.cells())
       guard case .later(let vote)? = try device.cell("vote") else {
         Issue.record("the later value is gone")
@@ -210,14 +211,14 @@ struct ForeignClientTests {
         try device.change(
           Dictionary(uniqueKeysWithValues: (0..<100).map { ("flower \(hundred * 100 + $0)", CellDraft.Change.max(.int(Int64($0)))) }))
       }
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let shown = try await python.sync(limit: 60)
       #expect(shown.exchanges == 17)
       #expect(try python.cells().count == 1_000)
       #expect(try python.cells() == device.cells())
       try await python.together((0..<1_000).map { ["counter", "tree \($0)", "\($0 + 1)"] })
       #expect(try await python.sync(limit: 60).exchanges == 1)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try device.count("tree 999") == 1_000)
       #expect(try python.cells() == device.cells())
     }
@@ -227,7 +228,7 @@ struct ForeignClientTests {
   func listening(kind: String) async throws {
     try await with { _, device, python, _ in
       try device.raise("level", to: 1)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       let listener = try python.start(["listen", kind, "1000"])
       if kind == "stream" {
@@ -235,14 +236,14 @@ struct ForeignClientTests {
         #expect(try await listener.lines(1)[0].contains(#""enough": true"#))
       }
       try device.raise("level", to: 2)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       let lines = try await listener.lines(kind == "stream" ? 2 : 1)
       if kind == "stream" {
         // It brought the value itself: nothing was asked.
         #expect(lines[1].contains(#""enough": true"#), "\(lines)")
       }
       try device.save(saveBytes(200_000, seed: 3), to: "main")
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.until(shows: ContentHash(of: saveBytes(200_000, seed: 3)))
       await listener.kill()
       #expect(try await python.load("main") == [ContentHash(of: saveBytes(200_000, seed: 3))])
@@ -255,20 +256,20 @@ struct ForeignClientTests {
     try await with(quota: 2_500_000) { _, device, python, _ in
       let (old, new) = (frameBytes(1_000_000, seed: 1), frameBytes(1_000_000, seed: 3) + frameBytes(900_000, seed: 4))
       try device.save(old, to: "old")
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       try await python.sync()
       try await python.together([["save", "new", try python.file(new).path], ["max", "level", "4"]])
       let full = try await python.sync()
       #expect(full.refused.map(\.reason) == [.quota])
       #expect(full.refused.first?.quota.map { $0.limit == 2_500_000 && $0.used > 900_000 && $0.needed > 1_800_000 } == true)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try device.cell("level") == .max(.int(4)))
       #expect(try device.heads(of: "new").isEmpty)
       try await python.run("delete", "old")
       try await python.sync()
       let after = try await python.sync()
       #expect(after.refused.isEmpty && after.waiting == 0)
-      try await device.sync.sendNow()
+      try await device.sync.sync()
       #expect(try hashes(device, of: "new") == [ContentHash(of: new)])
     }
   }

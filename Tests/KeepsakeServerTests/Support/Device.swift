@@ -39,14 +39,14 @@ final class Device: Sendable {
   }
 
   @discardableResult
-  func save(_ bytes: Data, to slot: String, basis: SaveBasis = .everyHead) throws -> VersionID {
+  func save(_ bytes: Data, to slot: String, parents: SaveParents = .everyHead) throws -> VersionID {
     var random = SystemRandomNumberGenerator()
     let id = VersionID(using: &random)
     let writer = store.writer
     try store.submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
       let draft = SaveDraft(
-        id: id, slot: slot, basis: basis, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)
+        id: id, slot: slot, parents: parents, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: writer, in: &transaction, using: &random)
     }.wait(within: .seconds(60))
     sync.committed()
@@ -120,7 +120,7 @@ final class Device: Sendable {
   func retrySend() async {
     for _ in 0..<50 {
       do {
-        try await sync.sendNow()
+        try await sync.sync()
         return
       } catch {
         continue

@@ -216,7 +216,7 @@ final class FaultStage: Sendable {
       try await guest.game.progress.record(100 + number, for: .max("coins", default: 0)).value
       guard transfer.kind == .joining else { return guest }
       guest.connect()
-      try await guest.game.cloud.sendNow()
+      try await guest.game.cloud.sync()
       return guest
     default:
       try await settle([phone, tablet])

@@ -38,7 +38,7 @@ final class PlayedDevice: Sendable {
     let device = try PlayedDevice(name, in: folder, to: port)
     device.connect()
     if let other { try await device.game.cloud.join(try await other.game.cloud.pairingCode()) }
-    try await device.game.cloud.sendNow()
+    try await device.game.cloud.sync()
     try await device.until("listening") { $0.game.cloud.status.isListening }
     return device
   }

@@ -51,13 +51,13 @@ enum KillWorld {
       for (index, (slot, content)) in zip(saved, kept).enumerated() {
         saves.append(
           SaveDraft(
-            id: name(number, index), slot: slot, basis: .everyHead, contents: content.hashes, length: content.length,
+            id: name(number, index), slot: slot, parents: .everyHead, contents: content.hashes, length: content.length,
             savedAtMilliseconds: Int64(number)))
       }
       if let slot = deleted(by: number) {
         saves.append(
           SaveDraft(
-            id: name(number, 0), slot: slot, basis: .everyHead, contents: [], length: 0, savedAtMilliseconds: Int64(number),
+            id: name(number, 0), slot: slot, parents: .everyHead, contents: [], length: 0, savedAtMilliseconds: Int64(number),
             tombstone: true))
       }
       let cells = [CellDraft(level, .max(.int(Int64(number)))), CellDraft(commits, .add(plus: 1, minus: 0))]

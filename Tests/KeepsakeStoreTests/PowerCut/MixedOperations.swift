@@ -52,7 +52,7 @@ struct MixedCommit: Sendable {
     let saves = self.saves.map { save in
       let content = save.bytes == nil ? nil : contents.next()
       return SaveDraft(
-        id: id(save.number), slot: save.slot, basis: .everyHead, contents: content?.hashes ?? [],
+        id: id(save.number), slot: save.slot, parents: .everyHead, contents: content?.hashes ?? [],
         length: content?.length ?? 0, metadata: SaveMetadata(title: "save \(save.number)"),
         savedAtMilliseconds: Int64(save.number), tombstone: save.bytes == nil)
     }

@@ -14,7 +14,7 @@ enum SealLab {
   static let coins = CellKey(collection: "progress", key: "coins")
   static let kinds: [Seal.Kind] = [.signed, .sealed]
   /// The newest save of `fill`, as it stands once the store was opened again.
-  static let headPlace = RowPlace.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
+  static let headPlace = RowIdentity.version(id(3), slot: "main", savedAt: 3, marks: VersionMarks())
 
   static func request(
     _ kind: Seal.Kind, _ secret: Data = secret, previous: [Data] = [], player: String? = nil,
@@ -92,7 +92,7 @@ enum SealLab {
     let json = String(decoding: try JSONEncoder().encode(state), as: UTF8.self)
     try edit(url) { database in
       try database.execute(
-        sql: "UPDATE cell SET body = ? WHERE key = ?", arguments: [forged(json, place: RowPlace.cell(key)), key.key])
+        sql: "UPDATE cell SET body = ? WHERE key = ?", arguments: [forged(json, place: RowIdentity.cell(key)), key.key])
     }
   }
 

@@ -151,7 +151,7 @@ import Testing
       place: SealLab.headPlace),
     Move(
       testDescription: "a version under another id", sql: "UPDATE version SET id = x'00000000000000000000000000000042' WHERE position = 3",
-      place: RowPlace.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
+      place: RowIdentity.version(id(0x42), slot: "main", savedAt: 3, marks: VersionMarks())),
     Move(
       testDescription: "a fact under another name", sql: "UPDATE fact SET name = 'purse' WHERE name = 'wallet'", place: "fact purse"),
     Move(
@@ -238,8 +238,8 @@ import Testing
   @Test("a save that is moved into another slot is noticed", arguments: SealLab.kinds)
   func otherSlot(kind: Seal.Kind) throws {
     try SealLab.make(SealLab.request(kind), at: folder.store)
-    let before = RowPlace.version(id(1_000), slot: "other", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
-    let after = RowPlace.version(id(1_000), slot: "main", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
+    let before = RowIdentity.version(id(1_000), slot: "other", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
+    let after = RowIdentity.version(id(1_000), slot: "main", savedAt: 1_000, marks: VersionMarks(acknowledged: true, offered: true))
     try SealLab.edit(folder.store) { database in
       let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM version WHERE slot = 'other'"))
       let payload = try RowCodec.payload(of: body, place: before)

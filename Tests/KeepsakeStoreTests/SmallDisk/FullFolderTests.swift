@@ -52,12 +52,12 @@ struct FullFolderOnDisk {
     let (phone, tablet) = (try TemporaryFolder(), try TemporaryFolder())
     let game = try open(phone, cloud)
     try await play(1, game)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
 
     let filler = disk.appendingPathComponent("filler")
     try fill(filler)
     try await play(2, game)
-    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     guard case .waiting(let reason) = game.cloud.status.phase else {
       Issue.record("\(game.cloud.status.phase)")
       return
@@ -65,18 +65,18 @@ struct FullFolderOnDisk {
     #expect(reason.contains("No space left"))
     #expect(game.cloud.status.waitingCommits > 0)
     try FileManager.default.removeItem(at: filler)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
 
     try SmallDisk.remount("ro")
     try await play(3, game)
-    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     // Who may only read still hears.
     let reader = try open(tablet, cloud)
-    try await reader.cloud.sendNow()
+    try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 2)
     try SmallDisk.remount("rw")
-    try await game.cloud.sendNow()
-    try await reader.cloud.sendNow()
+    try await game.cloud.sync()
+    try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 3)
     // What values a game holds in memory is told to it by itself.
     for _ in 0..<3_000 where reader.progress[Self.level] != 3 { try await Task.sleep(for: .milliseconds(10)) }

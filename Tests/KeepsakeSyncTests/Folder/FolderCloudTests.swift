@@ -32,7 +32,7 @@ import Testing
     #expect(first.storage.outboxCount() == 0)
     #expect(try second.sync() == .idle)
     #expect(second.value("level") == 6 && second.texts() == ["one"])
-    #expect(second.news.contains(.caughtUp))
+    #expect(second.notifications.contains(.caughtUp))
 
     try first.save("two, here")
     try second.save("two, there")
@@ -303,7 +303,7 @@ import Testing
     try first.listen()
     #expect(first.requests.count <= 2)
     let state = try #require(first.storage.wallet())
-    #expect(Wallet(state).hasNews)
+    #expect(Wallet(state).hasUnreportedOperations)
     #expect(throws: WalletError.self) { try perform(.spend, 7) }
     #expect(first.storage.outboxCount() == 0)
   }

@@ -40,7 +40,7 @@ final class FolderDevice {
   var random: SeededGenerator
   private(set) var writer: WriterID
   var now: Int64 = 1_000_000
-  var news: [EngineNews] = []
+  var notifications: [EngineNotification] = []
   var requests: [ExchangeRequest] = []
   var answers: [ExchangeResponse] = []
   /// The process is killed before it has the answer to its next exchange with items.
@@ -80,7 +80,7 @@ final class FolderDevice {
   @discardableResult
   func sync() throws -> EngineStatus.Phase {
     wasKilled = false
-    try run(engine.status.phase == .stopped ? .started : .sendNow)
+    try run(engine.status.phase == .stopped ? .started : .sync)
     return engine.status.phase
   }
 
@@ -140,8 +140,8 @@ final class FolderDevice {
         return .failed(request: number, TransportFailure(inFolder: error))
       }
     case .wake: return nil
-    case .news(let item):
-      news.append(item)
+    case .notify(let item):
+      notifications.append(item)
       return nil
     }
   }
@@ -160,9 +160,9 @@ final class FolderDevice {
     try commit(CommitDraft(cells: [CellDraft(CellKey(collection: "progress", key: key), .max(.int(value)))]))
   }
 
-  func draft(_ text: String?, slot: String = "main", over basis: SaveBasis = .everyHead) -> SaveDraft {
+  func draft(_ text: String?, slot: String = "main", over parents: SaveParents = .everyHead) -> SaveDraft {
     SaveDraft(
-      id: VersionID(using: &random), slot: slot, basis: basis,
+      id: VersionID(using: &random), slot: slot, parents: parents,
       contents: text.map { [storage.addContent(Data($0.utf8))] } ?? [], length: text?.utf8.count ?? 0, metadata: SaveMetadata(),
       savedAtMilliseconds: now, tombstone: text == nil)
   }

@@ -137,7 +137,9 @@ import Testing
     #expect(second.value("a") == nil)
     try whole.write(to: place)
     try second.listen()
-    #expect(second.value("a") == 1 && second.texts() == ["one"] && second.news.allSatisfy { if case .damaged = $0 { false } else { true } })
+    #expect(
+      second.value("a") == 1 && second.texts() == ["one"]
+        && second.notifications.allSatisfy { if case .damaged = $0 { false } else { true } })
   }
 
   @Test("contents that never come hold up a save until the next one replaces it")

@@ -70,16 +70,16 @@ import Testing
     try ada.progress.record(6, for: .level)
     try await ada.saves.save(World(level: 6), to: .main)
     try ben.wallet.earn(5, .gems, for: "a quest")
-    for game in [ada, ben] { try await game.cloud.sendNow() }
+    for game in [ada, ben] { try await game.cloud.sync() }
     #expect(try ben.saves.load(.main) == nil && ben.progress[.level] == 1 && ada.wallet[.gems].total == 0)
     // Nor may one begin to talk to the other's cloud.
     ada.cloud.connect(clouds[1].address)
-    await #expect(throws: GameDataError.self) { try await ada.cloud.sendNow() }
+    await #expect(throws: GameDataError.self) { try await ada.cloud.sync() }
     guard case .refused = ada.cloud.status.phase else {
       Issue.record("\(ada.cloud.status.phase)")
       return
     }
-    try await ben.cloud.sendNow()
+    try await ben.cloud.sync()
     #expect(try ben.saves.load(.main) == nil)
   }
 
@@ -120,7 +120,7 @@ import Testing
 
     let cloud = MemoryCloud()
     ben.cloud.connect(cloud.address)
-    try await ben.cloud.sendNow()
+    try await ben.cloud.sync()
     let sent = try #require(try accounts().last?.contents)
     #expect(sent.unsent.isEmpty && sent.hasCloud && sent.money == [.gems: 7])
   }
@@ -171,7 +171,7 @@ import Testing
     let ada = try open(.named("ada"))
     #expect(storeErrorCode { try forget("ada", losing: true) } == .inUse)
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     try ada.close()
     try forget("ada")
     #expect(storeErrorCode { try forget("ada") } == .missing)
@@ -182,7 +182,7 @@ import Testing
     let again = try open(.named("ada"))
     defer { end(again) }
     again.cloud.connect(cloud.address)
-    try await again.cloud.sendNow()
+    try await again.cloud.sync()
     #expect(try again.saves.load(.main)?.level == 6)
   }
 }

@@ -31,7 +31,7 @@ import Testing
     let ada = try open(Self.ada)
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     try ada.progress.record(6, for: .level)
     try ada.progress.add(10, to: .coinsFound)
     try ada.progress.set("crown", for: .hat)
@@ -39,7 +39,7 @@ import Testing
     ada.preferences[.volume] = 0.1
     try await ada.preferences.flush()
     _ = try await ada.scores.submit(900, to: .easy, player: "Ada").value
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     clock.advance(by: .seconds(3600))
     let lamp = PreferenceKey("lamp", default: false)
     try with(.guest) { (guest: GameData) throws in
@@ -71,11 +71,11 @@ import Testing
     try ada.adopt(.guest)
     #expect(try ada.scores.top(10, of: .easy).compactMap(\.value.int) == [950, 900])
     // On every device of the account.
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     let there = try open(Self.ada, in: "tablet")
     defer { end(there) }
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(there.progress[.level] == 9 && there.progress[.coinsFound] == 15 && there.progress[.hat] == "crown")
     #expect(try there.scores.top(10, of: .easy).compactMap(\.value.int) == [950])
   }
@@ -85,7 +85,7 @@ import Testing
     let ada = try open(Self.ada)
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     try await ada.saves.save(Journal(text: "account"), to: .asking)
     try with(.guest) { (guest: GameData) throws in
       for text in ["guest 1", "guest 2"] { try guest.saves.capture(Journal(text: text), to: .asking).wait() }
@@ -104,11 +104,11 @@ import Testing
       #expect(try ada.adopt(.guest) == Adoption())
       #expect(try ada.saves.conflict(.asking) == nil && ada.saves.load(.asking)?.text == "both")
     }
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     let there = try open(Self.ada, in: "tablet")
     defer { end(there) }
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main) == World(level: 4, cleared: ["a"]) && there.saves.load(.asking)?.text == "both")
     // The guest goes on playing what it has, and that can be adopted, too.
     try with(.guest) { (guest: GameData) throws in
@@ -139,11 +139,11 @@ import Testing
     let first = try ada.saves.value(of: history[1].id, in: big).bytes
     #expect(ContentHash(of: first) == ContentHash(of: bytes))
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     let there = try open(Self.ada, in: "tablet")
     defer { end(there) }
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     let loaded = try #require(try there.saves.load(big)?.bytes)
     #expect(loaded.count == bytes.count + 1 && ContentHash(of: loaded.dropLast()) == ContentHash(of: bytes))
     #expect(there.progress.names.count == 500)
@@ -171,7 +171,7 @@ import Testing
     #expect(try ada.adopt(.guest).money == [.gems: 5])
     try ada.wallet.spend(80, .gems, for: "a castle")
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     #expect(bank() == 2 && ada.wallet[.gems].total == 2)
   }
 
@@ -181,14 +181,14 @@ import Testing
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
     try ada.wallet.claim(100, .gems, key: "starter", for: "welcome")
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     try with(.guest) { (guest: GameData) throws in
       try guest.wallet.claim(100, .gems, key: "starter", for: "welcome")
       try guest.wallet.claim(20, .gems, key: "daily 1", for: "a daily gift")
     }
     for _ in 0..<2 {
       #expect(try ada.adopt(.guest).money.isEmpty)
-      try await ada.cloud.sendNow()
+      try await ada.cloud.sync()
       #expect(bank() == 120 && ada.wallet[.gems] == Balance(total: 120, spendable: 120, pending: 0))
     }
   }
@@ -200,16 +200,16 @@ import Testing
     guest.cloud.connect(theirs.address)
     try guest.wallet.claim(100, .gems, key: "starter", for: "welcome")
     try guest.wallet.earn(50, .gems, for: "a quest")
-    try await guest.cloud.sendNow()
+    try await guest.cloud.sync()
     try guest.wallet.earn(8, .gems, for: "not yet told")
     let ada = try open(Self.ada)
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
     try ada.wallet.claim(100, .gems, key: "starter", for: "welcome")
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     try ada.progress.set("crown", for: .hat)
     try ada.progress.record(6, for: .level)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     // Later, and having heard from a cloud as well.
     clock.advance(by: .seconds(3600))
     try guest.progress.set("cap", for: .hat)
@@ -220,7 +220,7 @@ import Testing
       let adoption = try ada.adopt(.guest, emptying: true)
       #expect(adoption.money == (round == 1 ? [.gems: 58] : [:]), "round \(round)")
       #expect(adoption.left.money == [.gems: 100] && !adoption.isEmptied, "what stays with the guest isn't deleted")
-      try await ada.cloud.sendNow()
+      try await ada.cloud.sync()
       #expect(ada.progress[.hat] == "crown" && ada.progress[.level] == 6, "round \(round)")
       #expect(bank() == 158 && ada.wallet[.gems].total == 158, "round \(round)")
     }
@@ -228,7 +228,7 @@ import Testing
     let again = try open(.guest)
     defer { end(again) }
     again.cloud.connect(theirs.address)
-    try await again.cloud.sendNow()
+    try await again.cloud.sync()
     #expect(again.wallet[.gems].total == 100 && Bank(theirs.container.bank()).balance("gems") == 100)
   }
 
@@ -245,20 +245,20 @@ import Testing
     for place in ["device", "tablet"] {
       let ada = try open(Self.ada, in: place)
       ada.cloud.connect(cloud.address)
-      try await ada.cloud.sendNow()
+      try await ada.cloud.sync()
       try ada.adopt(.guest)
-      for _ in 0..<2 { try await ada.cloud.sendNow() }
+      for _ in 0..<2 { try await ada.cloud.sync() }
       // What the first of them saved over stays replaced.
       #expect(try ada.saves.conflict(.asking) == nil && ada.saves.load(.asking)?.text == (place == "device" ? "guest" : "device"))
       _ = try await ada.saves.save(Journal(text: place), to: .asking)
-      try await ada.cloud.sendNow()
+      try await ada.cloud.sync()
       try ada.close()
     }
     #expect(bank() == 71)
     let ada = try open(Self.ada)
     defer { end(ada) }
     ada.cloud.connect(cloud.address)
-    try await ada.cloud.sendNow()
+    try await ada.cloud.sync()
     #expect(ada.progress[.coinsFound] == 5 && ada.wallet[.gems].total == 71)
   }
 
@@ -282,9 +282,9 @@ import Testing
   private func adoptUntil(_ step: Step, as account: Account = ada) throws {
     let game = try open(account)
     defer { end(game) }
-    let source = try Store.open(at: AccountPlace(.guest, in: folder.url.appendingPathComponent("device")).url, history: .everything)
+    let source = try Store.open(at: AccountLocation(.guest, in: folder.url.appendingPathComponent("device")).url, history: .everything)
     defer { do { try source.close() } catch { Issue.record("closing failed: \(error)") } }
-    let adopter = Adopter(from: source, into: game.core, for: try #require(game.opening.accounts))
+    let adopter = Adopter(from: source, into: game.core, for: try #require(game.options.accounts))
     if step == .opened { return }
     try adopter.pack()
     if step == .packed { return }
@@ -380,7 +380,7 @@ import Testing
       // What syncs comes as saves do, and is known again by its bytes.
       #expect(adoption.files == ["synced.dat"] && ada.takeChanges().contains(.files(["synced.dat"])))
       #expect(try ada.files.names() == ["synced.dat"])
-      #expect(try ada.files.track(file, as: "synced.dat").standing().count == 1)
+      #expect(try ada.files.track(file, as: "synced.dat").heads().count == 1)
       #expect(try ada.saves.list().map(\.name) == ["main"])
     }
     #expect(try with(.guest) { try $0.saves.load(.main)?.level } == 4)

@@ -15,7 +15,7 @@ import Testing
   init() throws { place = try AccountsFolder() }
 
   private var guestURL: URL {
-    get throws { try AccountPlace(.guest, in: folder.url.appendingPathComponent("device")).url }
+    get throws { try AccountLocation(.guest, in: folder.url.appendingPathComponent("device")).url }
   }
 
   private func forgetGuest() throws {
@@ -27,9 +27,9 @@ import Testing
     let guest = try open(.guest, in: place)
     defer { end(guest) }
     guest.cloud.connect(theirs.address)
-    try await guest.cloud.sendNow()
+    try await guest.cloud.sync()
     try body(guest)
-    try await guest.cloud.sendNow()
+    try await guest.cloud.sync()
   }
 
   @Test("a guest whose bank hasn't heard that the money went isn't emptied: its other device could spend it once more")
@@ -38,7 +38,7 @@ import Testing
     let ada = try open(Self.ada)
     defer { end(ada) }
     var left = Adoption.Left()
-    left.untold = [.gems]
+    left.unreported = [.gems]
     for round in 1...2 {
       let adoption = try ada.adopt(.guest, emptying: true)
       #expect(adoption.money == (round == 1 ? [.gems: 100] : [:]), "round \(round)")
@@ -61,7 +61,7 @@ import Testing
     let guest = try open(.guest)
     guest.cloud.delivery = .manually
     guest.cloud.connect(theirs.address)
-    try await guest.cloud.sendNow()
+    try await guest.cloud.sync()
     #expect(try guest.cloud.status.hasArrivals && guest.saves.load(.main) == nil)
     try guest.close()
     let ada = try open(Self.ada)
@@ -96,7 +96,7 @@ import Testing
     try with(Self.ada) { (ada: GameData) throws in
       // And dies.
       let source = try Store.open(at: guestURL, history: .everything)
-      try Adopter(from: source, into: ada.core, for: try #require(ada.opening.accounts)).pack()
+      try Adopter(from: source, into: ada.core, for: try #require(ada.options.accounts)).pack()
       try source.close()
     }
     try await withConnectedGuest()

@@ -38,7 +38,7 @@ struct AssetWorld {
   }
 
   func makeManifest() throws {
-    try AssetManifest.make(of: url, output: manifest, told: { _ in }).manifest.write(to: manifest)
+    try AssetManifest.make(of: url, output: manifest, onProgress: { _ in }).manifest.write(to: manifest)
   }
 }
 

@@ -24,16 +24,16 @@ import Testing
     let seen = Shared<Set<CloudAvailability>>([])
     let updates = game.cloud.statusUpdates
     let reader = Task { for await status in updates { seen.value.insert(status.availability) } }
-    for _ in 0..<20 { await #expect(throws: GameDataError.self) { try await game.cloud.sendNow() } }
+    for _ in 0..<20 { await #expect(throws: GameDataError.self) { try await game.cloud.sync() } }
     #expect(game.cloud.availability == .unavailable(.unreachable))
     #expect(!seen.value.contains(.unavailable(.notReachedYet)) && !seen.value.contains(.available))
     cloud.isCut = false
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(game.cloud.availability == .available && game.cloud.availability.isAvailable)
     // That there is no room is no matter of the cloud as such.
     cloud.isFull = true
     try await game.saves.save(World(), to: .main)
-    await #expect(throws: GameDataError.self) { try await game.cloud.sendNow() }
+    await #expect(throws: GameDataError.self) { try await game.cloud.sync() }
     #expect(game.cloud.availability == .available)
     game.cloud.disconnect()
     try await eventually { game.cloud.availability == .unavailable(.notConnected) }
@@ -51,7 +51,7 @@ import Testing
     let game = try Device().open()
     defer { end(game) }
     game.cloud.connect(.transport(FailingCloud(kind: kind), container: cloud.id, name: "failing"))
-    await #expect(throws: GameDataError.self) { try await game.cloud.hearNow(within: .seconds(60)) }
+    await #expect(throws: GameDataError.self) { try await game.cloud.fetchChanges(within: .seconds(60)) }
     #expect(game.cloud.availability == .unavailable(reason))
   }
 
@@ -63,26 +63,26 @@ import Testing
       end(here)
       end(there)
     }
-    await #expect { try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60)) } throws: {
+    await #expect { try await there.saves.fetch(.main, requiringResponseWithin: .seconds(60)) } throws: {
       ($0 as? GameDataError)?.code == .notConnected
     }
     here.cloud.connect(cloud.address)
     try await here.saves.save(World(level: 5), to: .main)
     try here.progress.record(5, for: .level)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     there.cloud.delivery = .manually
     there.cloud.connect(cloud.address)
-    #expect(try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60))?.level == 5)
+    #expect(try await there.saves.fetch(.main, requiringResponseWithin: .seconds(60))?.level == 5)
     #expect(there.progress[.level] == 5)
     try here.progress.record(6, for: .level)
-    try await here.cloud.sendNow()
-    try await there.cloud.hearNow(within: .seconds(60))
+    try await here.cloud.sync()
+    try await there.cloud.fetchChanges(within: .seconds(60))
     #expect(there.progress[.level] == 6)
     cloud.isCut = true
-    await #expect { try await there.saves.fetch(.main, requiringAnswerWithin: .seconds(60)) } throws: {
+    await #expect { try await there.saves.fetch(.main, requiringResponseWithin: .seconds(60)) } throws: {
       ($0 as? GameDataError)?.code == .unreachable
     }
-    await #expect { try await there.cloud.hearNow(within: .seconds(60)) } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await there.cloud.fetchChanges(within: .seconds(60)) } throws: { ($0 as? GameDataError)?.code == .unreachable }
     // Whoever only waits for a while gets what is here.
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
@@ -94,10 +94,10 @@ import Testing
     let (gate, answer) = AsyncStream<Void>.makeStream()
     let asking = Task { for await _ in gate {} }
     game.core.onCloud { $0.refresh = { await asking.value } }
-    await #expect { try await game.cloud.hearNow(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
+    await #expect { try await game.cloud.fetchChanges(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
     answer.finish()
     await asking.value
-    try await game.cloud.hearNow(within: .seconds(60))
+    try await game.cloud.fetchChanges(within: .seconds(60))
   }
 }
 

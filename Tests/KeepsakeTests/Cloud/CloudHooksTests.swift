@@ -15,7 +15,7 @@ import Testing
           with: Result {
             for _ in 0..<200_000 {
               _ = game.core.cloudStatus
-              game.core.noteCommit()
+              game.core.didCommit()
             }
             for _ in 0..<1_000 { try game.core.cloud.deliver() }
           })

@@ -24,7 +24,7 @@ import Testing
     try await game.saves.save(World(level: level), to: .main)
     try await game.progress.record(level, for: .level).value
     try game.wallet.earn(1, .gems, for: "a quest")
-    #expect(await code { try await game.cloud.sendNow() } == .notConnected)
+    #expect(await code { try await game.cloud.sync() } == .notConnected)
     #expect(await code { _ = try await game.cloud.pairingCode() } == .notConnected)
     #expect(await code { try await game.cloud.join("ABCDEFGH") } == .notConnected)
     #expect(await code { _ = try await game.cloud.devices() } == .notConnected)
@@ -47,7 +47,7 @@ import Testing
     }
     #expect(cloud.exchanges == 0)
     game.cloud.isEnabled = true
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(game.cloud.status.waitingCommits == 0)
     try game.close()
 
@@ -58,7 +58,7 @@ import Testing
     let there = try tablet.open()
     defer { end(there) }
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main)?.level == 4 && there.progress[.level] == 4 && there.wallet[.gems].total == 3)
   }
 
@@ -72,17 +72,17 @@ import Testing
     }
     for device in [game, there] {
       device.cloud.connect(cloud.address)
-      try await device.cloud.sendNow()
+      try await device.cloud.sync()
     }
     game.cloud.isEnabled = false
     try await eventually { game.cloud.status.phase == .paused }
     try await play(game, level: 5)
     try there.progress.add(3, to: .coinsFound)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(game.progress[.coinsFound] == 0 && there.progress[.level] == 1)
     game.cloud.isEnabled = true
-    try await game.cloud.sendNow()
-    try await there.cloud.sendNow()
+    try await game.cloud.sync()
+    try await there.cloud.sync()
     #expect(game.progress[.coinsFound] == 3 && there.progress[.level] == 5)
   }
 
@@ -96,7 +96,7 @@ import Testing
     try await play(game, level: 6)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
     game.cloud.isEnabled = true
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try !FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
   }
 }

@@ -18,7 +18,7 @@ import Testing
     let there = try tablet.open()
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     return (here, there)
   }
@@ -36,13 +36,13 @@ import Testing
     #expect(version.state == .queued)
     try here.progress.record(6, for: .level)
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.history(of: .main).first?.state == .stored)
     #expect(here.cloud.status.phase == .upToDate && here.cloud.status.waitingCommits == 0)
-    #expect(here.cloud.status.lastHeard != nil)
+    #expect(here.cloud.status.lastFetched != nil)
 
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
     #expect(try there.saves.list().first?.current.metadata.title == "Cave")
     try await eventually { there.progress[.level] == 6 }
@@ -60,7 +60,7 @@ import Testing
       end(there)
     }
     try await here.saves.save(World(level: 2), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { try there.saves.load(.main)?.level == 2 }
 
     cloud.isCut = true
@@ -70,16 +70,16 @@ import Testing
     try await there.saves.save(World(level: 3, cleared: ["b"]), to: .main)
     try there.progress.record(3, for: .level)
     try there.progress.add(4, to: .coinsFound)
-    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     try await eventually {
       if case .waiting = here.cloud.status.phase { true } else { false }
     }
     #expect(here.cloud.status.waitingCommits > 0)
 
     cloud.isCut = false
-    try await here.cloud.sendNow()
-    try await there.cloud.sendNow()
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
+    try await there.cloud.sync()
+    try await here.cloud.sync()
     for game in [here, there] {
       #expect(try game.saves.load(.main) == World(level: 6, cleared: ["a", "b"]))
       try await eventually { game.progress[.level] == 6 && game.progress[.coinsFound] == 7 }
@@ -88,8 +88,8 @@ import Testing
     // The next save of either ends it for both.
     let world = try #require(try here.saves.load(.main))
     try await here.saves.save(world, to: .main, SaveMetadata(title: "both"))
-    try await here.cloud.sendNow()
-    try await there.cloud.sendNow()
+    try await here.cloud.sync()
+    try await there.cloud.sync()
     #expect(try there.saves.conflict(.main) == nil)
     #expect(try there.saves.load(.main) == world)
   }
@@ -108,7 +108,7 @@ import Testing
     for game in [here, there] { game.cloud.connect(cloud.address) }
     try here.progress.record(9, for: .level)
     try await here.saves.save(World(level: 9), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { seen.value.contains(.progress(["level"])) && seen.value.contains(.slots(["main"])) }
     let polled = there.takeChanges()
     #expect(polled.contains(.progress(["level"])) && polled.contains(.slots(["main"])) && there.takeChanges().isEmpty)
@@ -123,14 +123,14 @@ import Testing
     here.cloud.isEnabled = false
     here.cloud.connect(cloud.address)
     try await here.saves.save(World(level: 4), to: .main)
-    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .notConnected }
+    await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .notConnected }
     #expect(cloud.exchanges == 0 && here.cloud.status.phase == .paused)
     here.cloud.isEnabled = true
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(cloud.exchanges > 0 && here.cloud.status.waitingCommits == 0)
     here.cloud.disconnect()
     try await eventually { here.cloud.status.phase == .off }
-    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .notConnected }
+    await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .notConnected }
   }
 
   @Test("gems earned on one device can be counted on the other, a gift is paid once")
@@ -147,8 +147,8 @@ import Testing
     }
     try here.wallet.earn(30, .gems, for: "quest")
     for _ in 0..<3 {
-      try await here.cloud.sendNow()
-      try await there.cloud.sendNow()
+      try await here.cloud.sync()
+      try await there.cloud.sync()
     }
     try await eventually { here.wallet[.gems].total == 130 && there.wallet[.gems].total == 130 }
     #expect(here.wallet[.gems].pending == 0 && there.wallet[.gems].pending == 0)
@@ -161,7 +161,7 @@ import Testing
     defer { end(here) }
     here.cloud.connect(cloud.address)
     try await here.saves.save(World(level: 5), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     let there = try tablet.open()
     defer { end(there) }
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60)) == nil, "there is no cloud to wait for")
@@ -189,7 +189,7 @@ import Testing
   func survivesRestart() async throws {
     var here = try phone.open()
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     cloud.isCut = true
     try await here.saves.save(World(level: 8), to: .main)
     try here.close()
@@ -197,11 +197,11 @@ import Testing
     here = try phone.open()
     defer { end(here) }
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     let there = try tablet.open()
     defer { end(there) }
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main)?.level == 8)
   }
 
@@ -210,7 +210,7 @@ import Testing
     let here = try phone.open()
     let updates = here.cloud.statusUpdates
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try here.close()
     var phases: [CloudStatus.Phase] = []
     for await status in updates { phases.append(status.phase) }
@@ -229,17 +229,17 @@ import Testing
       clock.advance(by: .seconds(60))
       try await here.saves.save(World(level: level), to: .main)
     }
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { try there.saves.load(.main)?.level == 25 }
     // The phone is switched off meanwhile.
     here.cloud.disconnect()
     for level in 26...50 {
       clock.advance(by: .seconds(60))
       try await there.saves.save(World(level: level), to: .main)
-      try await there.cloud.sendNow()
+      try await there.cloud.sync()
     }
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { try here.saves.load(.main)?.level == 50 }
     // The twenty newest of its own, and what came: each can be loaded.
     let history = try here.saves.history(of: .main)

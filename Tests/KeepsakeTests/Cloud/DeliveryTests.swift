@@ -22,7 +22,7 @@ import Testing
     there.cloud.delivery = delivery
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     return (here, there)
   }
@@ -30,8 +30,8 @@ import Testing
   /// All that the phone has is on the tablet, shown or not, and the bank has dealt with it.
   private func exchange(_ here: GameData, _ there: GameData) async throws {
     for _ in 0..<3 {
-      try await here.cloud.sendNow()
-      try await there.cloud.sendNow()
+      try await here.cloud.sync()
+      try await there.cloud.sync()
     }
   }
 
@@ -91,7 +91,7 @@ import Testing
     #expect(there.progress[.level] == 1)
     #expect(try there.cloud.update())
     #expect(there.progress[.level] == 6)
-    #expect(try !there.cloud.update() && !there.cloud.connection.desk.mayHaveArrivals)
+    #expect(try !there.cloud.update() && !there.cloud.connection.deliveryBuffer.mayHaveArrivals)
 
     try here.progress.record(7, for: .level)
     try await exchange(here, there)
@@ -153,7 +153,7 @@ import Testing
       end(there)
     }
     try fill(here)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 6)
     #expect(there.progress[.level] == 6)
     try here.progress.record(7, for: .level)
@@ -164,7 +164,7 @@ import Testing
     try await eventually { there.progress[.level] == 7 && there.wallet[.gems].total == 35 }
     #expect(there.takeChanges().contains(.wallet))
     try here.progress.record(8, for: .level)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { there.progress[.level] == 8 }
   }
 
@@ -221,14 +221,14 @@ import Testing
     #expect(there.progress[.level] == 1)
     end(here)
     cloud.container = backup
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
     #expect(there.takeChanges().contains(.slots(["main"])))
     try await eventually { !there.cloud.status.hasArrivals }
     let new = try Device(clock: clock).open()
     defer { end(new) }
     new.cloud.connect(cloud.address)
-    try await new.cloud.sendNow()
+    try await new.cloud.sync()
     #expect(try new.saves.load(.main)?.level == 6 && new.progress[.level] == 6)
   }
 
@@ -239,7 +239,7 @@ import Testing
     there.cloud.delivery = .manually
     try there.saves.capture(World(level: 2), to: .main).wait()
     there.cloud.connect(cloud.address)
-    for _ in 0..<2 { try await there.cloud.sendNow() }
+    for _ in 0..<2 { try await there.cloud.sync() }
     #expect(try there.core.store.read { try $0.facts().caughtUp })
     #expect(try !there.cloud.status.hasArrivals && !there.cloud.deliver())
   }
@@ -317,7 +317,7 @@ import Testing
     #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
     let told = there.takeChanges()
     #expect(told.contains(.slots(["main"])) && told.contains(.progress(["level"])) && !told.contains(.wallet))
-    #expect(there.cloud.status.hasArrivals && there.cloud.connection.desk.mayHaveArrivals)
+    #expect(there.cloud.status.hasArrivals && there.cloud.connection.deliveryBuffer.mayHaveArrivals)
     try there.core.store.write { transaction in
       try transaction.database.execute(sql: "UPDATE fact SET body = ? WHERE name = ?", arguments: [readable, WalletBook.name])
     }

@@ -27,7 +27,7 @@ import Testing
     let game = try device.open()
     game.cloud.downloads = policy
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     return game
   }
 
@@ -36,11 +36,11 @@ import Testing
     let here = try await connected(phone)
     try await here.saves.save(text, to: diary, SaveMetadata(title: "June"))
     try await here.saves.save(World(level: 3), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     return (here, try await frugal(tablet))
   }
 
-  private func isAway(_ game: GameData) throws -> Bool { gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded }
+  private func isNotDownloaded(_ game: GameData) throws -> Bool { gameErrorCode { _ = try game.saves.load(diary) } == .notDownloaded }
 
   @Test("a large save is listed and not here until it is asked for; a small one is")
   func onDemand() async throws {
@@ -51,18 +51,18 @@ import Testing
       end(there)
     }
     let listed = try there.saves.list()
-    #expect(listed.map(\.name) == ["diary", "main"] && listed.map(\.isHere) == [false, true])
+    #expect(listed.map(\.name) == ["diary", "main"] && listed.map(\.isDownloaded) == [false, true])
     #expect(listed[0].current.metadata.title == "June")
     #expect(try there.saves.load(.main)?.level == 3)
-    #expect(try isAway(there))
+    #expect(try isNotDownloaded(there))
     let status = try there.saves.status(of: diary)
-    #expect(!status.isHere && status.arrival == nil && status.state == .stored)
+    #expect(!status.isDownloaded && status.arrival == nil && status.state == .stored)
     #expect(there.incidents.isEmpty, "it is no damage")
     #expect(try there.saves.history(of: diary).isEmpty)
 
     try await there.saves.download(diary)
     #expect(try there.saves.load(diary)?.text.hashValue == text.text.hashValue)
-    #expect(try there.saves.list().allSatisfy(\.isHere) && there.saves.status(of: diary).isHere)
+    #expect(try there.saves.list().allSatisfy(\.isDownloaded) && there.saves.status(of: diary).isDownloaded)
     #expect(try there.saves.history(of: diary).count == 1)
     // At once, and without a network.
     cloud.isCut = true
@@ -76,15 +76,15 @@ import Testing
     defer { end(here) }
     end(there)
     let again = try await frugal(tablet)
-    #expect(try isAway(again))
+    #expect(try isNotDownloaded(again))
     end(again)
     let offline = try tablet.open()
-    #expect(try isAway(offline))
+    #expect(try isNotDownloaded(offline))
     await #expect { try await offline.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .notConnected }
     end(offline)
     let greedy = try await frugal(tablet, .ahead)
     defer { end(greedy) }
-    try await eventually { try greedy.saves.status(of: diary).isHere }
+    try await eventually { try greedy.saves.status(of: diary).isDownloaded }
     #expect(try greedy.saves.load(diary)?.text.hashValue == text.text.hashValue)
   }
 
@@ -98,7 +98,7 @@ import Testing
     _ = try here.saves.load(diary)
     try await here.saves.save(pages(4), to: diary)
     try await settle(here, there)
-    #expect(try isAway(there))
+    #expect(try isNotDownloaded(there))
     try await there.saves.download(diary)
     #expect(try there.saves.load(diary)?.text.hashValue == pages(4).text.hashValue)
     try await here.saves.save(pages(5), to: diary)
@@ -113,7 +113,7 @@ import Testing
       end(here)
       end(there)
     }
-    #expect(try isAway(there))
+    #expect(try isNotDownloaded(there))
     // As a game does that takes an error for an empty slot.
     try await there.saves.save(Journal(text: "begun anew"), to: diary)
     #expect(try there.saves.load(diary)?.text == "begun anew")
@@ -170,11 +170,11 @@ import Testing
     }
     try here.saves.copy(diary, to: other)
     try await settle(here, there)
-    #expect(try there.saves.list().map(\.isHere) == [false, false, true])
+    #expect(try there.saves.list().map(\.isDownloaded) == [false, false, true])
     async let first: Void = there.saves.download(diary)
     async let second: Void = there.saves.download(other)
     _ = try await (first, second)
-    #expect(try there.saves.list().allSatisfy(\.isHere))
+    #expect(try there.saves.list().allSatisfy(\.isDownloaded))
     #expect(gameErrorCode { try there.saves.evict(diary, keepingHistory: false) } == .misuse)
     #expect(try there.saves.load(diary)?.text.hashValue == pages(16).text.hashValue)
   }
@@ -184,17 +184,17 @@ import Testing
     let here = try await connected(phone)
     try await here.saves.save(World(level: 1), to: .main)
     try await here.saves.save(pages(17), to: diary)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     let there = try tablet.open()
     defer { end(there) }
     there.cloud.delivery = .manually
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     try there.cloud.deliver()
     there.cloud.disconnect()
     try await eventually { there.cloud.status.phase == .off }
     try await here.saves.save(pages(18), to: diary)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     // Nobody is left who could give it back.
     end(here)
     // Only the small save's bytes are left there, and the first diary's.
@@ -205,10 +205,10 @@ import Testing
     damaged.removeContents(butNot: Set(kept))
     cloud.container = damaged
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     try await eventually { there.cloud.status.hasArrivals }
     try there.cloud.deliver()
-    #expect(try there.core.store.read { try $0.deferredVersions().isEmpty })
+    #expect(try there.core.store.read { try $0.notDownloadedVersions().isEmpty })
     #expect(try there.saves.load(diary)?.text.hashValue == pages(17).text.hashValue, "the newest good version")
   }
 
@@ -222,7 +222,7 @@ import Testing
     func refuses() -> Bool { gameErrorCode { try game.saves.evict(diary, keepingHistory: true) } == .misuse }
     #expect(refuses(), "no cloud")
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     let version = try #require(try game.saves.history(of: diary).first)
     try game.saves.pin(version.id)
     #expect(refuses(), "pinned")
@@ -235,23 +235,23 @@ import Testing
     try await game.saves.save(text, to: diary)
     #expect(refuses(), "the newest isn't there yet")
     cloud.isCut = false
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
 
     try game.saves.evict(diary, keepingHistory: true)
-    #expect(try isAway(game))
+    #expect(try isNotDownloaded(game))
     #expect(try game.saves.history(of: diary).count == 2, "the older ones stay")
     let old = try #require(try game.saves.history(of: diary).last)
     #expect(try game.saves.value(of: old.id, in: diary).text.hashValue == pages(9).text.hashValue)
     try await game.saves.download(diary)
     #expect(try game.saves.load(diary)?.text.hashValue == text.text.hashValue)
     try game.saves.evict(diary, keepingHistory: false)
-    #expect(try isAway(game) && game.saves.history(of: diary).isEmpty)
+    #expect(try isNotDownloaded(game) && game.saves.history(of: diary).isEmpty)
     let bytes = try game.core.store.read { transaction in
       try transaction.heads(of: "diary").flatMap { try transaction.version($0)?.record.contents ?? [] }.count(where: transaction.hasContent)
     }
     #expect(bytes == 0, "its bytes are gone from here")
-    try await game.cloud.sendNow()
-    #expect(try isAway(game), "and stay so")
+    try await game.cloud.sync()
+    #expect(try isNotDownloaded(game), "and stay so")
     try await game.saves.download(diary)
     #expect(try game.saves.load(diary)?.text.hashValue == text.text.hashValue)
   }
@@ -263,15 +263,15 @@ import Testing
     defer { end(there) }
     end(here)
     cloud.container = backup
-    do { try await there.cloud.sendNow() } catch let error as GameDataError { #expect(error.code == .refused) }
+    do { try await there.cloud.sync() } catch let error as GameDataError { #expect(error.code == .refused) }
     try await eventually { there.cloud.status.refusals.map(\.slot) == ["diary"] }
-    #expect(try isAway(there), "still known, and still not here")
+    #expect(try isNotDownloaded(there), "still known, and still not here")
     #expect(cloud.container.heads(of: "main").count == 1, "everything else is there again")
     await #expect { try await there.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .missing }
     let again = try await connected(phone)
     defer { end(again) }
-    try await again.cloud.sendNow()
-    try await there.cloud.sendNow()
+    try await again.cloud.sync()
+    try await there.cloud.sync()
     #expect(there.cloud.status.refusals.isEmpty)
     try await there.saves.download(diary)
     #expect(try there.saves.load(diary)?.text.hashValue == pages(10).text.hashValue)
@@ -287,7 +287,7 @@ import Testing
     end(here)
     cloud.container = backup
     let before = cloud.exchanges
-    do { try await there.cloud.sendNow() } catch let error as GameDataError { #expect(error.code == .refused) }
+    do { try await there.cloud.sync() } catch let error as GameDataError { #expect(error.code == .refused) }
     #expect(there.cloud.status.refusals.count == 13)
     #expect(cloud.exchanges - before <= 8, "\(cloud.exchanges - before) exchanges")
   }
@@ -311,7 +311,7 @@ import Testing
     }
     let again = try await frugal(tablet)
     defer { end(again) }
-    #expect(try isAway(again))
+    #expect(try isNotDownloaded(again))
     try await again.saves.download(diary)
     #expect(try again.saves.load(diary)?.text.hashValue == pages(11).text.hashValue)
   }
@@ -345,13 +345,13 @@ import Testing
     try bytes.write(to: folder.url.appendingPathComponent("world.dat"))
     try here.files.track(folder.url.appendingPathComponent("world.dat"), syncs: true)
     try await settle(here, there)
-    #expect(try there.files.list().map(\.isHere) == [false])
+    #expect(try there.files.list().map(\.isDownloaded) == [false])
     let copy = folder.url.appendingPathComponent("copy.dat")
     #expect(gameErrorCode { try there.files.place("world.dat", at: copy) } == .notDownloaded)
     #expect(!FileManager.default.fileExists(atPath: copy.path))
     try await there.files.download("world.dat")
     try there.files.place("world.dat", at: copy)
     #expect(try ContentHash(of: Data(contentsOf: copy)) == ContentHash(of: bytes))
-    #expect(try there.files.list().map(\.isHere) == [true])
+    #expect(try there.files.list().map(\.isDownloaded) == [true])
   }
 }

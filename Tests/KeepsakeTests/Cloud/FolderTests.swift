@@ -30,12 +30,12 @@ import Testing
     let noise = (0..<900_000).map { _ in UInt8.random(in: 0...255, using: &random) }
     try await here.saves.save(Blob(bytes: noise), to: Slot<Blob>("large"))
     here.cloud.connect(.folder(folder.url))
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.history(of: .main).first?.state == .stored)
     #expect(here.cloud.status.phase == .upToDate && here.cloud.status.waitingCommits == 0)
 
     there.cloud.connect(.folder(folder.url))
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
     #expect(try there.saves.list().first { $0.name == "main" }?.current.metadata.title == "Cave")
     let isSame = try there.saves.load(Slot<Blob>("large"))?.bytes == noise
@@ -51,20 +51,20 @@ import Testing
     var game = try phone.open()
     game.cloud.connect(.folder(folder.url))
     try game.progress.record(3, for: .level)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try game.close()
     game = try phone.open()
     game.cloud.connect(.folder(folder.url))
     try game.progress.record(4, for: .level)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
 
     let other = try TemporaryFolder()
     let there = try tablet.open()
     there.cloud.connect(.folder(other.url))
     try there.progress.record(9, for: .level)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     there.cloud.connect(.folder(folder.url))
-    await #expect { try await there.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+    await #expect { try await there.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
     #expect(there.progress[.level] == 9)
     guard case .refused(let reason) = there.cloud.status.phase else {
       Issue.record("\(there.cloud.status.phase)")
@@ -72,7 +72,7 @@ import Testing
     }
     #expect(reason.contains("another player"))
     there.cloud.connect(.folder(folder.url, joining: true))
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     try await eventually { game.progress[.level] == 9 }
     end(game)
     end(there)
@@ -85,7 +85,7 @@ import Testing
     defer { end(game) }
     game.cloud.connect(.folder(place))
     try game.progress.record(5, for: .level)
-    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     #expect(!FileManager.default.fileExists(atPath: place.path))
     guard case .waiting(let reason) = game.cloud.status.phase else {
       Issue.record("\(game.cloud.status.phase)")
@@ -93,12 +93,12 @@ import Testing
     }
     #expect(reason.contains("isn't there"))
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     // Taken away in the middle: nothing is lost, and it goes on by itself.
     let away = folder.url.appendingPathComponent("away")
     try FileManager.default.moveItem(at: place, to: away)
     try game.progress.record(6, for: .level)
-    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     try FileManager.default.moveItem(at: away, to: place)
     try await eventually { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
   }
@@ -117,7 +117,7 @@ import Testing
     other.cloud.connect(.folder(place))
     try await other.saves.save(World(level: 99), to: .main)
     try other.progress.record(99, for: .level)
-    try await other.cloud.sendNow()
+    try await other.cloud.sync()
     try other.close()
     try manager.moveItem(at: place, to: theirs)
 
@@ -125,7 +125,7 @@ import Testing
     var game = try phone.open()
     game.cloud.connect(.folder(place))
     try await game.saves.save(World(level: 2), to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     for round in 3...4 {
       try manager.moveItem(at: place, to: mine)
       try manager.moveItem(at: theirs, to: place)
@@ -137,12 +137,12 @@ import Testing
       }
       try await game.saves.save(World(level: round), to: .main)
       try game.progress.record(round, for: .level)
-      await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+      await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
       #expect(try files(place) == before, "round \(round)")
       #expect(try game.saves.load(.main)?.level == round && game.saves.conflict(.main) == nil && game.progress[.level] == round)
       try manager.moveItem(at: place, to: theirs)
       try manager.moveItem(at: mine, to: place)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
       #expect(game.cloud.status.waitingCommits == 0)
     }
     try game.close()
@@ -153,7 +153,7 @@ import Testing
     let game = try phone.open()
     defer { end(game) }
     game.cloud.connect(.folder(folder.url))
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     await #expect { try await game.cloud.pairingCode() } throws: { ($0 as? GameDataError)?.code == .misuse }
     await #expect { try await game.cloud.join("ABCD-EFGH") } throws: { ($0 as? GameDataError)?.message.contains("same folder") == true }
     #expect(game.cloud.status.phase == .upToDate)
@@ -166,9 +166,9 @@ import Testing
     game.cloud.connect(.folder(folder.url))
     try game.wallet.earn(10, .gems, for: "chest")
     try game.wallet.claim(50, .gems, key: "starter", for: "a gift")
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try game.wallet.spend(4, .gems, for: "sword")
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(gameErrorCode { try game.wallet.spend(7, .gems, for: "shield") } == .insufficient(spendable: 6, balance: 6))
     #expect(game.cloud.status.phase == .upToDate)
   }

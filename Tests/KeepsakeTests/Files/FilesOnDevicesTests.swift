@@ -64,7 +64,7 @@ import Testing
     try put("three", phone)
     _ = try await mine.capture().value
     try await settle(here, there)
-    #expect(try theirs.standing().count == 1)
+    #expect(try theirs.heads().count == 1)
     _ = try theirs.update()
     #expect(text(tablet) == "three" && here.incidents.isEmpty && there.incidents.isEmpty)
   }
@@ -80,7 +80,7 @@ import Testing
     defer { end(again) }
     let mine = try again.files.track(url(phone))
     try await settle(again, there)
-    #expect(try texts(theirs.standing(), theirs) == ["two"] && texts(mine.standing(), mine) == ["two"])
+    #expect(try texts(theirs.heads(), theirs) == ["two"] && texts(mine.heads(), mine) == ["two"])
     #expect(text(phone) == "one")
     _ = try mine.update()
     #expect(text(phone) == "two")
@@ -103,16 +103,16 @@ import Testing
     #expect(text(phone) == "mine")
     #expect(try texts(versions, mine) == ["mine", "theirs"])
     try await settle(here, there)
-    #expect(try texts(theirs.standing(), theirs) == ["mine", "theirs"], "the same order everywhere")
+    #expect(try texts(theirs.heads(), theirs) == ["mine", "theirs"], "the same order everywhere")
     #expect(try there.files.list().first?.isConflicted == true)
     guard case .conflict = try theirs.update() else { throw TookTooLong() }
     #expect(text(tablet) == "theirs")
     // The player takes the other one.
     try mine.restore(versions[1].id)
     #expect(text(phone) == "theirs")
-    #expect(try mine.standing().count == 1 && here.files.list().first?.isConflicted == false)
+    #expect(try mine.heads().count == 1 && here.files.list().first?.isConflicted == false)
     try await settle(here, there)
-    #expect(try theirs.standing().count == 1 && theirs.update() == .unchanged && text(tablet) == "theirs")
+    #expect(try theirs.heads().count == 1 && theirs.update() == .unchanged && text(tablet) == "theirs")
     #expect(try texts(mine.history(), mine).contains("mine"))
   }
 
@@ -168,14 +168,14 @@ import Testing
     theirs = try there.files.track(url(tablet))
     try await settle(there, here)
     // It went on from the bytes that it had.
-    #expect(try texts(mine.standing(), mine) == ["another"])
+    #expect(try texts(mine.heads(), mine) == ["another"])
     let stranger = try Device(clock: clock)
     let third = try await connected(stranger)
     defer { end(third) }
     try put("its own", stranger)
     let own = try third.files.track(url(stranger))
     try await settle(third, here)
-    #expect(try Set(texts(own.standing(), own)) == ["its own", "another"] && Set(texts(mine.standing(), mine)) == ["its own", "another"])
+    #expect(try Set(texts(own.heads(), own)) == ["its own", "another"] && Set(texts(mine.heads(), mine)) == ["its own", "another"])
   }
 
   @Test("a file that is gone is brought back, and one that is deleted elsewhere is touched nowhere")
@@ -191,7 +191,7 @@ import Testing
     // The phone takes it out of the cloud.
     try mine.keepLocal(cloudCopy: .removed)
     try await settle(here, there)
-    #expect(try mine.isLocal && there.files.list().isEmpty && theirs.standing().isEmpty && theirs.update() == .unchanged)
+    #expect(try mine.isLocal && there.files.list().isEmpty && theirs.heads().isEmpty && theirs.update() == .unchanged)
     #expect(text(phone) == "one" && text(tablet) == "one")
     _ = try await theirs.capture().value
     _ = try await mine.write(Data("two".utf8)).value
@@ -203,7 +203,7 @@ import Testing
     #expect(try mine.status().elsewhere?.slot == "level.dat")
     try mine.syncAgain()
     try await settle(here, there)
-    #expect(try Set(texts(mine.standing(), mine)) == ["two", "theirs"] && Set(texts(theirs.standing(), theirs)) == ["two", "theirs"])
+    #expect(try Set(texts(mine.heads(), mine)) == ["two", "theirs"] && Set(texts(theirs.heads(), theirs)) == ["two", "theirs"])
     #expect(text(phone) == "two" && text(tablet) == "theirs")
   }
 
@@ -213,18 +213,18 @@ import Testing
     try put("one", phone)
     var mine = try here.files.track(url(phone), syncs: false)
     _ = try await mine.write(Data("two".utf8)).value
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try mine.isLocal && here.files.list().first?.isLocal == true && cloud.container.slots().isEmpty)
     try here.close()
     here = try await connected(phone)
     defer { end(here) }
     mine = try here.files.track(url(phone))
     _ = try await mine.write(Data("three".utf8)).value
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(cloud.container.slots().isEmpty)
     here.files.untrack(mine)
     mine = try here.files.track(url(phone), syncs: true)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try !mine.isLocal && mine.status().state == .stored)
     #expect(try texts(mine.history().filter { !$0.isDeleted }, mine).suffix(3) == ["three", "two", "one"])
     let there = try await connected(tablet)
@@ -240,7 +240,8 @@ import Testing
       let hash = try transaction.keepContent(Data("one".utf8))
       var random = SystemRandomNumberGenerator()
       let save = SaveDraft(
-        id: VersionID(using: &random), slot: "\u{1}file/level.dat", basis: .everyHead, contents: [hash], length: 3, savedAtMilliseconds: 1)
+        id: VersionID(using: &random), slot: "\u{1}file/level.dat", parents: .everyHead, contents: [hash], length: 3, savedAtMilliseconds: 1
+      )
       return try DeviceCommit.apply(CommitDraft(saves: [save]), now: 1, writer: store.writer, in: &transaction, using: &random)
     }
     try store.close()
@@ -248,11 +249,11 @@ import Testing
     defer { end(here) }
     try put("two", phone)
     let mine = try here.files.track(url(phone))
-    try await here.cloud.sendNow()
-    #expect(try mine.isLocal && texts(mine.history(), mine) == ["two", "one"] && texts(mine.standing(), mine) == ["two"])
+    try await here.cloud.sync()
+    #expect(try mine.isLocal && texts(mine.history(), mine) == ["two", "one"] && texts(mine.heads(), mine) == ["two"])
     #expect(cloud.container.slots().isEmpty)
     try mine.syncAgain()
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(cloud.container.slots() == ["\u{E000}file/level.dat"])
   }
 
@@ -266,7 +267,7 @@ import Testing
       #expect(try file.history().map(\.slot) == [name.precomposedStringWithCanonicalMapping])
       here.files.untrack(file)
     }
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.files.names().count == 3 && here.files.list().count == 3)
   }
 }

@@ -23,24 +23,25 @@ import Testing
   @Test("data goes where the platform keeps it, and a name can't lead elsewhere (R31)")
   func places() throws {
     #if os(Linux)
-    #expect(try Places.xdg(.data, ["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
-    #expect(try Places.xdg(.data, ["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
-    #expect(gameErrorCode { _ = try Places.xdg(.data, [:]) } == .misuse)
+    #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
+    #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "relative", "HOME": "/home/a"]).path == "/home/a/.local/share")
+    #expect(gameErrorCode { _ = try StorageFolders.xdg(.data, [:]) } == .misuse)
     #endif
-    for (kind, path) in zip(Places.Kind.allCases, ["/d", "/c", "/s", "/k"]) {
+    for (kind, path) in zip(StorageFolders.Kind.allCases, ["/d", "/c", "/s", "/k"]) {
       let variables = ["XDG_DATA_HOME": "/d", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/k"]
-      #expect(try Places.xdg(kind, variables).path == path)
+      #expect(try StorageFolders.xdg(kind, variables).path == path)
     }
-    let portable = try Places("com.example.space", under: device.folder.url)
+    let portable = try StorageFolders("com.example.space", under: device.folder.url)
     let cache = try portable.folder(for: .cache)
     #expect(FileManager.default.fileExists(atPath: cache.path) && cache.path.hasPrefix(device.folder.url.path))
-    #expect(Places.Kind.allCases.filter(\.isBackedUp) == [.data, .settings])
-    #expect(storeErrorCode { _ = try Places("a", under: URL(fileURLWithPath: "/proc/nowhere")).folder(for: .data) } == .notPermitted)
+    #expect(StorageFolders.Kind.allCases.filter(\.isBackedUp) == [.data, .settings])
+    #expect(
+      storeErrorCode { _ = try StorageFolders("a", under: URL(fileURLWithPath: "/proc/nowhere")).folder(for: .data) } == .notPermitted)
     for name in ["", ".", "..", "../x", "a/b", "a\\b", "a:b", "x\u{0}", ".hidden", "dot.", String(repeating: "n", count: 300)] {
       #expect(gameErrorCode { _ = try GameData.open(name) } == .misuse, "\(name)")
       #expect(gameErrorCode { _ = try GameData.open("com.example.space", profile: name) } == .misuse, "\(name)")
     }
-    #expect(try Places("com.example.space").profile("Ä b").path.hasSuffix("/com.example.space/Ä b"))
+    #expect(try StorageFolders("com.example.space").profile("Ä b").path.hasSuffix("/com.example.space/Ä b"))
   }
 
   @Test("a closed game says so at every call, and its streams end")

@@ -169,7 +169,7 @@ import Testing
     try await here.saves.save(World(level: 5), to: .main)
     try await here.saves.save(World(level: 6), to: .main)
     try await here.progress.record(6, for: .level).value
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try here.close()
 
     try edit("cell", where: "key = 'level'", place: "cell progress/level") {
@@ -183,11 +183,11 @@ import Testing
     #expect(here.progress[.level] == 1)
     #expect(try here.saves.load(.main) == World(level: 5))
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(here.progress[.level] == 6)
     #expect(try here.saves.load(.main) == World(level: 6))
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     try await eventually { there.progress[.level] == 6 }
     #expect(try there.saves.load(.main) == World(level: 6))
     #expect(here.incidents.map(\.kind) == [.tampered, .tampered])

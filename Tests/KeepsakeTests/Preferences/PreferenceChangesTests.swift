@@ -210,7 +210,7 @@ import Testing
     try await here.preferences.flush()
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     try await eventually { there.preferences[.hat] == "cap" }
     #expect(there.preferences[.volume] == 0.8)
@@ -383,7 +383,7 @@ import Testing
     try await here.preferences.flush()
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     try await eventually { (0..<30).allSatisfy { there.preferences[key($0)].count == text.count } }
     #expect(here.incidents.isEmpty && there.incidents.isEmpty)

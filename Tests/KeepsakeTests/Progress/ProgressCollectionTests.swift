@@ -231,7 +231,7 @@ import Testing
     // What another device brings is taken, and what makes it smaller goes through.
     let theirs = (1...20).map { ($0, Scalar.string("\($0) of theirs \(long)")) }
     let additions = ObservedSet.Additions(
-      seen: NumberRanges([1...20]), standing: Dictionary(uniqueKeysWithValues: theirs.map { (UInt64($0.0), $0.1) }))
+      seen: NumberRanges([1...20]), present: Dictionary(uniqueKeysWithValues: theirs.map { (UInt64($0.0), $0.1) }))
     try arrive(.set(ObservedSet([WriterID(9): additions])), "favourites", to: game)
     #expect(game.progress[.favourites].count == count + 20)
     try game.progress.remove("0 \(long)", from: .favourites).wait()

@@ -25,9 +25,9 @@ import Testing
     try here.saves.keepLocal(.main, cloudCopy: .kept)
     try here.saves.syncAgain(.main)
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.status(of: .main).state == .stored)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main)?.level == 2)
     #expect(cloud.container.heads(of: "main").count == 1)
   }
@@ -42,7 +42,7 @@ import Testing
     #expect { try game.saves.copy(secret, to: .main) } throws: { ($0 as? GameDataError)?.code == .misuse }
     try game.saves.keepLocal(.main, cloudCopy: .kept)
     try game.saves.rename(secret, to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try game.saves.load(.main)?.level == 2 && cloud.container.slots().isEmpty)
   }
 
@@ -54,16 +54,16 @@ import Testing
       end(there)
     }
     try await here.saves.save(World(level: 2), to: .main, SaveMetadata(progress: 0.9))
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try here.saves.keepLocal(.main, cloudCopy: .kept)
     try await here.saves.save(World(level: 3), to: .main)
-    #expect(try here.core.store.read { try SeenQuestion(["main"], in: $0).isEmpty })
+    #expect(try here.core.store.read { try SeenByQuery(["main"], in: $0).isEmpty })
     #expect(try here.saves.status(of: .main).elsewhere == nil)
     // Begun anew, without having heard of the other: it stands beside what was left, and has come less far.
     try await there.saves.save(World(level: 1), to: .main, SaveMetadata(progress: 0.1))
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
-    try await here.cloud.sendNow()
+    try await there.cloud.sync()
+    try await here.cloud.sync()
     #expect(cloud.container.heads(of: "main").count == 2)
     #expect(try here.saves.status(of: .main).elsewhere?.metadata.progress == 0.1)
     #expect(try here.saves.load(.main)?.level == 3)
@@ -91,7 +91,7 @@ import Testing
     let source = phone.folder.url.appendingPathComponent("source")
     try Data("hostile".utf8).write(to: source)
     try here.files.track(source, as: name)
-    for game in [here, there] { try await game.cloud.sendNow() }
+    for game in [here, there] { try await game.cloud.sync() }
     #expect(try there.files.list().map(\.name) == [name])
     let folder = tablet.folder.url.appendingPathComponent("levels")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -19,11 +19,11 @@ import Testing
     let (here, there) = (try phone.open(), try tablet.open())
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     guard let level else { return (here, there) }
     try await here.saves.save(World(level: level), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try await eventually { try there.saves.load(.main)?.level == level }
     return (here, there)
   }
@@ -56,7 +56,7 @@ import Testing
     game.cloud.connect(cloud.address)
     for level in 1...3 { try await game.saves.save(World(level: level), to: secret) }
     try await game.saves.save(World(level: 9), to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(told("secret").isEmpty && told().count == 1)
     #expect(try game.saves.status(of: secret).state == .local(.kept) && game.saves.status(of: .main).state == .stored)
     #expect(cloud.container.slots() == ["main"])
@@ -67,7 +67,7 @@ import Testing
     game.cloud.connect(cloud.address)
     #expect(try game.saves.load(secret)?.level == 3)
     try await game.saves.save(World(level: 4), to: secret)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(cloud.container.slots() == ["main"])
     #expect(try game.saves.conflict(secret) == nil)
     #expect(try game.saves.history(of: secret).map(\.state) == [.local, .local, .local, .local])
@@ -81,7 +81,7 @@ import Testing
     #expect(try game.saves.load(secret) == nil && game.saves.list().map(\.name) == ["main"])
     #expect(try game.saves.isLocal(secret), "emptied, not undeclared")
     try await game.saves.save(World(level: 5), to: secret)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(cloud.container.slots() == ["main"] && game.cloud.status.waitingCommits == 0)
     #expect(try waiting(game).isEmpty)
   }
@@ -122,10 +122,10 @@ import Testing
     try here.saves.keepLocal(.main, cloudCopy: .removed)
     #expect(try here.saves.load(.main)?.level == 2)
     #expect(try here.saves.status(of: .main).state == .local(.kept))
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(told().contains { $0.tombstone })
     there.cloud.connect(cloud.address)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.load(.main) == nil && there.saves.list().isEmpty)
     #expect(try here.saves.load(.main)?.level == 2)
 
@@ -137,7 +137,7 @@ import Testing
     try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
     try here.saves.keepLocal(.main, cloudCopy: .removed)
     try await here.saves.save(World(level: 7, cleared: ["here"]), to: .main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     there.cloud.connect(cloud.address)
     try await settle(there, here)
     #expect(try there.saves.load(.main) == World(level: 3, cleared: ["there"]))
@@ -238,7 +238,7 @@ import Testing
     // Too much to go inside an exchange: it waits for an upload of its own.
     let text = String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) })
     try await here.saves.save(Journal(text: text), to: .asking)
-    await #expect { try await here.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .unreachable }
+    await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     for copy in [CloudCopy.kept, .removed] { try here.saves.keepLocal(Slot<Journal>.asking, cloudCopy: copy) }
     try await here.saves.save(Journal(text: text + "!"), to: .asking)
     cloud.isCut = false
@@ -264,10 +264,10 @@ import Testing
     try here.saves.keepLocal(secret, cloudCopy: .kept)
     try await here.saves.save(World(level: 5), to: secret)
     try await here.saves.save(World(level: 8), to: "other")
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     there.cloud.disconnect()
     cloud.container = backup
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(told("secret").isEmpty && told("other").count == 1)
     let heads = cloud.container.heads(of: "main").compactMap { cloud.container.version($0)?.record }
     #expect(heads.map(\.tombstone) == [true])
@@ -275,12 +275,12 @@ import Testing
     #expect(here.cloud.status.waitingCommits == 0)
     // One that only stopped sending brings back nothing of what it knows, either.
     try here.saves.syncAgain(.main)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     try here.saves.keepLocal(.main, cloudCopy: .kept)
     var empty = MemoryContainer(epoch: 2)
     empty.advance(to: Cursor(epoch: 2, seq: 0, mark: 0))
     cloud.container = empty
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(told().allSatisfy { $0.tombstone } && told("secret").isEmpty && told("other").count == 1)
     #expect(try here.saves.load(.main)?.level == 3)
   }
@@ -321,9 +321,9 @@ import Testing
     try here.saves.keepLocal(.main, cloudCopy: .kept)
     there.cloud.connect(cloud.address)
     try await there.saves.save(World(level: 3, cleared: ["there"]), to: .main)
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     here.cloud.connect(cloud.address)
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.load(.main) == nil && here.saves.list().isEmpty)
     #expect(try here.saves.status(of: .main).elsewhere?.slot == "main")
     try await here.saves.save(World(level: 1, cleared: ["here"]), to: .main)
@@ -387,7 +387,7 @@ import Testing
     defer { end(game) }
     game.cloud.connect(cloud.address)
     try await game.saves.save(World(level: 2), to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     game.cloud.disconnect()
     // Somebody else writes into the database and doesn't end.
     var configuration = Configuration()
@@ -437,7 +437,7 @@ import Testing
     defer { end(game) }
     game.cloud.connect(cloud.address)
     try await game.saves.save(World(level: 3), to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try game.core.store.read { try UnsentData($0, hasRecords: false) }.isEmpty)
     try game.saves.keepLocal(.main, cloudCopy: .kept)
     #expect(try game.core.store.read { try UnsentData($0, hasRecords: false) }.saves == ["main"])
@@ -448,7 +448,7 @@ import Testing
     var game = try phone.open()
     game.cloud.connect(cloud.address)
     try await game.saves.save(World(level: 2), to: .main)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try game.saves.keepLocal(.main, cloudCopy: .kept)
     try await game.saves.save(World(level: 3), to: .main)
     try game.close()
@@ -461,7 +461,7 @@ import Testing
     defer { end(game) }
     #expect(game.incidents.contains { $0.kind == .recovered })
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try game.saves.isLocal(.main) && game.saves.load(.main)?.level == 3 && told().count == 1)
   }
 }

@@ -74,13 +74,13 @@ import Testing
     }
     for game in [here, there] {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
     var updates = try there.saves.query(matching: "shown").makeAsyncIterator()
     _ = try await updates.next()
     for name in ["shown", "hidden"] { try await here.saves.save(World(heading: 1), to: slot(name)) }
     #expect(names(try await updates.next()) == [["shown"], [], []])
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     for name in ["shown", "hidden"] { try await there.saves.save(World(heading: 2), to: slot(name)) }
     #expect(try there.saves.conflict(slot("shown")) == nil)
     #expect(try there.saves.conflict(slot("hidden"))?.sides.count == 2)

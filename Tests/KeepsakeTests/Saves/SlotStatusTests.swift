@@ -15,21 +15,21 @@ import Testing
   func goesThrough() async throws {
     let game = try Device().open()
     defer { end(game) }
-    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, isHere: true, elsewhere: nil, lastHeard: nil, seenBy: nil)
+    let empty = SlotStatus(slot: "main", state: .empty, arrival: nil, isDownloaded: true, elsewhere: nil, lastFetched: nil, seenBy: nil)
     #expect(try game.saves.status(of: .main) == empty)
     try game.saves.capture(World(), to: .main)
     #expect(try game.saves.status(of: .main).state == .local(.neverConnected))
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     let stored = try game.saves.status(of: .main)
-    #expect(stored.state == .stored && stored.lastHeard != nil)
+    #expect(stored.state == .stored && stored.lastFetched != nil)
 
     cloud.isCut = true
     try await game.saves.save(World(level: 2), to: .main)
     #expect(try game.saves.status(of: .main).state == .queued)
     cloud.isFull = true
     cloud.isCut = false
-    await #expect { try await game.cloud.sendNow() } throws: { ($0 as? GameDataError)?.code == .refused }
+    await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .refused }
     guard case .refused(let refusal) = try game.saves.status(of: .main).state else {
       Issue.record("it is \(try game.saves.status(of: .main).state)")
       return
@@ -37,10 +37,10 @@ import Testing
     #expect(refusal.reason == .quota && refusal.slot == "main" && refusal.message.contains("room"))
     #expect(try game.saves.status(of: "another").state == .empty)
     cloud.isFull = false
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try game.saves.delete(.main)
     #expect(try game.saves.status(of: .main).state != .empty, "a delete has to get there as well")
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try game.saves.status(of: .main).state == .stored)
   }
 
@@ -55,8 +55,8 @@ import Testing
     there.cloud.delivery = .manually
     for game in [here, there] { game.cloud.connect(cloud.address) }
     try await here.saves.save(World(level: 3), to: .main)
-    try await here.cloud.sendNow()
-    try await there.cloud.sendNow()
+    try await here.cloud.sync()
+    try await there.cloud.sync()
     let status = try there.saves.status(of: .main)
     #expect(status.state == .empty && status.arrival == .arrived)
     #expect(try there.saves.status(of: "another").arrival == nil)
@@ -70,7 +70,7 @@ import Testing
     var updates = game.saves.statusUpdates(of: .main).makeAsyncIterator()
     #expect(try await updates.next()?.state == .empty)
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try await game.saves.save(World(level: 3), to: .main)
     var states: [SlotStatus.State] = []
     while states.last != .stored, let status = try await updates.next() { states.append(status.state) }
@@ -89,7 +89,7 @@ import Testing
     try await game.saves.save(World(level: 2), to: .main)
     #expect(try await game.saves.seenBy(.main) == [])
     game.cloud.connect(.folder(folder.url))
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     #expect(try game.saves.status(of: .main).state == .stored)
     #expect(try await game.saves.seenBy(.main) == nil)
     #expect(try game.saves.status(of: .main).seenBy == nil)
@@ -108,7 +108,7 @@ import Testing
       end(there)
     }
     for game in [here, there] { game.cloud.connect(.transport(gates, container: cloud.id, name: "gated")) }
-    for game in [here, there] { try await game.cloud.sendNow() }
+    for game in [here, there] { try await game.cloud.sync() }
     // Random, so that it can't be made small enough to go inside an exchange.
     var random = SystemRandomNumberGenerator()
     let journal = Journal(text: String((0..<400_000).map { _ in Character(Unicode.Scalar(UInt8.random(in: 33...126, using: &random))) }))
@@ -117,14 +117,14 @@ import Testing
       if case .uploading(let fraction) = try here.saves.status(of: .byProgress).state { fraction > 0 && fraction < 1 } else { false }
     }
     gates.letUpload()
-    try await here.cloud.sendNow()
+    try await here.cloud.sync()
     #expect(try here.saves.status(of: .byProgress).state == .stored)
     try await eventually {
       if case .downloading(let fraction)? = try there.saves.status(of: .byProgress).arrival { fraction > 0 && fraction < 1 } else { false }
     }
     #expect(try there.saves.status(of: .byProgress).state == .empty)
     gates.open()
-    try await there.cloud.sendNow()
+    try await there.cloud.sync()
     #expect(try there.saves.status(of: .byProgress).arrival == nil && there.saves.status(of: .byProgress).state == .stored)
   }
 }

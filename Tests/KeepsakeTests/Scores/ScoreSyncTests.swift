@@ -23,7 +23,7 @@ import Testing
   private func connect(_ games: GameData...) async throws {
     for game in games {
       game.cloud.connect(cloud.address)
-      try await game.cloud.sendNow()
+      try await game.cloud.sync()
     }
   }
 
@@ -48,7 +48,7 @@ import Testing
       #expect(await iterator.next() == ["easy"])
 
       // What comes back is no news, and no second row.
-      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      for game in [here, there, here, there] { try await game.cloud.sync() }
       #expect(here.takeChanges().allSatisfy { if case .scores = $0 { false } else { true } })
       #expect(there.takeChanges().filter { if case .scores = $0 { true } else { false } } == [.scores(["easy"])])
       #expect(try values(there) == [900, 700, 500] && values(here) == [900, 800, 500])
@@ -73,7 +73,7 @@ import Testing
       try there.scores.submit(40, to: .lap)
       try here.scores.submit(39.5, to: .lap)
       cloud.isCut = false
-      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      for game in [here, there, here, there] { try await game.cloud.sync() }
       try await eventually { try here.scores.best(of: "Ada", on: .easy) == there.scores.best(of: "Ada", on: .easy) }
       #expect(try there.scores.best(of: "Ada", on: .easy)?.date == Date(timeIntervalSince1970: 10_000_000))
       try await eventually { try there.scores.best(on: .lap)?.value == .double(39.5) }
@@ -89,16 +89,16 @@ import Testing
       try await connect(here, there)
       try await eventually { try values(there) == [9_000, 50] }
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
-      try await here.cloud.sendNow()
-      try await there.cloud.sendNow()
+      try await here.cloud.sync()
+      try await there.cloud.sync()
       try await eventually { try values(there) == [100, 50] }
       #expect(try values(here) == [100])
       try here.scores.removeAll(from: .easy)
-      try await here.cloud.sendNow()
-      try await there.cloud.sendNow()
+      try await here.cloud.sync()
+      try await there.cloud.sync()
       try await eventually { try values(there) == [50] }
       #expect(try values(here) == [], "what the tablet keeps for itself stays there")
-      for game in [there, here, there, here] { try await game.cloud.sendNow() }
+      for game in [there, here, there, here] { try await game.cloud.sync() }
       #expect(try values(here) == [] && values(there) == [50], "and isn't offered again")
     }
   }
@@ -114,7 +114,7 @@ import Testing
       try there.scores.submit(950, to: .easy, player: "Ada", context: Run(seed: 950)).wait()
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       cloud.isCut = false
-      for game in removerIsFirst ? [here, there] : [there, here] { try await game.cloud.sendNow() }
+      for game in removerIsFirst ? [here, there] : [there, here] { try await game.cloud.sync() }
       try await eventually { try values(here) == [950, 800] && values(there) == [950, 800] }
       #expect(try here.scores.top(1, of: .easy)[0].context() == Run(seed: 950))
     }
@@ -129,7 +129,7 @@ import Testing
       try await connect(here, there)
       try await eventually { try values(there) == [900, 850] }
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
-      for game in [here, there, here] { try await game.cloud.sendNow() }
+      for game in [here, there, here] { try await game.cloud.sync() }
       let (first, second) = ([850, own].compactMap(\.self), [850, own].compactMap(\.self))
       try await eventually { try values(here) == first && values(there) == second }
     }
@@ -148,7 +148,7 @@ import Testing
       cloud.isCut = true
       for _ in 0..<2 { try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy))) }
       cloud.isCut = false
-      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      for game in [here, there, here, there] { try await game.cloud.sync() }
       try await eventually { try values(there) == [100] }
       #expect(try values(here) == [100])
     }
@@ -167,11 +167,11 @@ import Testing
       try there.scores.remove(try #require(try there.scores.best(of: "Ada", on: .easy)))
       #expect(try values(there) == [900, 850])
       cloud.isCut = false
-      for game in [here, there, here, there] { try await game.cloud.sendNow() }
+      for game in [here, there, here, there] { try await game.cloud.sync() }
       try await eventually { try values(here).first == 850 && values(there).first == 850 }
       // And the next score is the player's best again, on both.
       try here.scores.submit(870, to: .easy, player: "Ada")
-      try await here.cloud.sendNow()
+      try await here.cloud.sync()
       try await eventually { try values(there).first == 870 }
     }
   }

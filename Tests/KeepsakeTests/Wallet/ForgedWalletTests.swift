@@ -54,7 +54,7 @@ import Testing
       let payload = Data(forged.utf8)
       try database.execute(
         sql: "UPDATE fact SET body = ? WHERE name = ?",
-        arguments: [RowCodec.checksum(of: payload, place: RowPlace.fact(name)) + payload, name])
+        arguments: [RowCodec.checksum(of: payload, place: RowIdentity.fact(name)) + payload, name])
     }
   }
 
@@ -197,7 +197,7 @@ import Testing
     var game = try device.open()
     game.cloud.connect(cloud.address)
     for level in 1...40 { try game.wallet.earn(3, .gems, for: "level \(level)") }
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     cloud.isCut = true
     try game.wallet.earn(7, .gems, for: "offline")
     try game.wallet.spend(20, .gems, for: "sword")
@@ -213,15 +213,15 @@ import Testing
     #expect(gameErrorCode { try game.wallet.spend(1, .gems, for: "sweet") } == .insufficient(spendable: 0, balance: 107))
     cloud.isCut = false
     game.cloud.connect(cloud.address)
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     try await eventually { game.wallet[.gems] == Balance(total: 107, spendable: 107, pending: 0) }
     try game.wallet.spend(107, .gems, for: "castle")
-    try await game.cloud.sendNow()
+    try await game.cloud.sync()
     let tablet = try Device(clock: device.clock)
     let other = try tablet.open()
     defer { end(other) }
     other.cloud.connect(cloud.address)
-    try await other.cloud.sendNow()
+    try await other.cloud.sync()
     try await eventually { try other.wallet.currencies() == [.gems] }
     #expect(other.wallet[.gems].total == 0)
   }

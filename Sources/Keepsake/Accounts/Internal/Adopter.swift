@@ -15,9 +15,9 @@ struct Adopter {
 
   private let source: Store
   private let core: GameCore
-  private let own: AccountPlace
+  private let own: AccountLocation
 
-  init(from source: Store, into core: GameCore, for own: AccountPlace) {
+  init(from source: Store, into core: GameCore, for own: AccountLocation) {
     (self.source, self.core, self.own) = (source, core, own)
   }
 
@@ -95,8 +95,8 @@ struct Adopter {
     var living: [VersionID] = []
     let file = FileSlot.name(of: slot)
     for id in heads {
-      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isNews(id, in: mine) else { continue }
-      if try theirs.isDeferred(record) {
+      guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine) else { continue }
+      if try theirs.isNotDownloaded(record) {
         adoption.left.notDownloaded.append(file ?? slot)
       } else {
         living.append(id)
@@ -107,7 +107,7 @@ struct Adopter {
     var before: [ContentHash] = []
     var taken: Set<VersionID> = []
     // The oldest first, so that each is kept as what it changed of the one before.
-    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isNews(version.record.id, in: mine) {
+    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
       let (id, isHead) = (version.record.id, living.contains(version.record.id))
       guard isHead || !version.record.tombstone else { continue }
       guard try takeContents(version.record, after: before, theirs, into: &mine) else { continue }
@@ -185,7 +185,7 @@ struct Adopter {
       adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
     }
     // A bank that never hears of the spending lets the other's devices spend the same once more.
-    if try theirs.facts().container != nil { adoption.left.untold = left.untold.sorted().map { Currency($0) } }
+    if try theirs.facts().container != nil { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
   }
 
   // MARK: Preferences of this device

@@ -12,12 +12,12 @@ struct AssetCheck {
     self.check = check
   }
 
-  func run(isCancelled: () -> Bool, _ told: (AssetProgress) -> Void) throws -> AssetReport {
+  func run(isCancelled: () -> Bool, _ onProgress: (AssetProgress) -> Void) throws -> AssetReport {
     var run = self
-    return try run.perform(isCancelled, told)
+    return try run.perform(isCancelled, onProgress)
   }
 
-  private mutating func perform(_ isCancelled: () -> Bool, _ told: (AssetProgress) -> Void) throws -> AssetReport {
+  private mutating func perform(_ isCancelled: () -> Bool, _ onProgress: (AssetProgress) -> Void) throws -> AssetReport {
     let source = source
     let listing = try source.folder.scan(leavingOut: source.manifestPath)
     var found = Dictionary(uniqueKeysWithValues: listing.files.map { ($0.path.text, $0.status) })
@@ -36,20 +36,20 @@ struct AssetCheck {
     }
     var progress = AssetProgress(
       bytesDone: 0, bytesInAll: toHash.reduce(0) { $0 + Int64(source.entries[$1].size) }, filesDone: 0, filesInAll: toHash.count)
-    told(progress)
+    onProgress(progress)
     for number in toHash {
       if isCancelled() { throw CancellationError() }
       let before = progress.bytesDone
       note(number) { () throws(AssetError) in
         try source.verify(number) { done in
           progress.bytesDone = before + Int64(done)
-          told(progress)
+          onProgress(progress)
         }
       }
       hashed += 1
       progress.filesDone += 1
       progress.bytesDone = before + Int64(source.entries[number].size)
-      told(progress)
+      onProgress(progress)
     }
     // A listing with nothing to compare it to has no extras either.
     for path in found.keys {

@@ -91,8 +91,8 @@ final class AssetFolder: Sendable {
 
   /// Reads a file into memory of its own, piece by piece, and hashes it on the way.
   ///
-  /// `told` hears how many bytes were read so far. The bytes are nil where they end early or go on: the file changed meanwhile.
-  func read(_ file: borrowing OpenFile, path: String, told: (Int) -> Void) throws(AssetError) -> (bytes: Data, hash: ContentHash)? {
+  /// `onProgress` hears how many bytes were read so far. The bytes are nil where they end early or go on: the file changed meanwhile.
+  func read(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> (bytes: Data, hash: ContentHash)? {
     let size = file.status.size
     // Not through Data's own memory, which would be filled with zeros first.
     guard let memory = malloc(max(size, 1)) else {
@@ -107,7 +107,7 @@ final class AssetFolder: Sendable {
       guard count > 0 else { return nil }
       hash.update(bufferPointer: UnsafeRawBufferPointer(start: memory + done, count: count))
       done += count
-      told(done)
+      onProgress(done)
     }
     var more: UInt8 = 0
     guard try Self.readSome(file.number, &more, 1, at: size, path: path) == 0 else { return nil }
@@ -117,7 +117,7 @@ final class AssetFolder: Sendable {
   }
 
   /// Hashes a file without keeping more than a piece of it; nil where it changed meanwhile.
-  func hash(_ file: borrowing OpenFile, path: String, told: (Int) -> Void) throws(AssetError) -> ContentHash? {
+  func hash(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> ContentHash? {
     let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkBytes, alignment: 16)
     defer { piece.deallocate() }
     guard let start = piece.baseAddress else { return nil }
@@ -130,7 +130,7 @@ final class AssetFolder: Sendable {
       done += count
       // It grows faster than it is read, or isn't what it was.
       guard done <= file.status.size else { return nil }
-      told(done)
+      onProgress(done)
     }
     return done == file.status.size ? ContentHash(digest: hash.finalize()) : nil
   }

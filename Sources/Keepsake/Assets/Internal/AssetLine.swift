@@ -1,16 +1,16 @@
 /// A line of assets by priority, then by who came first: a heap, since a game may ask for all of its assets at once.
 struct AssetLine {
-  struct Place {
+  struct Position {
     var priority: AssetPriority
     var order: UInt64
     var asset: Int
 
-    func isBefore(_ other: Place) -> Bool { priority == other.priority ? order < other.order : priority > other.priority }
+    func isBefore(_ other: Position) -> Bool { priority == other.priority ? order < other.order : priority > other.priority }
   }
 
-  private var heap: [Place] = []
+  private var heap: [Position] = []
 
-  mutating func insert(_ place: Place) {
+  mutating func insert(_ place: Position) {
     heap.append(place)
     var child = heap.count - 1
     while child > 0 {
@@ -21,7 +21,7 @@ struct AssetLine {
     }
   }
 
-  mutating func popFirst() -> Place? {
+  mutating func popFirst() -> Position? {
     guard let first = heap.first, let last = heap.popLast() else { return nil }
     guard !heap.isEmpty else { return first }
     heap[0] = last

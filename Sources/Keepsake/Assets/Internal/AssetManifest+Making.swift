@@ -19,7 +19,7 @@ extension AssetManifest {
   ///   - told: Hears how far it is.
   /// - Throws: `AssetError`: `refusedPath`, with all of them, if there are files that could not be loaded on every platform; `stale` if one is
   ///   changed meanwhile.
-  package static func make(of url: URL, output: URL, told: (AssetProgress) -> Void) throws(AssetError) -> MadeManifest {
+  package static func make(of url: URL, output: URL, onProgress: (AssetProgress) -> Void) throws(AssetError) -> MadeManifest {
     let folder = try AssetFolder(at: url)
     let usual = try AssetPath(fileName)
     let output = AssetSource.path(of: output, in: url)
@@ -40,7 +40,7 @@ extension AssetManifest {
       }
       let hash = try folder.hash(file, path: path.text) { done in
         progress.bytesDone = before + Int64(done)
-        told(progress)
+        onProgress(progress)
       }
       guard let hash else {
         throw AssetError(.stale, "the file \(AssetPath.shown(path.text)) was changed while it was read; try again", path: path.text)
@@ -48,7 +48,7 @@ extension AssetManifest {
       entries.append(Entry(path: path.text, size: file.status.size, hash: hash))
       progress.bytesDone = before + Int64(file.status.size)
       progress.filesDone += 1
-      told(progress)
+      onProgress(progress)
     }
     return MadeManifest(manifest: try AssetManifest(entries), hidden: listing.hidden)
   }

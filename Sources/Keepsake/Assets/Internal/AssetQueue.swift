@@ -63,7 +63,7 @@ struct AssetQueue {
       lastOrder += 1
       entry = Wanted(order: lastOrder)
       entry.priority = priority
-      line.insert(AssetLine.Place(priority: priority, order: entry.order, asset: asset))
+      line.insert(AssetLine.Position(priority: priority, order: entry.order, asset: asset))
     }
     join(&entry)
     wanted[asset] = entry
@@ -81,7 +81,7 @@ struct AssetQueue {
     guard let highest = all.max(), highest != entry.priority else { return }
     wanted[asset]?.priority = highest
     // Its old place is passed over when it comes up.
-    if !entry.isReading { line.insert(AssetLine.Place(priority: highest, order: entry.order, asset: asset)) }
+    if !entry.isReading { line.insert(AssetLine.Position(priority: highest, order: entry.order, asset: asset)) }
   }
 
   mutating func raise(_ id: UInt64, to priority: AssetPriority) {
@@ -122,7 +122,7 @@ struct AssetQueue {
   /// Into the line again, where it was.
   mutating func putBack(_ asset: Int) {
     guard let entry = wanted[asset] else { return }
-    line.insert(AssetLine.Place(priority: entry.priority, order: entry.order, asset: asset))
+    line.insert(AssetLine.Position(priority: entry.priority, order: entry.order, asset: asset))
   }
 
   mutating func begin(_ asset: Int) {
@@ -137,7 +137,7 @@ struct AssetQueue {
   /// So many bytes of an asset were read so far.
   mutating func note(_ bytes: Int, of asset: Int) {
     wanted[asset]?.readBytes = bytes
-    for id in wanted[asset]?.batches ?? [] { tellProgress(of: id) }
+    for id in wanted[asset]?.batches ?? [] { reportProgress(of: id) }
   }
 
   /// What a read gave goes to all who wait; to batches `noRoom`, if it could not be kept.
@@ -154,7 +154,7 @@ struct AssetQueue {
       case (.success, nil): batches[id]?.load(asset)
       case (.success, .some(let error)), (.failure(let error), _): batches[id]?.fail(asset, error)
       }
-      tellProgress(of: id)
+      reportProgress(of: id)
       actions += settled(id)
     }
     return actions
@@ -227,7 +227,7 @@ struct AssetQueue {
     return progress
   }
 
-  private func tellProgress(of id: UInt64) {
+  private func reportProgress(of id: UInt64) {
     guard let streams = batches[id]?.streams, !streams.isEmpty else { return }
     let progress = progress(of: id)
     // Under the lock, so that no older figure comes after a newer one. It only hands them over.

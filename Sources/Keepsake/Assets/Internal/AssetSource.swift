@@ -70,24 +70,26 @@ struct AssetSource: Sendable {
   /// Reads an asset and compares it with the manifest.
   ///
   /// Throws `missing`, `unreadable`, `damaged` or `stale`.
-  func read(_ number: Int, told: (Int) -> Void) throws(AssetError) -> Data {
+  func read(_ number: Int, onProgress: (Int) -> Void) throws(AssetError) -> Data {
     let entry = entries[number]
     let file = try open(number)
     if let mapsFrom, entry.size >= mapsFrom, entry.size > 0 {
       // Hashed by reading: a file that is cut off meanwhile ends the process only where its mapping is touched.
-      guard let hash = try folder.hash(file, path: entry.path, told: told) else { throw changedWhileRead(entry) }
+      guard let hash = try folder.hash(file, path: entry.path, onProgress: onProgress) else { throw changedWhileRead(entry) }
       try compare(hash, file.status, entry)
       return try folder.map(file, path: entry.path)
     }
-    guard let (bytes, hash) = try folder.read(file, path: entry.path, told: told) else { throw changedWhileRead(entry) }
+    guard let (bytes, hash) = try folder.read(file, path: entry.path, onProgress: onProgress) else { throw changedWhileRead(entry) }
     try compare(hash, file.status, entry)
     return bytes
   }
 
   /// Reads an asset for its hash alone, and compares that with the manifest.
-  func verify(_ number: Int, told: (Int) -> Void) throws(AssetError) {
+  func verify(_ number: Int, onProgress: (Int) -> Void) throws(AssetError) {
     let file = try open(number)
-    guard let hash = try folder.hash(file, path: entries[number].path, told: told) else { throw changedWhileRead(entries[number]) }
+    guard let hash = try folder.hash(file, path: entries[number].path, onProgress: onProgress) else {
+      throw changedWhileRead(entries[number])
+    }
     try compare(hash, file.status, entries[number])
   }
 

@@ -5,51 +5,51 @@ import KeepsakeStore
 extension CloudConnection {
   /// Shows what was kept back; false if there was nothing.
   nonisolated func deliver() throws -> Bool {
-    desk.looks()
+    deliveryBuffer.looks()
     do {
       let core = core
-      let shown: [EngineNews]? = try core.translating {
+      let shown: [EngineNotification]? = try core.translating {
         guard try core.store.read({ try $0.facts().hasArrivals }) else { return nil }
         return try core.store.write { try DeviceEngine.deliver(in: &$0) }
       }
       // What was shown may have something for the cloud. Even where the game sees no difference its service says what is left.
-      defer { if shown != nil { core.noteCommit() } }
+      defer { if shown != nil { core.didCommit() } }
       // It is in the store by now, whatever becomes of the money.
-      for item in shown ?? [] { news.heard(item) }
+      for item in shown ?? [] { eventHandler.handle(item) }
       let changes = try takeChanges()
-      for change in changes { core.tell(change) }
-      board.delivered()
+      for change in changes { core.emit(change) }
+      state.delivered()
       return shown?.isEmpty == false || !changes.isEmpty
     } catch {
-      desk.noteArrivals()
+      deliveryBuffer.arrivalsDidChange()
       throw error
     }
   }
 
   /// What the bank said, with the money shown as it is by now; kept on where that can't be read.
   private nonisolated func takeChanges() throws -> [GameChange] {
-    let changes = desk.takeChanges()
-    guard desk.isHolding, !changes.isEmpty else { return changes }
+    let changes = deliveryBuffer.takeChanges()
+    guard deliveryBuffer.isHolding, !changes.isEmpty else { return changes }
     do {
-      try news.wallet.hold()
+      try eventHandler.wallet.hold()
     } catch {
-      desk.putBack(changes)
+      deliveryBuffer.putBack(changes)
       throw error
     }
     return changes
   }
 
   nonisolated func deliver(_ delivery: CloudDelivery) {
-    let before = desk.set(delivery)
+    let before = deliveryBuffer.set(delivery)
     if delivery == .immediately {
-      if before != .immediately { news.wallet.release() }
+      if before != .immediately { eventHandler.wallet.release() }
       showWithoutService()
       // A step that is under way may still keep back what it brings.
-      return core.noteCommit()
+      return core.didCommit()
     }
     guard before == .immediately else { return }
     do {
-      try news.wallet.hold()
+      try eventHandler.wallet.hold()
     } catch {
       // Money then shows as it is, which is told.
       core.report(Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
@@ -58,7 +58,7 @@ extension CloudConnection {
 
   /// Shows what an earlier run kept back, or this one before, to a game that wants it at once, where no service does it.
   nonisolated func showWithoutService() {
-    guard !desk.isHolding else { return }
+    guard !deliveryBuffer.isHolding else { return }
     do {
       _ = try deliver()
     } catch {

@@ -13,9 +13,9 @@ actor CloudConnection {
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   nonisolated let core: GameCore
-  nonisolated let news: CloudNews
-  nonisolated let board: CloudBoard
-  nonisolated var desk: ArrivalDesk { news.desk }
+  nonisolated let eventHandler: CloudEventHandler
+  nonisolated let state: CloudState
+  nonisolated var deliveryBuffer: DeliveryBuffer { eventHandler.deliveryBuffer }
   private let registration: CloudRegistration
   private let sleep: @Sendable (Duration) async throws -> Void
   private var random: any RandomNumberGenerator & Sendable
@@ -25,20 +25,20 @@ actor CloudConnection {
   private var service: SyncService<Store>?
   /// The way that the service goes.
   private var transport: (any Transport)?
-  private var seenWatch: SeenWatch?
+  private var seenByMonitor: SeenByMonitor?
   /// Counts services: what an earlier one still has to say is not heard.
   private var generation = 0
   private var pumps: [Task<Void, Never>] = []
   /// News of the service that has reached the game, and who waits for it.
-  private var newsTaken: UInt64 = 0
-  private var newsWaiters: [CheckedContinuation<Void, Never>] = []
+  private var notificationsTaken: UInt64 = 0
+  private var notificationWaiters: [CheckedContinuation<Void, Never>] = []
   private var registering: Task<Void, Never>?
   private var last: Task<Void, Never>?
 
-  init(core: GameCore, news: CloudNews, board: CloudBoard) {
+  init(core: GameCore, eventHandler: CloudEventHandler, state: CloudState) {
     self.core = core
-    self.news = news
-    self.board = board
+    self.eventHandler = eventHandler
+    self.state = state
     registration = CloudRegistration(
       file: CloudFile(url: core.store.url.appendingPathComponent(CloudFile.name)), executor: executor)
     sleep = core.environment.sleep
@@ -73,28 +73,28 @@ actor CloudConnection {
     // With the preference even the waiting needs none of the threads that all tasks share: a game may be blocking them in `close`.
     let task = Task(executorPreference: executor) {
       await before?.value
-      await self.bringAbout(self.board.wish)
+      await self.apply(self.state.desired)
     }
     last = task
     await task.value
   }
 
-  private func bringAbout(_ wish: CloudBoard.Wish) async {
-    guard !wish.isClosed, let wanted = wish.address else {
+  private func apply(_ desired: CloudState.Desired) async {
+    guard !desired.isClosed, let wanted = desired.address else {
       await end()
-      board.post(.off)
-      if wish.isClosed { board.finish() }
+      state.post(.off)
+      if desired.isClosed { state.finish() }
       return
     }
     if !wanted.isSame(as: address) {
       await end()
       address = wanted
     }
-    guard wish.isEnabled else {
+    guard desired.isEnabled else {
       registering?.cancel()
       registering = nil
       await service?.pause()
-      board.post(.paused)
+      state.post(.paused)
       return showWithoutService()
     }
     do {
@@ -121,24 +121,24 @@ actor CloudConnection {
 
   private func begin(_ transport: any Transport, _ container: ContainerID, rebinding: Bool = false) async throws {
     let environment = SyncService<Store>.Environment(
-      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [desk] in desk.isHolding },
-      largestDownload: { [desk] in desk.downloads.largest })
+      now: core.environment.nowMilliseconds, random: random, sleep: sleep, holdsArrivals: { [deliveryBuffer] in deliveryBuffer.isHolding },
+      largestDownload: { [deliveryBuffer] in deliveryBuffer.downloads.largest })
     let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service
     // Listened to before it starts, so that no news is missed.
     let statuses = service.statuses
-    let news = service.news
+    let notifications = service.notifications
     generation += 1
-    newsTaken = 0
+    notificationsTaken = 0
     let generation = generation
     pumps = [
       Task { for await _ in statuses { self.showStatus(of: generation) } },
-      Task { for await item in news { self.heard(item, of: generation) } },
+      Task { for await item in notifications { self.handle(item, of: generation) } },
     ]
     core.onCloud { $0.committed = { service.committed() } }
     do {
       try await service.start(rebinding: rebinding)
-      if rebinding { try self.news.joined() }
+      if rebinding { try self.eventHandler.joined() }
     } catch {
       // The next try has to begin as this one did: a service that never started doesn't know whether it may rebind.
       await service.stop()
@@ -146,8 +146,8 @@ actor CloudConnection {
       throw error
     }
     self.transport = transport
-    let watch = SeenWatch(core: core, transport: transport, executor: executor)
-    seenWatch = watch
+    let watch = SeenByMonitor(core: core, transport: transport, executor: executor)
+    seenByMonitor = watch
     await watch.start()
   }
 
@@ -155,8 +155,8 @@ actor CloudConnection {
     registering?.cancel()
     registering = nil
     core.onCloud { $0.committed = {} }
-    await seenWatch?.stop()
-    (seenWatch, transport) = (nil, nil)
+    await seenByMonitor?.stop()
+    (seenByMonitor, transport) = (nil, nil)
     core.seen.forget()
     await service?.stop()
     service = nil
@@ -164,19 +164,19 @@ actor CloudConnection {
     generation += 1
     for pump in pumps { pump.cancel() }
     pumps = []
-    wakeNewsWaiters()
+    resumeNotificationWaiters()
     address = nil
   }
 
   private func failed(_ error: any Error) {
     let error = GameDataError.translated(error)
     if let error = error as? GameDataError, error.code == .refused {
-      board.post(.refused(reason: error.message))
+      state.post(.refused(reason: error.message))
     } else if error is StoreError {
-      board.post(.storeFailed(reason: String(describing: error)))
+      state.post(.storeFailed(reason: String(describing: error)))
     } else {
       let known = error as? GameDataError
-      board.post(.waiting(reason: known?.message ?? String(describing: error)), reaching: known?.code)
+      state.post(.waiting(reason: known?.message ?? String(describing: error)), reaching: known?.code)
     }
   }
 
@@ -184,7 +184,7 @@ actor CloudConnection {
 
   private func keepRegistering() {
     guard registering == nil else { return }
-    board.post(.connecting)
+    state.post(.connecting)
     showWithoutService()
     registering = Task {
       var pause = Self.firstPause
@@ -196,7 +196,7 @@ actor CloudConnection {
         } catch {
           guard !Task.isCancelled else { return }
           self.failed(error)
-          // Asking again won't help; `sendNow` and `join` may.
+          // Asking again won't help; `sync` and `join` may.
           if (error as? GameDataError)?.code == .refused { return }
         }
         // Many devices whose server comes back must not all come at once.
@@ -223,7 +223,7 @@ actor CloudConnection {
 
   /// The credentials; makes this device known if it isn't yet. Tries once.
   func register() async throws -> CloudCredentials {
-    try await registration.register(at: server(), name: board.wish.deviceName)
+    try await registration.register(at: server(), name: state.desired.deviceName)
   }
 
   private func server() throws -> CloudServer {
@@ -236,13 +236,13 @@ actor CloudConnection {
 
   // MARK: What a game calls
 
-  func sendNow() async throws { try await ask { try await $0.sendNow() } }
+  func sync() async throws { try await ask { try await $0.sync() } }
 
   /// Waits for what the cloud has, and not for what is to be sent: with a large save on its way that could take minutes.
-  func hear() async throws { try await ask { try await $0.hear() } }
+  func fetchChanges() async throws { try await ask { try await $0.fetchChanges() } }
 
   /// Brings what was left in the cloud of a slot.
-  func download(_ slot: String) async throws { try await ask { try await $0.bring(slot) } }
+  func download(_ slot: String) async throws { try await ask { try await $0.downloadContents(slot) } }
 
   /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
@@ -263,10 +263,10 @@ actor CloudConnection {
     do {
       try await call(service)
     } catch {
-      await newsArrives(from: service, generation)
+      await waitForNotifications(from: service, generation)
       throw GameDataError.translated(error)
     }
-    await newsArrives(from: service, generation)
+    await waitForNotifications(from: service, generation)
   }
 
   func pairingCode() async throws -> String {
@@ -290,7 +290,7 @@ actor CloudConnection {
       // Nothing more arrives of which only the record might be here.
       await service?.pause()
       try refuseToLeaveContents()
-      try await registration.join(code, at: server, name: board.wish.deviceName)
+      try await registration.join(code, at: server, name: state.desired.deviceName)
       await end()
     } catch {
       // Whatever was under way before goes on.
@@ -302,24 +302,24 @@ actor CloudConnection {
 
   /// What is left in one player's cloud can't be had any more by a device that belongs to another.
   private func refuseToLeaveContents() throws {
-    let away = try core.store.read { transaction in
-      let kept = try transaction.deferredVersions().compactMap { try transaction.version($0)?.record }
+    let notDownloaded = try core.store.read { transaction in
+      let kept = try transaction.notDownloadedVersions().compactMap { try transaction.version($0)?.record }
       // What is kept back shows when the device joins.
-      let arrived = try transaction.facts().arrivalsDeferred
+      let arrived = try transaction.facts().arrivalsNotDownloaded
       return try kept
         + transaction.staged().compactMap { change in
           if case .version(let record) = change.item, arrived.contains(record.id) { record } else { nil }
         }
     }
-    guard let first = away.first else { return }
+    guard let first = notDownloaded.first else { return }
     throw GameDataError(
       .notDownloaded,
-      "\(away.count) saves are in the cloud that this device would leave, as \"\(FileSlot.shown(first.slot))\": download or delete them first"
+      "\(notDownloaded.count) saves are in the cloud that this device would leave, as \"\(FileSlot.shown(first.slot))\": download or delete them first"
     )
   }
 
   func requireEnabled() throws {
-    guard board.wish.isEnabled else {
+    guard state.desired.isEnabled else {
       throw GameDataError(.notConnected, "the cloud is switched off: set `isEnabled` first")
     }
   }
@@ -341,40 +341,40 @@ actor CloudConnection {
   /// Shows the status as it is by now: what the stream said may be older than what was shown already.
   private func showStatus(of generation: Int) {
     guard generation == self.generation, let service else { return }
-    let desk = desk
-    board.change { shown in
+    let deliveryBuffer = deliveryBuffer
+    state.change { shown in
       var status = CloudStatus(service.status)
-      if status.hasArrivals { desk.noteArrivals() }
+      if status.hasArrivals { deliveryBuffer.arrivalsDidChange() }
       // Asked here, where a delivery comes before or after as a whole.
-      if desk.hasChanges { status.hasArrivals = true }
+      if deliveryBuffer.hasChanges { status.hasArrivals = true }
       status.availability = status.availability.after(shown.availability)
       shown = status
     }
   }
 
-  private func heard(_ item: EngineNews, of generation: Int) {
+  private func handle(_ item: EngineNotification, of generation: Int) {
     guard generation == self.generation else { return }
-    news.heard(item)
-    if desk.hasChanges { showStatus(of: generation) }
-    newsTaken += 1
-    wakeNewsWaiters()
+    eventHandler.handle(item)
+    if deliveryBuffer.hasChanges { showStatus(of: generation) }
+    notificationsTaken += 1
+    resumeNotificationWaiters()
   }
 
   /// Returns when all that the service has told by now has reached the game: what came must be seen by whoever waited for it.
-  private func newsArrives(from service: SyncService<Store>, _ generation: Int) async {
-    let count = service.newsCount
-    while generation == self.generation, newsTaken < count {
+  private func waitForNotifications(from service: SyncService<Store>, _ generation: Int) async {
+    let count = service.notificationCount
+    while generation == self.generation, notificationsTaken < count {
       await withCheckedContinuation { waiter in
-        newsWaiters.append(waiter)
+        notificationWaiters.append(waiter)
         // Looked at once more, now that it would be woken.
-        if generation != self.generation || newsTaken >= count { wakeNewsWaiters() }
+        if generation != self.generation || notificationsTaken >= count { resumeNotificationWaiters() }
       }
     }
   }
 
-  private func wakeNewsWaiters() {
-    let waiters = newsWaiters
-    newsWaiters = []
+  private func resumeNotificationWaiters() {
+    let waiters = notificationWaiters
+    notificationWaiters = []
     for waiter in waiters { waiter.resume() }
   }
 }

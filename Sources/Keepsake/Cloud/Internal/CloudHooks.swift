@@ -22,12 +22,12 @@ struct CloudHooks: Sendable {
 }
 
 extension GameCore {
-  func noteCommit() { cloud.committed() }
+  func didCommit() { cloud.committed() }
 
   var cloudStatus: CloudStatus { cloud.status() }
 
   /// Hears everything from the cloud. Throws why not, and `timedOut` when the time is over; what was begun goes on.
-  func hear(within limit: Duration) async throws { try await ask(within: limit, cloud.refresh) }
+  func fetchChanges(within limit: Duration) async throws { try await ask(within: limit, cloud.refresh) }
 
   /// Has the cloud do something. Throws why it can't, and `timedOut` when the time is over.
   func ask(within limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {

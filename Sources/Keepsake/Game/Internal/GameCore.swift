@@ -14,18 +14,18 @@ final class GameCore: Sendable {
       case contents([ContentHash], length: Int)
       case tombstone
     }
-    var lineage: SlotLineages.Snapshot
+    var parents: SlotParents.Snapshot
     var payload: Payload
     var metadata: SaveMetadata
     /// What it replaces beside what the lineage says: the heads shown before a delete or a restore, the sides of a conflict.
-    var alsoReplaces: [VersionID] = []
+    var additionalParents: [VersionID] = []
     /// Where it only changes what is said about a version: that one. The game's next save goes on from it only if the game's state came
     /// from that version.
     var redescribes: VersionID?
     /// Of a tracked file, whose slot no saved game may have.
     var isOfFile = false
 
-    var slot: String { lineage.slot }
+    var slot: String { parents.slot }
   }
 
   /// What a commit made.
@@ -43,7 +43,7 @@ final class GameCore: Sendable {
 
   let store: Store
   let environment: GameEnvironment
-  let lineages = SlotLineages()
+  let slotParents = SlotParents()
   let changes = Broadcast<GameChange>()
   /// For `takeChanges`.
   private let untaken = Mutex<[GameChange]>([])
@@ -52,7 +52,7 @@ final class GameCore: Sendable {
   /// What stands in the slots may have changed, and how far it has come; each listener has to look only once for any number of these.
   let slotTicks = Broadcast<Void>(keepingNewest: 1)
   let statusTicks = Broadcast<Void>(keepingNewest: 1)
-  let seen = SeenBoard()
+  let seen = SeenByCache()
 
   init(store: Store, environment: GameEnvironment) {
     self.store = store
@@ -75,14 +75,14 @@ final class GameCore: Sendable {
 
   /// What stands in the slots as the game begins is what it may replace without loading it.
   func showSlots() throws {
-    lineages.show(
+    slotParents.show(
       try store.read { transaction in
         let local = try transaction.localSlots()
         var shown: [String: [VersionID]] = [:]
-        let away = Set(try transaction.deferredVersions())
+        let notDownloaded = Set(try transaction.notDownloadedVersions())
         for (place, heads) in try transaction.headsOfAllSlots() {
           let slot = LocalSlot.slot(at: place)
-          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads.filter { !away.contains($0) } }
+          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads.filter { !notDownloaded.contains($0) } }
         }
         return shown
       })
@@ -94,7 +94,7 @@ final class GameCore: Sendable {
   /// As it is now: whoever calls one of them holds no lock.
   var cloud: CloudHooks { hooks.withLock { $0 } }
 
-  func noteSlots() {
+  func slotsDidChange() {
     slotTicks.send(())
     statusTicks.send(())
   }
@@ -123,11 +123,11 @@ final class GameCore: Sendable {
         reverted: { for step in undo.value.reversed() { step() } },
         finished: { [weak self] error in self?.finished(saves, error) },
         within: limit
-      ) { [lineages] transaction, kept in
+      ) { [slotParents] transaction, kept in
         let steps = Mutexed<[@Sendable () -> Void]>([])
         do {
           let committed = try Self.apply(
-            saves, kept, cells, scores, wallet, now: now, writer: writer, lineages, steps, in: &transaction)
+            saves, kept, cells, scores, wallet, now: now, writer: writer, slotParents, steps, in: &transaction)
           undo.value = steps.value
           return committed
         } catch {
@@ -136,7 +136,7 @@ final class GameCore: Sendable {
         }
       }
     }
-    for save in saves { lineages.setPending(pending, in: save.slot) }
+    for save in saves { slotParents.setPending(pending, in: save.slot) }
     return pending
   }
 
@@ -144,7 +144,7 @@ final class GameCore: Sendable {
   private static func apply(
     _ saves: [Save], _ kept: [KeptContent], _ cells: [CellDraft], _ scores: [ScoreDraft],
     _ wallet: [WalletOperation], now: Int64,
-    writer: WriterID, _ lineages: SlotLineages, _ undo: Mutexed<[@Sendable () -> Void]>,
+    writer: WriterID, _ slotParents: SlotParents, _ undo: Mutexed<[@Sendable () -> Void]>,
     in transaction: inout StoreTransaction
   ) throws -> Committed {
     var random = SystemRandomNumberGenerator()
@@ -162,7 +162,7 @@ final class GameCore: Sendable {
       case .tombstone: (contents, length) = ([], 0)
       }
       let place = try transaction.place(of: save.slot)
-      let (basis, same) = try basis(of: save, contents, length: length, at: place, lineages, in: transaction)
+      let (parents, same) = try parents(of: save, contents, length: length, at: place, slotParents, in: transaction)
       if let same {
         ids.append(same)
         if save.isOfFile { try transaction.setFileBase(same, of: save.slot) }
@@ -172,16 +172,16 @@ final class GameCore: Sendable {
       ids.append(id)
       draft.saves.append(
         SaveDraft(
-          id: id, slot: place, basis: basis, contents: contents, length: length, metadata: save.metadata,
+          id: id, slot: place, parents: parents, contents: contents, length: length, metadata: save.metadata,
           savedAtMilliseconds: now, tombstone: save.payload.isTombstone))
       if save.isOfFile {
         try transaction.setFileBase(id, of: save.slot)
         continue
       }
-      if let source = save.redescribes, lineages.basis(of: save.lineage) != .versions(lineages.current([source])) { continue }
-      let before = lineages.saved(save.lineage, as: id)
+      if let source = save.redescribes, slotParents.parents(of: save.parents) != .versions(slotParents.current([source])) { continue }
+      let before = slotParents.saved(save.parents, as: id)
       let slot = save.slot
-      undo.value.append { lineages.restore(slot, to: before) }
+      undo.value.append { slotParents.restore(slot, to: before) }
     }
     for score in scores {
       if let best = try ScoreCommit.apply(score, in: &transaction) { draft.cells.append(best) }
@@ -200,25 +200,25 @@ final class GameCore: Sendable {
   }
 
   /// What the save replaces at its place, and the version that says the same already.
-  private static func basis(
-    of save: Save, _ contents: [ContentHash], length: Int, at place: String, _ lineages: SlotLineages, in transaction: StoreTransaction
-  ) throws -> (SaveBasis, same: VersionID?) {
+  private static func parents(
+    of save: Save, _ contents: [ContentHash], length: Int, at place: String, _ slotParents: SlotParents, in transaction: StoreTransaction
+  ) throws -> (SaveParents, same: VersionID?) {
     if save.isOfFile {
-      let file = try FileBasis(
-        of: save, contents, length: length, at: place, alsoReplacing: lineages.current(save.alsoReplaces), in: transaction)
-      return (file.basis, file.same)
+      let file = try FileParents(
+        of: save, contents, length: length, at: place, additionalParents: slotParents.current(save.additionalParents), in: transaction)
+      return (file.parents, file.same)
     }
-    var basis = lineages.basis(of: save.lineage).joined(with: lineages.current(save.alsoReplaces))
-    if case .versions(let ids) = basis { basis = try .versions(ids, at: place, of: save.slot, in: transaction) }
-    guard case .bytes = save.payload else { return (basis, nil) }
-    return (basis, try unchanged(basis, contents, save, at: place, in: transaction))
+    var parents = slotParents.parents(of: save.parents).joined(with: slotParents.current(save.additionalParents))
+    if case .versions(let ids) = parents { parents = try .versions(ids, at: place, of: save.slot, in: transaction) }
+    guard case .bytes = save.payload else { return (parents, nil) }
+    return (parents, try unchanged(parents, contents, save, at: place, in: transaction))
   }
 
   /// The version that the slot shows already, if the save would only repeat it.
   private static func unchanged(
-    _ basis: SaveBasis, _ contents: [ContentHash], _ save: Save, at place: String, in transaction: StoreTransaction
+    _ parents: SaveParents, _ contents: [ContentHash], _ save: Save, at place: String, in transaction: StoreTransaction
   ) throws -> VersionID? {
-    guard case .versions(let ids) = basis, ids.count == 1, let id = ids.first,
+    guard case .versions(let ids) = parents, ids.count == 1, let id = ids.first,
       let version = try transaction.version(id), !version.record.tombstone, version.record.contents == contents,
       version.record.metadata == save.metadata, try transaction.heads(of: place).contains(id)
     else { return nil }
@@ -247,8 +247,8 @@ final class GameCore: Sendable {
 
   private func finished(_ saves: [Save], _ error: (any Error)?) {
     guard let error else {
-      if !saves.isEmpty { noteSlots() }
-      return noteCommit()
+      if !saves.isEmpty { slotsDidChange() }
+      return didCommit()
     }
     report(
       Incident(
@@ -273,11 +273,11 @@ final class GameCore: Sendable {
       if log.count > Self.maximumIncidents { log.removeFirst() }
       return true
     }
-    if isNew { tell(.incident(incident)) }
+    if isNew { emit(.incident(incident)) }
   }
 
   /// Tells whoever listens, and keeps it for whoever asks.
-  func tell(_ change: GameChange) {
+  func emit(_ change: GameChange) {
     untaken.withLock { untaken in
       untaken.append(change)
       if untaken.count > Self.maximumUntaken { untaken.removeFirst() }

@@ -9,7 +9,7 @@ package struct SyncDebt: Hashable, Sendable {
   /// Why the cloud refused some of them.
   package var refusals: [Refusal]
   /// The bank doesn't know all that was done with the money.
-  package var hasMoneyToTell: Bool
+  package var hasUnreportedMoney: Bool
   /// Came from the cloud, and waits for something before the game sees it; not what the game itself keeps back.
   package var staged: Int
   /// How far the cloud was heard.
@@ -27,7 +27,7 @@ extension GameData {
       let facts = try transaction.facts()
       let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
       return SyncDebt(
-        waitingCommits: groups.count, refusals: groups.flatMap(\.refusals), hasMoneyToTell: wallet?.hasNews ?? false,
+        waitingCommits: groups.count, refusals: groups.flatMap(\.refusals), hasUnreportedMoney: wallet?.hasUnreportedOperations ?? false,
         staged: facts.hasArrivals ? 0 : try transaction.staged().count, cursor: facts.cursor)
     }
   }

@@ -62,20 +62,20 @@ final class NotificationWatch {
   /// What the observers and the autosave's loop share.
   private final class Inbox: Sendable {
     let noted = Mutex<[Noted]>([])
-    let hasNews = Atomic(false)
+    let hasEvents = Atomic(false)
 
     func add(_ event: Event) -> Noted {
       let new = Noted(event: event)
       noted.withLock { $0.append(new) }
-      hasNews.store(true, ordering: .releasing)
+      hasEvents.store(true, ordering: .releasing)
       return new
     }
 
     func takeFirst() -> Noted? {
-      guard hasNews.load(ordering: .acquiring) else { return nil }
+      guard hasEvents.load(ordering: .acquiring) else { return nil }
       return noted.withLock { noted in
         let first = noted.isEmpty ? nil : noted.removeFirst()
-        if noted.isEmpty { hasNews.store(false, ordering: .releasing) }
+        if noted.isEmpty { hasEvents.store(false, ordering: .releasing) }
         return first
       }
     }

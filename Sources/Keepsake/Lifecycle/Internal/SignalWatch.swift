@@ -192,7 +192,7 @@ final class SignalWatch: Sendable {
 
   /// Gives back to their defaults the signals that nobody watches any longer.
   func end() {
-    let unheard: [Int32] = Self.watches.withLock { watches in
+    let undelivered: [Int32] = Self.watches.withLock { watches in
       for number in signals {
         Self.drop(number, from: &watches)
       }
@@ -206,7 +206,7 @@ final class SignalWatch: Sendable {
     }
     Self.endIfDue()
     Self.stopIfDue()
-    for number in unheard { Self.deliver(number) }
+    for number in undelivered { Self.deliver(number) }
   }
 
   // MARK: The process

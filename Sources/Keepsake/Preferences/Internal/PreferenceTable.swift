@@ -127,8 +127,8 @@ struct PreferenceTable: Sendable {
 
   /// Puts a value in its place. Throws `GameDataError` for what can't be kept.
   ///
-  /// - Parameter tells: Whether those who watch were told, so that it can be done.
-  mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, tells: Bool) throws -> Outcome {
+  /// - Parameter emits: Whether those who watch were told, so that it can be done.
+  mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, emits: Bool) throws -> Outcome {
     guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: nothing can be set any more") }
     let slot: PreferenceSlot
     let known = index.slot(name, isSynced)
@@ -156,7 +156,7 @@ struct PreferenceTable: Sendable {
     if change > 0 || size > before {
       try PreferenceLimits.check(count: present + change, adds: change > 0, bytes: bytes - before + size)
     }
-    if !tells {
+    if !emits {
       let watchers = PreferenceWatchers(value: known == nil ? othersWatch : slot.watch, names: change != 0 ? namesWatch : nil)
       if !watchers.isEmpty { return .watched(watchers) }
     }
@@ -246,9 +246,9 @@ struct PreferenceTable: Sendable {
   /// Who has to be told if the cell's state is news here; nil if it isn't, or if what this device has set since comes after it.
   ///
   /// - Parameter reading: The number of the reading that gave the state; a greater one is of a later time.
-  mutating func news(_ name: String, _ state: CellState?, reading: UInt64) -> PreferenceWatchers? {
+  mutating func update(_ name: String, _ state: CellState?, reading: UInt64) -> PreferenceWatchers? {
     let content = Self.content(of: state)
-    let slot = placeForNews(name)
+    let slot = slotForUpdate(name)
     guard reading > slot.reading else { return nil }
     // Even if it is no news: an older reading that is still about to be shown must not be shown any more.
     slot.reading = reading
@@ -267,7 +267,7 @@ struct PreferenceTable: Sendable {
   }
 
   /// A place of its own for what the store has a cell of. Who looked before it had one is told by the watch of all such names.
-  private mutating func placeForNews(_ name: String) -> PreferenceSlot {
+  private mutating func slotForUpdate(_ name: String) -> PreferenceSlot {
     if let slot = index.slot(name, true) { return slot }
     let slot = PreferenceSlot(name, isSynced: true)
     slot.watch = othersWatch

@@ -146,10 +146,10 @@ extension Preferences {
           Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not kept: \(why)", date: core.now))
       }
       guard batch.hasCells else { return }
-      core.noteCommit()
+      core.didCommit()
       // What came from another device meanwhile may be newer. Not on this thread, where nobody may wait for a commit.
       let keys = taken.filter(\.slot.isSynced).map { CellKey(collection: Self.collection, key: $0.slot.name) }
-      newsQueue.async { self.lookAgain(at: keys) }
+      notificationQueue.async { self.lookAgain(at: keys) }
       return
     }
     table.withLock { $0.failed(taken) }

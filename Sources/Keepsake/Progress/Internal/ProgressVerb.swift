@@ -68,13 +68,13 @@ extension ProgressKey {
 
   func removing<Element: ProgressValue>(_ elements: Set<Element>) throws -> CellDraft where Value == Set<Element> {
     try ProgressVerb.remove.check(self)
-    return CellDraft(key, .takeOut(Set(elements.map(\.element))))
+    return CellDraft(key, .removeElements(Set(elements.map(\.element))))
   }
 
   func removing<Key: ProgressValue, Element: ProgressValue>(
     _ elements: Set<Element>, at entry: Key
   ) throws -> CellDraft where Value == [Key: Set<Element>] {
     try ProgressVerb.remove.check(self)
-    return CellDraft(key, .entries([entry.element: .takeOut(Set(elements.map(\.element)))]))
+    return CellDraft(key, .entries([entry.element: .removeElements(Set(elements.map(\.element)))]))
   }
 }

@@ -9,7 +9,7 @@ package struct ConflictResolver<Value: Archivable> {
   package struct View {
     package var value: Value?
     /// What a save of the value replaces: all that went into it. With `ask`, only what was shown; a choice replaces the rest.
-    package var basis: [VersionID]
+    package var parents: [VersionID]
   }
   struct Readable {
     var side: SlotReading.Side
@@ -32,10 +32,10 @@ package struct ConflictResolver<Value: Archivable> {
 
   /// The value with what its save replaces. A policy that chooses passes over sides without reading them for the value, but has to decode them for the basis.
   package func view() throws -> View {
-    guard let first = reading.sides.first else { return View(value: nil, basis: reading.basis) }
-    guard reading.sides.count > 1 else { return View(value: try decode(first), basis: reading.basis) }
+    guard let first = reading.sides.first else { return View(value: nil, parents: reading.parents) }
+    guard reading.sides.count > 1 else { return View(value: try decode(first), parents: reading.parents) }
     switch slot.policy.kind {
-    case .ask: return View(value: try decode(first), basis: [first.version.record.id])
+    case .ask: return View(value: try decode(first), parents: [first.version.record.id])
     case .mostProgress, .longestPlayed, .newest: return try chosen(first)
     case .automatic:
       guard Value.archiveHasMergeRules else { return try chosen(first) }
@@ -51,18 +51,18 @@ package struct ConflictResolver<Value: Archivable> {
   private func chosen(_ side: SlotReading.Side) throws -> View {
     let value = try decode(side)
     let passedOver = decode(reading.sides.dropFirst())
-    return View(value: value, basis: basis(without: passedOver.unreadable.map(\.side)))
+    return View(value: value, parents: parents(without: passedOver.unreadable.map(\.side)))
   }
 
   private func combined(_ combine: ([Readable]) throws -> Value) throws -> View {
     let decoded = try decoded()
     let value = decoded.readable.count == 1 ? decoded.readable[0].value : try combine(decoded.readable)
-    return View(value: value, basis: basis(without: decoded.unreadable.map(\.side)))
+    return View(value: value, parents: parents(without: decoded.unreadable.map(\.side)))
   }
 
-  func basis(without unreadable: [SlotReading.Side]) -> [VersionID] {
+  func parents(without unreadable: [SlotReading.Side]) -> [VersionID] {
     let left = Set(unreadable.map(\.version.record.id))
-    return reading.basis.filter { !left.contains($0) }
+    return reading.parents.filter { !left.contains($0) }
   }
 
   /// The sides that can be read, at least one, and those that can't. Throws what the first one threw if none can.

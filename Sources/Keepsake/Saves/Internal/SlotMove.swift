@@ -4,13 +4,13 @@ import KeepsakeStore
 /// Takes a slot out of the cloud's reach and back, each in one transaction: a crash leaves it on one side or the other.
 ///
 /// While a slot stays here its versions stand in a place of their own (`LocalSlot`), and what other devices save under its name arrives beside
-/// it. Both sides of the border have versions with the same bytes then: `stands` says which one took the place of which, for a game that plays on.
+/// it. Both sides of the border have versions with the same bytes then: `substitutes` says which one took the place of which, for a game that plays on.
 struct SlotMove {
   let slot: String
   let now: Int64
   let writer: WriterID
   /// By the version that a game may have loaded: the one that says the same on the other side.
-  private(set) var stands: [VersionID: VersionID] = [:]
+  private(set) var substitutes: [VersionID: VersionID] = [:]
 
   /// What the delete says that stands in the place of a slot which came back: no history is to show it.
   private static let end = SaveMetadata(custom: ["keepsake": "came back"])
@@ -31,19 +31,19 @@ struct SlotMove {
   /// - Parameter removing: Whether the other devices shall see it go.
   mutating func leave(removing: Bool, in transaction: inout StoreTransaction) throws {
     if try transaction.isLocal(slot) { return removing ? try remove(in: &transaction) : () }
-    let view = try standing(in: slot, transaction)
-    var declaration = LocalDeclaration(basis: view.basis)
+    let view = try currentView(in: slot, transaction)
+    var declaration = LocalDeclaration(parents: view.parents)
     try DeviceCommit.withdraw(slot, in: &transaction)
     var random = SystemRandomNumberGenerator()
     var saves: [SaveDraft] = []
     if let winner = view.winner {
       let copy = draft(of: winner, in: LocalSlot.place(of: slot), replacing: .everyHead, &random)
       saves.append(copy)
-      for id in view.basis { stands[id] = copy.id }
+      for id in view.parents { substitutes[id] = copy.id }
       if removing {
-        let delete = delete(in: slot, replacing: .versions(view.basis), &random)
+        let delete = delete(in: slot, replacing: .versions(view.parents), &random)
         saves.append(delete)
-        declaration.basis = [delete.id]
+        declaration.parents = [delete.id]
       }
     }
     try apply(saves, in: &transaction, &random)
@@ -54,11 +54,11 @@ struct SlotMove {
   private func remove(in transaction: inout StoreTransaction) throws {
     guard var declaration = try transaction.localDeclaration(of: slot) else { return }
     let heads = Set(try transaction.heads(of: slot))
-    let left = try declaration.basis.filter { try heads.contains($0) && transaction.version($0)?.record.tombstone == false }
+    let left = try declaration.parents.filter { try heads.contains($0) && transaction.version($0)?.record.tombstone == false }
     guard !left.isEmpty else { return }
     var random = SystemRandomNumberGenerator()
     let delete = delete(in: slot, replacing: .versions(left), &random)
-    declaration.basis = declaration.basis.filter { !left.contains($0) } + [delete.id]
+    declaration.parents = declaration.parents.filter { !left.contains($0) } + [delete.id]
     try apply([delete], in: &transaction, &random)
     try transaction.setLocalDeclaration(declaration, of: slot)
   }
@@ -69,20 +69,20 @@ struct SlotMove {
   mutating func comeBack(in transaction: inout StoreTransaction) throws {
     guard try transaction.isLocal(slot) else { return }
     let place = LocalSlot.place(of: slot)
-    let view = try standing(in: place, transaction)
-    let basis = try transaction.localDeclaration(of: slot)?.basis ?? []
+    let view = try currentView(in: place, transaction)
+    let parents = try transaction.localDeclaration(of: slot)?.parents ?? []
     var random = SystemRandomNumberGenerator()
     var saves: [SaveDraft] = []
     if let winner = view.winner {
       let same: VersionID
-      if let known = try alike(winner, among: basis + transaction.heads(of: slot), transaction) {
+      if let known = try alike(winner, among: parents + transaction.heads(of: slot), transaction) {
         same = known
       } else {
-        let copy = draft(of: winner, in: slot, replacing: .versions(basis), &random)
+        let copy = draft(of: winner, in: slot, replacing: .versions(parents), &random)
         saves.append(copy)
         same = copy.id
       }
-      for id in view.basis { stands[id] = same }
+      for id in view.parents { substitutes[id] = same }
       // Nothing stands here any more.
       var end = delete(in: place, replacing: .everyHead, &random)
       end.metadata = Self.end
@@ -105,7 +105,7 @@ struct SlotMove {
 
   // MARK: -
 
-  private func standing(in place: String, _ transaction: StoreTransaction) throws -> SlotView {
+  private func currentView(in place: String, _ transaction: StoreTransaction) throws -> SlotView {
     let view = try Resolution.view(of: place, in: transaction)
     guard !view.isConflict else {
       throw GameDataError(
@@ -115,23 +115,23 @@ struct SlotMove {
   }
 
   private func draft(
-    of record: VersionRecord, in place: String, replacing basis: SaveBasis, _ random: inout SystemRandomNumberGenerator
+    of record: VersionRecord, in place: String, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator
   ) -> SaveDraft {
     SaveDraft(
-      id: VersionID(using: &random), slot: place, basis: basis, contents: record.contents, length: record.length,
+      id: VersionID(using: &random), slot: place, parents: parents, contents: record.contents, length: record.length,
       metadata: record.metadata, savedAtMilliseconds: record.savedAtMilliseconds)
   }
 
-  private func delete(in place: String, replacing basis: SaveBasis, _ random: inout SystemRandomNumberGenerator) -> SaveDraft {
+  private func delete(in place: String, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator) -> SaveDraft {
     SaveDraft(
-      id: VersionID(using: &random), slot: place, basis: basis, contents: [], length: 0, savedAtMilliseconds: now, tombstone: true)
+      id: VersionID(using: &random), slot: place, parents: parents, contents: [], length: 0, savedAtMilliseconds: now, tombstone: true)
   }
 
   private func apply(
     _ saves: [SaveDraft], in transaction: inout StoreTransaction, _ random: inout SystemRandomNumberGenerator
   ) throws {
     if !saves.isEmpty { try DeviceCommit.apply(CommitDraft(saves: saves), now: now, writer: writer, in: &transaction, using: &random) }
-    if let base = try transaction.fileBase(of: slot), let same = stands[base] { try transaction.setFileBase(same, of: slot) }
+    if let base = try transaction.fileBase(of: slot), let same = substitutes[base] { try transaction.setFileBase(same, of: slot) }
   }
 }
 
@@ -158,17 +158,17 @@ extension GameCore {
             var move = SlotMove(of: slot, now: now, writer: store.writer)
             try body(&move, &transaction)
             // Before any later commit is decided, which goes on from these.
-            undo = lineages.stand(move.stands)
+            undo = slotParents.substitute(move.substitutes)
           } catch {
             throw GameDataError.translated(error)
           }
         }
       }
     } catch {
-      if let undo { lineages.standAgain(undo) }
+      if let undo { slotParents.restoreSubstitutes(undo) }
       throw error
     }
-    noteSlots()
-    noteCommit()
+    slotsDidChange()
+    didCommit()
   }
 }

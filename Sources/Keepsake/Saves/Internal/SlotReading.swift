@@ -10,7 +10,7 @@ package protocol SlotSource: DeviceStorage {
   func plainBytes(of record: VersionRecord) throws -> Data
   func isPinned(_ id: VersionID) throws -> Bool
   /// Whether only the record is here, and the rest is to be had from the cloud.
-  func isDeferred(_ record: VersionRecord) throws -> Bool
+  func isNotDownloaded(_ record: VersionRecord) throws -> Bool
   /// The versions of a slot that are kept whole, newest first.
   func history(of slot: String) throws -> [StoredVersion]
 }
@@ -39,34 +39,34 @@ package struct SlotReading: Sendable {
   /// Those of them that can be read.
   package private(set) var older: [VersionID: Side] = [:]
   /// Every head that a save replaces which saw them all.
-  package var basis: [VersionID] = []
+  package var parents: [VersionID] = []
   package var damage: [Damage] = []
   /// Live heads of which only the record is here.
-  package var away: [VersionRecord] = []
+  package var notDownloaded: [VersionRecord] = []
 
   /// Reads the slot. Throws `StoreError.Code.damaged` if nothing of it can be read, though there is something.
   package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
     // In a conflict both the view and the ancestors walk through them: each is decoded once.
     let record = transaction.sharedRecords()
     let view = try Resolution.view(of: slot, in: transaction, policy: policy, record: record)
-    var reading = SlotReading(basis: view.basis)
+    var reading = SlotReading(parents: view.parents)
     for head in view.heads {
       do {
         reading.sides.append(try side(head, in: transaction))
       } catch let error as GameDataError where error.code == .notDownloaded {
-        reading.away.append(head)
+        reading.notDownloaded.append(head)
       } catch let error as StoreError where error.code == .damaged || error.code == .missing {
         reading.damage.append(Damage(version: head.id, message: error.message))
       }
     }
-    let away = Set(reading.away.map(\.id))
-    reading.basis.removeAll(where: away.contains)
+    let notDownloaded = Set(reading.notDownloaded.map(\.id))
+    reading.parents.removeAll(where: notDownloaded.contains)
     // What another device can still bring back whole is not replaced by a save that never saw it.
     if !reading.damage.isEmpty, try transaction.facts().container != nil {
       let damaged = Set(reading.damage.map(\.version))
-      reading.basis.removeAll(where: damaged.contains)
+      reading.parents.removeAll(where: damaged.contains)
     }
-    if reading.sides.isEmpty, reading.away.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
+    if reading.sides.isEmpty, reading.notDownloaded.isEmpty, !reading.damage.isEmpty { try reading.fallBack(slot, in: transaction) }
     if transaction.faults.choosesInsteadOfMerging { reading.sides.removeLast(max(0, reading.sides.count - 1)) }
     if reading.sides.count > 1, !transaction.faults.mergesWithoutAncestors {
       let depth = transaction.faults.mergesAncestorsAsStrangers ? 1 : MergeAncestors.maximumDepth
@@ -105,7 +105,7 @@ package struct SlotReading: Sendable {
     do {
       return try transaction.plainBytes(of: record)
     } catch let error as StoreError where error.code == .missing {
-      guard try transaction.isDeferred(record) else { throw error }
+      guard try transaction.isNotDownloaded(record) else { throw error }
       throw GameDataError.notDownloaded(record)
     }
   }
@@ -118,7 +118,7 @@ package struct SlotReading: Sendable {
       do {
         sides = [try Self.side(version.record, in: transaction)]
         for index in damage.indices { damage[index].usedInstead = version.record.id }
-        if !basis.contains(version.record.id) { basis.append(version.record.id) }
+        if !parents.contains(version.record.id) { parents.append(version.record.id) }
         return
       } catch let error as StoreError where error.code == .damaged || error.code == .missing {
         damage.append(Damage(version: version.record.id, message: error.message))

@@ -35,7 +35,7 @@ public struct ArchiveFields {
   }
 
   /// A field that the archive has.
-  struct Place {
+  struct Location {
     let node: Int32
     let start: UnsafeRawPointer
     let end: UnsafeRawPointer
@@ -327,7 +327,7 @@ extension ArchiveReader {
   }
 
   /// Finds a field, passing over those before it; nil if the archive doesn't have it here.
-  @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Place? {
+  @inline(__always) private mutating func seek(_ index: Int, _ fields: inout ArchiveFields) throws -> ArchiveFields.Location? {
     let place = Int(fields.base) + index
     guard place < Int(fields.stepCount) else { return nil }
     if let steps = fields.steps {

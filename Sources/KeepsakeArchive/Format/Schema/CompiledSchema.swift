@@ -63,7 +63,7 @@ final class CompiledSchema: @unchecked Sendable {
 
   var expectedBytes: Int { lastBytes.load(ordering: .relaxed) }
 
-  func noteSize(_ bytes: Int) { lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed) }
+  func recordSize(_ bytes: Int) { lastBytes.store(min(bytes, Self.mostExpectedBytes), ordering: .relaxed) }
 }
 
 /// The schemas made so far, found without a lock: a chain of nodes for each bucket, to which nodes are only added.

@@ -41,18 +41,18 @@ extension DownloadPlanner {
   ///
   /// - Returns: Their slots.
   mutating func finishDeferred(in storage: inout some DeviceStorage) throws -> Set<String> {
-    guard hasDeferred else { return [] }
+    guard hasNotDownloaded else { return [] }
     var slots: Set<String> = []
-    for record in try storage.deferredRecords() where try record.contents.allSatisfy(storage.hasContent) {
-      try storage.setDeferred(false, record.id)
+    for record in try storage.notDownloadedRecords() where try record.contents.allSatisfy(storage.hasContent) {
+      try storage.setNotDownloaded(false, record.id)
       slots.insert(record.slot)
     }
-    if !slots.isEmpty { hasDeferred = try !storage.deferredVersions().isEmpty }
+    if !slots.isEmpty { hasNotDownloaded = try !storage.notDownloadedVersions().isEmpty }
     return slots
   }
 }
 
 extension DeviceStorage {
   /// The heads of which only the record is here.
-  func deferredRecords() throws -> [VersionRecord] { try deferredVersions().compactMap { try version($0)?.record } }
+  func notDownloadedRecords() throws -> [VersionRecord] { try notDownloadedVersions().compactMap { try version($0)?.record } }
 }

@@ -41,7 +41,7 @@ struct DownloadPlanner: Sendable {
   /// What staged versions need and isn't here, in the order of asking; nil when it has to be worked out again.
   private(set) var needs: [NeededContent]?
   /// There are heads of which only the record is here, as of when `needs` was worked out.
-  var hasDeferred = false
+  var hasNotDownloaded = false
   /// Slots of which versions are staged, when `needs` was worked out.
   private(set) var stagedSlots: Set<String> = []
   /// Of the needs, what only serves to merge better.
@@ -102,11 +102,11 @@ struct DownloadPlanner: Sendable {
       return left
     }
     let staged = try StagedVersions(in: storage)
-    let deferred = try storage.deferredRecords().filter { !staged.covered.contains($0.id) }
-    (optional, stagedSlots, hasDeferred) = ([], staged.slots, !deferred.isEmpty)
+    let notDownloaded = try storage.notDownloadedRecords().filter { !staged.covered.contains($0.id) }
+    (optional, stagedSlots, hasNotDownloaded) = ([], staged.slots, !notDownloaded.isEmpty)
     var list = NeedList()
-    for slot in staged.slots.sorted() { try need(slot, staged, deferred, &list, in: storage) }
-    for record in deferred {
+    for slot in staged.slots.sorted() { try need(slot, staged, notDownloaded, &list, in: storage) }
+    for record in notDownloaded {
       if try storage.heads(of: record.slot).count > 1 || !isLeftInCloud(record, in: storage) {
         try need(record, isOnRequest: true, &list, in: storage)
       }
@@ -144,7 +144,7 @@ struct DownloadPlanner: Sendable {
   mutating func dropHeld(notNeededBy missing: [NeededContent]) { held.keepOnly(neededBy: Set(missing.map(\.hash))) }
 
   private mutating func need(
-    _ slot: String, _ staged: StagedVersions, _ deferred: [VersionRecord], _ list: inout NeedList, in storage: some DeviceStorage
+    _ slot: String, _ staged: StagedVersions, _ notDownloaded: [VersionRecord], _ list: inout NeedList, in storage: some DeviceStorage
   ) throws {
     let heads = try staged.heads(of: slot, in: storage)
     for id in heads {
@@ -153,7 +153,7 @@ struct DownloadPlanner: Sendable {
       if try heads.count > 1 || !isLeftInCloud(record, in: storage) { try need(record, &list, in: storage) }
     }
     guard heads.count > 1 else { return }
-    for record in deferred where heads.contains(record.id) { try need(record, &list, in: storage) }
+    for record in notDownloaded where heads.contains(record.id) { try need(record, &list, in: storage) }
     let shared = storage.sharedRecords()
     let lookup = { (id: VersionID) in try staged.records[id] ?? shared(id) }
     for id in try Resolution.mergeAncestors(of: heads, record: lookup).all {
@@ -181,7 +181,7 @@ struct DownloadPlanner: Sendable {
   func isComing(_ slot: String, downloading: Set<ContentHash>, in storage: some DeviceStorage) throws -> Bool {
     guard let needs, !newlyAsked.contains(slot) else { return true }
     // By content: another slot may have asked for the same.
-    let lacking = try storage.deferredRecords().filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
+    let lacking = try storage.notDownloadedRecords().filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
     let coming = Set(needs.map(\.hash)).union(downloading)
     return lacking.contains(where: coming.contains)
   }

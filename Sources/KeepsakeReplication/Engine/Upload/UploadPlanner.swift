@@ -100,13 +100,13 @@ struct UploadPlanner: Sendable {
     var uploads: [PlannedUpload] = []
     var encoded: [ContentHash: EncodedContent] = [:]
     var bases: DeltaBases
-    private var deferred: Set<VersionID>?
+    private var notDownloaded: Set<VersionID>?
 
     init(maximumDepth: Int) { bases = DeltaBases(maximumDepth: maximumDepth) }
 
-    mutating func isDeferred(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
-      let known = try deferred ?? Set(storage.deferredVersions())
-      deferred = known
+    mutating func isNotDownloaded(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
+      let known = try notDownloaded ?? Set(storage.notDownloadedVersions())
+      notDownloaded = known
       return known.contains(id)
     }
   }
@@ -157,7 +157,7 @@ struct UploadPlanner: Sendable {
         guard try storage.hasContent(hash) else {
           // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
           // Neither does a save of which only the record is here: its contents are there, or were.
-          if try work.isDeferred(record.id, in: storage) { continue }
+          if try work.isNotDownloaded(record.id, in: storage) { continue }
           guard try storage.isCovered(record.id) else { return (record.id, hash) }
           waits = waits || isReplaced
           continue

@@ -49,12 +49,12 @@ struct DownloadPlannerTests {
   }
 
   @Test("what was left in the cloud and is asked for holds up nothing else, and is finished when all of it is here")
-  func deferred() throws {
+  func notDownloaded() throws {
     var (planner, storage) = (planner(), SimulatedDevice())
     planner.rules = DownloadRules(largest: 99)
     storage.keep(Samples.record(1, contents: [Samples.hash(1)]), isAcknowledged: true)
-    storage.setDeferred(true, Samples.id(1))
-    #expect(try planner.missing(in: storage).isEmpty && planner.hasDeferred)
+    storage.setNotDownloaded(true, Samples.id(1))
+    #expect(try planner.missing(in: storage).isEmpty && planner.hasNotDownloaded)
     planner.rules.asked = ["main"]
     #expect(try planner.missing(in: storage).map(\.isOnRequest) == [true])
     #expect(planner.isSatisfied)
@@ -62,7 +62,7 @@ struct DownloadPlannerTests {
     #expect(try planner.finishDeferred(in: &storage).isEmpty)
     _ = try planner.received(Samples.hash(1), Samples.content(1), in: &storage)
     #expect(try planner.finishDeferred(in: &storage) == ["main"])
-    #expect(storage.deferredVersions().isEmpty && !planner.hasDeferred)
+    #expect(storage.notDownloadedVersions().isEmpty && !planner.hasNotDownloaded)
   }
 
   @Test("needs are worked out once, until they are invalidated or the rules change")

@@ -90,9 +90,9 @@ struct UploadPlannerTests {
       return
     }
     #expect(version == lost.id && hash == Samples.hash(1))
-    storage.setDeferred(true, lost.id)
+    storage.setNotDownloaded(true, lost.id)
     #expect(try plan(&planner, candidates([lost], [[1]]), in: storage).groups.count == 1)
-    storage.setDeferred(false, lost.id)
+    storage.setNotDownloaded(false, lost.id)
     storage.markCovered(lost.id)
     #expect(try plan(&planner, candidates([lost], [[1]]), in: storage).groups.count == 1)
   }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Knows when the game wants to see what came, and keeps what the bank said until then. The rest is kept in the store.
-final class ArrivalDesk: Sendable {
+final class DeliveryBuffer: Sendable {
   private struct State {
     var delivery = CloudDelivery.immediately
     var downloads = DownloadPolicy.ahead
@@ -34,7 +34,7 @@ final class ArrivalDesk: Sendable {
       if change != .wallet || !state.changes.contains(.wallet) { state.changes.append(change) }
       return true
     }
-    if isKept { noteArrivals() }
+    if isKept { arrivalsDidChange() }
     return isKept
   }
 
@@ -59,7 +59,7 @@ final class ArrivalDesk: Sendable {
   /// False only if there is nothing to show: a game that asks in each frame looks into no database for nothing.
   var mayHaveArrivals: Bool { mayHave.load(ordering: .acquiring) }
 
-  func noteArrivals() { mayHave.store(true, ordering: .releasing) }
+  func arrivalsDidChange() { mayHave.store(true, ordering: .releasing) }
 
   /// To be called before looking, so that what comes meanwhile counts.
   func looks() { mayHave.store(false, ordering: .releasing) }

@@ -5,7 +5,7 @@ import KeepsakeSync
 ///
 /// Asks when somebody begins to look at a slot, or what is looked at has come to the cloud, and then every half minute. While nobody looks, or the cloud
 /// can't be reached, it asks nothing. All slots go into one request.
-actor SeenWatch {
+actor SeenByMonitor {
   /// Other devices say what they have once a minute, if they have nothing else to say: asked more often, they would say the same.
   static let pause: Duration = .seconds(30)
 
@@ -41,9 +41,9 @@ actor SeenWatch {
     guard !isAsking, ticking != nil, isReached else { return }
     let due = core.seen.slots.subtracting(asked)
     guard !due.isEmpty else { return }
-    let question: SeenQuestion
+    let question: SeenByQuery
     do {
-      question = try core.store.read { try SeenQuestion(due, in: $0) }
+      question = try core.store.read { try SeenByQuery(due, in: $0) }
     } catch {
       // Whoever looks reads the same store, and is told.
       return

@@ -1,5 +1,5 @@
 /// Where each object's bytes stand, and which objects they refer to: found by passing over both sections of objects.
-struct ObjectPlaces {
+struct ObjectLocations {
   /// By number: distance from the start of the archive.
   private(set) var values: [Int]
   private(set) var references: [Int]
@@ -21,8 +21,8 @@ struct ObjectPlaces {
   }
 
   /// With what each object refers to; where bytes are damaged, up to there.
-  static func withTargets(_ file: ArchiveFile, _ core: ReaderCore) -> ObjectPlaces {
-    var places = ObjectPlaces(count: file.objectCount)
+  static func withTargets(_ file: ArchiveFile, _ core: ReaderCore) -> ObjectLocations {
+    var places = ObjectLocations(count: file.objectCount)
     places.valueTargets = Array(repeating: 0..<0, count: file.objectCount)
     places.referenceTargets = places.valueTargets
     do {
@@ -54,7 +54,7 @@ struct ObjectPlaces {
         for id in run.ids {
           if isInReferences { references[Int(id)] = reader.offset } else { values[Int(id)] = reader.offset }
           // Also where the object is damaged: what comes before the damage may have been read.
-          defer { noteTargets(of: Int(id), isInReferences, &reader) }
+          defer { recordTargets(of: Int(id), isInReferences, &reader) }
           if entry.kind.isKeyed, try !reader.skipKeyed() { try reader.skipOpened(since: reader.offset) }
           for field in fields { try reader.skip(field.node) }
         }
@@ -62,7 +62,7 @@ struct ObjectPlaces {
     }
   }
 
-  private mutating func noteTargets(of id: Int, _ isInReferences: Bool, _ reader: inout ArchiveReader) {
+  private mutating func recordTargets(of id: Int, _ isInReferences: Bool, _ reader: inout ArchiveReader) {
     guard let met = reader.passedReferences, !met.isEmpty else { return }
     let range = targets.count..<targets.count + met.count
     targets += met

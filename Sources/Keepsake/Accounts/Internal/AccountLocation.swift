@@ -6,7 +6,7 @@ import KeepsakeStore
 ///
 /// The guest's are those of the profile `default`: what was played before a game had accounts is a guest's. The others stand in folders whose
 /// names say nothing of who they are for, and which no profile can be called like.
-struct AccountPlace: Sendable {
+struct AccountLocation: Sendable {
   /// What a folder of accounts is called.
   static let folderName = ".accounts"
   /// Says whose folder it is.
@@ -58,7 +58,7 @@ struct AccountPlace: Sendable {
   }
 
   /// Writes down whose store it is, for lists. To be called by whoever has the store open.
-  func noteName(in folder: URL) throws {
+  func recordName(in folder: URL) throws {
     guard case .named(let name) = account else { return }
     let file = folder.appendingPathComponent(Self.fileName)
     if try Self.name(in: file) == name { return }
@@ -74,9 +74,9 @@ struct AccountPlace: Sendable {
   }
 
   /// The accounts that have data in `base`: the guest first, the others by name.
-  static func all(in base: URL) throws -> [AccountPlace] {
-    var places: [AccountPlace] = []
-    let guest = try AccountPlace(.guest, in: base)
+  static func all(in base: URL) throws -> [AccountLocation] {
+    var places: [AccountLocation] = []
+    let guest = try AccountLocation(.guest, in: base)
     if StoreRemoval.isStore(guest.url) { places.append(guest) }
     let folder = accounts(in: base)
     let names: [String]
@@ -87,13 +87,13 @@ struct AccountPlace: Sendable {
     } catch {
       throw StoreError(.io, "the accounts in \(folder.path) can't be listed", cause: error)
     }
-    var named: [(name: String, place: AccountPlace)] = []
+    var named: [(name: String, place: AccountLocation)] = []
     for folderName in names {
       let url = folder.appendingPathComponent(folderName, isDirectory: true)
       // A folder under another account's name was put there by somebody else.
       guard StoreRemoval.isStore(url), let name = try name(in: url.appendingPathComponent(fileName)), Self.folder(for: name) == folderName
       else { continue }
-      named.append((name, try AccountPlace(.named(name), in: base)))
+      named.append((name, try AccountLocation(.named(name), in: base)))
     }
     return places + named.sorted { $0.name < $1.name }.map(\.place)
   }

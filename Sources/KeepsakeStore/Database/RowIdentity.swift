@@ -1,7 +1,7 @@
 import KeepsakeReplication
 
 /// What each row is, in the words that its checksum and its seal are bound to.
-enum RowPlace {
+enum RowIdentity {
   static func fact(_ name: String) -> String { "fact \(name)" }
   static func cell(_ key: CellKey) -> String { "cell \(key)" }
   static func preference(_ name: String) -> String { "preference \(name)" }

@@ -3,9 +3,9 @@ import KeepsakeReplication
 import Synchronization
 
 /// What this run has kept, and which other devices are known to have it: what of that is to be told.
-final class SeenList: Sendable {
+final class SeenByTracker: Sendable {
   /// A file's newest version, and the devices that have it by now.
-  struct News: Hashable, Sendable {
+  struct Sighting: Hashable, Sendable {
     var path: SavePath
     var version: VersionID
     var devices: [String]
@@ -14,7 +14,7 @@ final class SeenList: Sendable {
   private struct Entry {
     var path: SavePath
     var version: VersionID
-    var told: Set<DeviceID> = []
+    var reported: Set<DeviceID> = []
   }
   /// The newest last; older ones than fit into one question are let go.
   private let entries = Mutex<[Entry]>([])
@@ -38,17 +38,17 @@ final class SeenList: Sendable {
   var versions: [VersionID] { entries.withLock { $0.map(\.version) } }
 
   /// What is new in an answer: a file of which another device was heard that it has it, with all who do.
-  func take(_ devices: [AccountDevice]) -> [News] {
+  func take(_ devices: [AccountDevice]) -> [Sighting] {
     let others = devices.filter { !$0.isThis }.sorted { ($0.createdMilliseconds, $0.device) < ($1.createdMilliseconds, $1.device) }
     return entries.withLock { entries in
-      var news: [News] = []
+      var sightings: [Sighting] = []
       for index in entries.indices {
         let holders = others.filter { $0.has?.contains(entries[index].version) == true }
-        guard !entries[index].told.isSuperset(of: holders.map(\.device)) else { continue }
-        entries[index].told.formUnion(holders.map(\.device))
-        news.append(News(path: entries[index].path, version: entries[index].version, devices: holders.map(\.name)))
+        guard !entries[index].reported.isSuperset(of: holders.map(\.device)) else { continue }
+        entries[index].reported.formUnion(holders.map(\.device))
+        sightings.append(Sighting(path: entries[index].path, version: entries[index].version, devices: holders.map(\.name)))
       }
-      return news
+      return sightings
     }
   }
 }

@@ -2,26 +2,26 @@ import Foundation
 import KeepsakeStore
 
 /// How a game's data was opened: what it takes to look at them again, or at those of another account.
-struct Opening: Sendable {
+struct OpenOptions: Sendable {
   let game: String
   let profile: String
   let seal: Seal
   let history: HistoryRules
   /// Opened in a folder that the game named, in which it may keep other things.
-  let isPlacedByGame: Bool
+  let hasCustomURL: Bool
   /// Nil if no account was named.
-  let accounts: AccountPlace?
+  let accounts: AccountLocation?
 
   init(
-    game: String, profile: String, seal: Seal, history: HistoryRules, isPlacedByGame: Bool = false, accounts: AccountPlace? = nil
+    game: String, profile: String, seal: Seal, history: HistoryRules, hasCustomURL: Bool = false, accounts: AccountLocation? = nil
   ) {
     (self.game, self.profile, self.seal, self.history) = (game, profile, seal, history)
-    self.isPlacedByGame = isPlacedByGame
+    self.hasCustomURL = hasCustomURL
     self.accounts = accounts
   }
 
   /// The same for one account of those in a folder.
-  init(game: String, _ place: AccountPlace, seal: Seal, history: HistoryRules) {
+  init(game: String, _ place: AccountLocation, seal: Seal, history: HistoryRules) {
     self.init(game: game, profile: place.sealName, seal: seal, history: history, accounts: place)
   }
 

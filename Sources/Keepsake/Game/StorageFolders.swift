@@ -3,8 +3,8 @@ import KeepsakeStore
 
 /// Where a game keeps its files on each platform, and what the platform's backups carry of them.
 ///
-///     let places = try Places("com.example.space")
-///     let screenshots = try places.folder(for: .data).appendingPathComponent("Screenshots")
+///     let folders = try StorageFolders("com.example.space")
+///     let screenshots = try folders.folder(for: .data).appendingPathComponent("Screenshots")
 ///
 /// | | Linux | Apple | Windows | in backups |
 /// |---|---|---|---|---|
@@ -19,7 +19,7 @@ import KeepsakeStore
 /// A device that was set up from a backup, or a folder that was copied, holds a store that another device may still use. That does no
 /// harm: each opening writes under a name of its own, so nothing counts twice, and money goes on where the bank says. A backup brings back
 /// the state of its day; what the cloud has beyond it comes at the first exchange.
-public struct Places: Sendable, Hashable {
+public struct StorageFolders: Sendable, Hashable {
   /// What a file is to the game.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// What the player would miss.

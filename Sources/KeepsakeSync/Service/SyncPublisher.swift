@@ -2,14 +2,14 @@ import KeepsakeReplication
 import Synchronization
 
 /// Where a service posts its status and news, for any number of readers on any thread.
-final class SyncBoard: Sendable {
+final class SyncPublisher: Sendable {
   private struct State {
     var status = SyncStatus()
     var ledger = TransferLedger()
     var nextID: UInt64 = 0
     var statusReaders: [UInt64: AsyncStream<SyncStatus>.Continuation] = [:]
-    var newsReaders: [UInt64: AsyncStream<EngineNews>.Continuation] = [:]
-    var newsCount: UInt64 = 0
+    var notificationReaders: [UInt64: AsyncStream<EngineNotification>.Continuation] = [:]
+    var notificationCount: UInt64 = 0
   }
   private let state = Mutex(State())
 
@@ -28,18 +28,18 @@ final class SyncBoard: Sendable {
     }
   }
 
-  func post(_ news: EngineNews) {
+  func post(_ notifications: EngineNotification) {
     state.withLock { state in
-      state.newsCount += 1
-      for reader in state.newsReaders.values {
+      state.notificationCount += 1
+      for reader in state.notificationReaders.values {
         // What a reader is too slow for it never gets: whoever counts must not wait for it.
-        if case .dropped = reader.yield(news) { state.newsCount -= 1 }
+        if case .dropped = reader.yield(notifications) { state.notificationCount -= 1 }
       }
     }
   }
 
   /// How much news one reader that was there from the beginning gets of what was posted by now.
-  var newsCount: UInt64 { state.withLock { $0.newsCount } }
+  var notificationCount: UInt64 { state.withLock { $0.notificationCount } }
 
   /// The status now and each time it changes; changes that a reader misses are replaced by the newest.
   func statuses() -> AsyncStream<SyncStatus> {
@@ -57,30 +57,30 @@ final class SyncBoard: Sendable {
     return stream
   }
 
-  func news() -> AsyncStream<EngineNews> {
-    let (stream, continuation) = AsyncStream<EngineNews>.makeStream(
+  func notifications() -> AsyncStream<EngineNotification> {
+    let (stream, continuation) = AsyncStream<EngineNotification>.makeStream(
       bufferingPolicy: .bufferingNewest(SyncLimits.waitingNews))
     let id = state.withLock { state in
       state.nextID += 1
-      state.newsReaders[state.nextID] = continuation
+      state.notificationReaders[state.nextID] = continuation
       return state.nextID
     }
     continuation.onTermination = { [weak self] _ in
-      _ = self?.state.withLock { $0.newsReaders.removeValue(forKey: id) }
+      _ = self?.state.withLock { $0.notificationReaders.removeValue(forKey: id) }
     }
     return stream
   }
 
   /// Ends all streams.
   func close() {
-    let (statuses, news) = state.withLock { state in
+    let (statuses, notifications) = state.withLock { state in
       defer {
         state.statusReaders = [:]
-        state.newsReaders = [:]
+        state.notificationReaders = [:]
       }
-      return (Array(state.statusReaders.values), Array(state.newsReaders.values))
+      return (Array(state.statusReaders.values), Array(state.notificationReaders.values))
     }
     for reader in statuses { reader.finish() }
-    for reader in news { reader.finish() }
+    for reader in notifications { reader.finish() }
   }
 }

@@ -1,28 +1,28 @@
 import KeepsakeReplication
 
 /// Hands what the engine says on to the parts of a game that it concerns.
-struct CloudNews: Sendable {
+struct CloudEventHandler: Sendable {
   let core: GameCore
-  let desk: ArrivalDesk
+  let deliveryBuffer: DeliveryBuffer
   let progress: ProgressStore
   let scores: HighScores
   let wallet: WalletStore
   let preferences: Preferences
 
-  func heard(_ news: EngineNews) {
-    switch news {
+  func handle(_ notification: EngineNotification) {
+    switch notification {
     case .slots(let names): arrived(names)
     case .cells(let keys): received(keys)
     case .caughtUp: received([])
     case .wallet:
       wallet.invalidate()
-      tell(.wallet)
+      emit(.wallet)
     case .decisions(let decisions):
       wallet.invalidate()
-      tell(.decisions(decisions.map(WalletVerdict.init)))
-    case .acknowledged: core.noteSlots()
+      emit(.decisions(decisions.map(WalletVerdict.init)))
+    case .acknowledged: core.slotsDidChange()
     case .refused(let refusals):
-      core.noteSlots()
+      core.slotsDidChange()
       for refusal in refusals {
         core.report(
           Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
@@ -35,19 +35,19 @@ struct CloudNews: Sendable {
   }
 
   /// Now, or with the rest of what is kept back.
-  private func tell(_ change: GameChange) {
-    if !desk.keep(change) { core.tell(change) }
+  private func emit(_ change: GameChange) {
+    if !deliveryBuffer.keep(change) { core.emit(change) }
   }
 
   /// The store joined another player.
   func joined() throws {
-    core.noteSlots()
+    core.slotsDidChange()
     try progress.reload()
   }
 
   /// Of slots that stay here nothing that the game sees has changed.
   private func arrived(_ names: [String]) {
-    core.noteSlots()
+    core.slotsDidChange()
     var local: Set<String> = []
     do {
       local = try core.store.read { try $0.localSlots() }
@@ -56,8 +56,8 @@ struct CloudNews: Sendable {
     }
     let seen = names.filter { !local.contains($0) }
     let (files, slots) = (seen.compactMap(FileSlot.name), seen.filter { !FileSlot.contains($0) })
-    if !slots.isEmpty { core.tell(.slots(slots)) }
-    if !files.isEmpty { core.tell(.files(files)) }
+    if !slots.isEmpty { core.emit(.slots(slots)) }
+    if !files.isEmpty { core.emit(.files(files)) }
   }
 
   private func received(_ keys: [CellKey]) {

@@ -2,7 +2,7 @@ import KeepsakeReplication
 import KeepsakeStore
 
 /// The question who has what stands in some slots.
-struct SeenQuestion: Sendable {
+struct SeenByQuery: Sendable {
   /// By slot, the versions that stand there; all of them are certain in the cloud. Sorted, as the store gives them.
   private(set) var heads: [String: [VersionID]] = [:]
 
@@ -12,29 +12,29 @@ struct SeenQuestion: Sendable {
   init(_ slots: some Sequence<String>, in transaction: StoreTransaction) throws {
     guard try transaction.facts().container != nil else { return }
     for slot in slots where try !LocalSlot.contains(slot) && !transaction.isLocal(slot) {
-      let standing = try transaction.heads(of: slot)
-      guard !standing.isEmpty, try standing.allSatisfy({ try transaction.version($0)?.acknowledged == true }) else { continue }
-      heads[slot] = standing
+      let current = try transaction.heads(of: slot)
+      guard !current.isEmpty, try current.allSatisfy({ try transaction.version($0)?.acknowledged == true }) else { continue }
+      heads[slot] = current
     }
   }
 
   /// Asks, in as few requests as there can be: one for each `ExchangeRules.maximumAskedVersions` versions.
   func answers(
     asking ask: @Sendable ([VersionID]) async throws -> [AccountDevice]?
-  ) async throws -> [String: SeenBoard.Answer] {
+  ) async throws -> [String: SeenByCache.Answer] {
     let versions = heads.values.joined().sorted()
     var known: [AccountDevice] = []
     var holdings: [DeviceID: Set<VersionID>] = [:]
     for start in stride(from: 0, to: versions.count, by: ExchangeRules.maximumAskedVersions) {
       let asked = Array(versions[start..<min(start + ExchangeRules.maximumAskedVersions, versions.count)])
-      guard let devices = try await ask(asked) else { return heads.mapValues { SeenBoard.Answer(heads: $0, devices: nil) } }
+      guard let devices = try await ask(asked) else { return heads.mapValues { SeenByCache.Answer(heads: $0, devices: nil) } }
       // As the newest answer has them: one that was removed between two of them isn't told of.
       known = devices
       for device in devices { holdings[device.device, default: []].formUnion(device.has ?? []) }
     }
     return heads.mapValues { heads in
       let holders = known.filter { !$0.isThis && holdings[$0.device, default: []].isSuperset(of: heads) }
-      return SeenBoard.Answer(heads: heads, devices: CloudDevice.sorted(holders.map(CloudDevice.init)))
+      return SeenByCache.Answer(heads: heads, devices: CloudDevice.sorted(holders.map(CloudDevice.init)))
     }
   }
 }

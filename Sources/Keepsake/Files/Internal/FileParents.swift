@@ -3,21 +3,21 @@ import KeepsakeReplication
 import KeepsakeStore
 
 /// What a new version of a tracked file replaces: the version from which the file on this device came, never what came meanwhile from others.
-struct FileBasis {
+struct FileParents {
   /// The version that says the same already; a new one isn't needed then.
   private(set) var same: VersionID?
-  private(set) var basis = SaveBasis.versions([])
+  private(set) var parents = SaveParents.versions([])
 
   /// - Parameter others: What it replaces besides, as it stands now.
   init(
-    of save: GameCore.Save, _ contents: [ContentHash], length: Int, at place: String, alsoReplacing others: [VersionID],
+    of save: GameCore.Save, _ contents: [ContentHash], length: Int, at place: String, additionalParents others: [VersionID],
     in transaction: StoreTransaction
   ) throws {
     let heads = try transaction.heads(of: place).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
       // Large files are cut as the one before was, so the same bytes may have other parts.
-      guard record.length == length, record.contents.count > 1, contents.count > 1, try !transaction.wasThinned(record) else {
+      guard record.length == length, record.contents.count > 1, contents.count > 1, try !transaction.wasPruned(record) else {
         return false
       }
       return try transaction.plainBytes(of: record) == contents.reduce(into: Data()) { $0 += try transaction.plainContent($1) }
@@ -34,13 +34,13 @@ struct FileBasis {
       same = try heads.first(where: says)?.id
     }
     let replaced = (known.map { [$0] } ?? []) + others
-    basis = try .versions(replaced, at: place, of: save.slot, in: transaction)
+    parents = try .versions(replaced, at: place, of: save.slot, in: transaction)
   }
 }
 
-extension SaveBasis {
+extension SaveParents {
   /// Without what stands on the other side of the border between this device and the cloud, where nothing of this side replaces it.
-  static func versions(_ ids: [VersionID], at place: String, of slot: String, in transaction: StoreTransaction) throws -> SaveBasis {
+  static func versions(_ ids: [VersionID], at place: String, of slot: String, in transaction: StoreTransaction) throws -> SaveParents {
     .versions(
       try ids.filter { id in
         guard let other = try transaction.version(id)?.record.slot else { return true }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Which slots' statuses are looked at, and what the cloud said last of who has what stands there. Behind a lock, because a status never
 /// waits.
-final class SeenBoard: Sendable {
+final class SeenByCache: Sendable {
   /// What the cloud said about what stood in a slot.
   struct Answer: Sendable {
     var heads: [VersionID]
@@ -13,10 +13,10 @@ final class SeenBoard: Sendable {
 
   /// Somebody looks at a slot's status, until this is let go of.
   final class Look: Sendable {
-    private let board: SeenBoard
+    private let board: SeenByCache
     private let slot: String
 
-    init(_ board: SeenBoard, _ slot: String) {
+    init(_ board: SeenByCache, _ slot: String) {
       self.board = board
       self.slot = slot
       board.state.withLock { $0.looks[slot, default: 0] += 1 }
