@@ -1,12 +1,12 @@
-// What the event stream brings.
+// What arrives on the event stream.
 extension DeviceEngine {
-  /// Takes what one exchange of another device changed, if it goes on exactly from where this device stands: as an answer would have brought
-  /// it, without the round trip. Whatever else it may be, late, early, twice or of another history, is only an announcement, and an exchange
-  /// tells what became of it.
-  mutating func heard(
-    _ step: CloudEvent.Step, now: Int64, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+  /// Takes what one exchange of another device changed, if it goes on exactly from this device's cursor: as an answer
+  /// would have brought it, without the round trip. Whatever else it may be, late, early, twice or of another history,
+  /// is only an announcement, and an exchange finds out what became of it.
+  mutating func apply(
+    _ step: CloudEvent.Step, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    guard case .running = standing, !paging, exchange == nil else { return }
+    guard case .running = state, !fetching.hasMorePages, inFlight.exchange == nil else { return }
     var facts = try storage.facts()
     let isNext = facts.cursor == step.after && facts.cursor.ahead == nil
     guard isNext || storage.faults.takesEventsPastGaps else { return }
@@ -15,16 +15,17 @@ extension DeviceEngine {
     let answer = ExchangeResponse(
       outcome: nil, changes: step.changes, contents: step.contents, wallet: nil, cursor: step.cursor, more: false,
       serverTimeMilliseconds: now)
-    guard step.cursor.ahead == nil, Self.fault(of: answer, to: SentExchange(cursor: step.after), limit: options.page) == nil else { return }
+    let fault = answer.fault(answering: SentExchange(cursor: step.after), limit: options.page)
+    guard step.cursor.ahead == nil, fault == nil else { return }
     facts.cursor = step.cursor
     facts.lastFetchedMilliseconds = now
     facts.hasArrivals = false
     try storage.setFacts(facts)
     try storage.stage(step.changes)
-    needs = nil
-    complete = true
-    reconsider(step.changes)
-    for content in step.contents { try take(content, &effects, in: &storage) }
+    downloads.invalidate()
+    fetching.appliedEvent()
+    downloads.reconsider(step.changes)
+    try take(step.contents, &effects, in: &storage)
     // Also while the outbox waits after a failure.
     try showIfComplete(&effects, in: &storage)
   }

@@ -1,7 +1,7 @@
-// From the outbox to the wire.
+// From the outbox to the wire, and what became of it there.
 extension DeviceEngine {
-  func hasWalletNews(in storage: some DeviceStorage) throws -> Bool {
-    try !walletPaused && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
+  func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
+    try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
   }
 
   /// The exchange that takes what was planned along.
@@ -10,7 +10,7 @@ extension DeviceEngine {
   ) throws -> (request: ExchangeRequest, sent: SentExchange) {
     let cursor = try storage.facts().cursor
     var sent = SentExchange(cursor: cursor, groups: plan.groups)
-    (sent.skipped, sent.contents, sent.announced, sent.gone) = (plan.skipped, plan.contents, announced, gone)
+    (sent.skipped, sent.contents, sent.announced, sent.gone) = (plan.skipped, plan.contents, fetching.announced, downloads.failures.gone)
     for record in plan.records {
       guard var version = try storage.version(record.id), !version.offered else { continue }
       version.offered = true
@@ -18,31 +18,32 @@ extension DeviceEngine {
       sent.newlyOffered.append(record.id)
     }
     sent.versions = plan.records.map(\.id)
-    for index in transfers.indices where sent.versions.contains(transfers[index].status.version) { transfers[index].marked = false }
+    inFlight.exchangeOffers(sent.versions)
     let groups = plan.part?.groups ?? plan.groups
     sent.part = plan.part?.part
     if let part = sent.part, !part.isLast { sent.contents = [] }
     let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
     // A rejected request is searched for its cause piece by piece.
-    let wallet = single && !plan.groups.isEmpty || walletPaused ? nil : try storage.wallet().map { Wallet($0).offer }
+    let wallet = rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
       for group in plan.groups { try storage.removeFromOutbox(group.id) }
     }
-    sent.damaged = Array(damagedThere.sorted().prefix(ExchangeRules.maximumDamaged))
+    sent.damaged = Array(repair.damaged.sorted().prefix(ExchangeRules.maximumDamaged))
     let own = Set(groups.flatMap(\.versions))
     let request = ExchangeRequest(
       cursor: cursor, cells: cells, versions: plan.part == nil ? plan.records : plan.records.filter { own.contains($0.id) },
       contents: sent.contents, wallet: wallet, limit: options.page, damaged: sent.damaged, part: sent.part,
-      hasStaged: try storage.hasStaged() || lacksContents(in: storage))
+      hasStaged: try storage.hasStaged() || downloads.lacksContents(in: storage))
     return (request, sent)
   }
 
-  /// Nobody can know what went: a later commit may take it out of the outbox again. Not of what is also in a group that didn't go.
+  /// Nobody can know what was sent: a later commit may take it out of the outbox again. Not what is also in a group
+  /// that wasn't sent.
   func unmarkOffered(_ sent: SentExchange, in storage: inout some DeviceStorage) throws {
     guard !sent.newlyOffered.isEmpty else { return }
-    let gone = Set(sent.groups.map(\.id))
-    let others = Set(try storage.outbox(limit: storage.outboxCount()).filter { !gone.contains($0.id) }.flatMap(\.versions))
+    let own = Set(sent.groups.map(\.id))
+    let others = Set(try storage.outbox(limit: storage.outboxCount()).filter { !own.contains($0.id) }.flatMap(\.versions))
     for id in sent.newlyOffered where !others.contains(id) {
       guard var version = try storage.version(id), !version.acknowledged else { continue }
       version.offered = false
@@ -50,10 +51,10 @@ extension DeviceEngine {
     }
   }
 
-  /// The same for a version that never went because one of its contents didn't get there.
+  /// The same for a version that was never sent because one of its contents didn't get there.
   func unmarkOffered(_ transfer: Transfer, in storage: inout some DeviceStorage) throws {
     let id = transfer.status.version
-    guard transfer.marked, var version = try storage.version(id), !version.acknowledged else { return }
+    guard transfer.marksOffered, var version = try storage.version(id), !version.acknowledged else { return }
     guard try storage.outbox(limit: storage.outboxCount()).count(where: { $0.versions.contains(id) }) == 1 else { return }
     version.offered = false
     try storage.putVersion(version)
@@ -61,23 +62,23 @@ extension DeviceEngine {
 
   // MARK: What became of it
 
-  /// All that went is in the cloud.
+  /// All that was sent is in the cloud.
   mutating func accepted(
-    _ sent: SentExchange, certain: Bool, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
+    _ sent: SentExchange, isLastPage: Bool, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
     for content in sent.contents {
       let depth = try content.base.map { (try storage.cloudDepth(of: $0) ?? options.maximumDepth) + 1 } ?? 0
       try storage.setCloudDepth(depth, of: content.hash)
     }
-    // Pages still follow: once they are here the groups go again, which costs little and leaves no doubt.
-    guard certain, !sent.groups.isEmpty else { return }
+    // Pages still follow: once they are here the groups are sent again, which costs little and leaves no doubt.
+    guard isLastPage, !sent.groups.isEmpty else { return }
     var waiting: [Int64: OutboxGroup] = [:]
     for group in try storage.outbox(limit: try storage.outboxCount()) { waiting[group.id] = group }
     for group in sent.groups where waiting[group.id] == group {
       try storage.removeFromOutbox(group.id)
       waiting[group.id] = nil
     }
-    // Some may say more by now than what was sent: they go once more.
+    // Some may cover more by now than what was sent: they are sent once more.
     let further = Set(waiting.values.flatMap(\.versions))
     var acknowledged: [VersionID] = []
     for id in sent.versions + sent.skipped where !further.contains(id) {
@@ -97,14 +98,14 @@ extension DeviceEngine {
     let missing = Set(hashes)
     for hash in hashes {
       try storage.setCloudDepth(nil, of: hash)
-      sendFull.insert(hash)
+      uploads.sendInFull(hash)
     }
     for content in sent.contents {
-      if let base = content.base, missing.contains(base) { sendFull.insert(content.hash) }
+      if let base = content.base, missing.contains(base) { uploads.sendInFull(content.hash) }
     }
     // A version from history whose contents aren't here either can't be given to the cloud, and isn't needed there.
     let outbox = try storage.outbox(limit: storage.outboxCount())
-    let waiting = outbox.filter(isSendable)
+    let waiting = outbox.filter(refusals.isSendable)
     var replaced: Set<VersionID> = []
     for id in waiting.flatMap(\.versions) { replaced.formUnion(try storage.version(id)?.record.covers ?? []) }
     for group in waiting {
@@ -113,27 +114,28 @@ extension DeviceEngine {
         guard var version = try storage.version(id), try storage.isCovered(id) else { continue }
         let lost = try version.record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
         guard lost else { continue }
-        // What its checkpoint wrote beside it goes together with what replaces it, not before, however much waits between the two. Where the
-        // cloud refuses that, it can't.
-        if !group.cells.isEmpty, replaced.contains(id), !single {
+        // What its checkpoint wrote beside it is sent together with what replaces it, not before, however much waits
+        // between the two. Where the cloud refuses that, it can't be.
+        if !group.cells.isEmpty, replaced.contains(id), !rejections.isSingle {
           kept.isPiece = true
           continue
         }
         guard kept.removeVersion(id) else { continue }
         version.acknowledged = true
         try storage.putVersion(version)
-        try passOn(version.record, to: outbox.flatMap(\.versions), in: &storage)
+        try inheritCovers(of: version.record, by: outbox.flatMap(\.versions), in: &storage)
       }
       if kept != group { try storage.updateOutbox(kept) }
     }
     try refuseNotDownloaded(waiting, lacking: missing, &effects, in: &storage)
   }
 
-  /// The cloud lost contents that were left to it: another device has them, or nobody. The save is told of again when it is whole there.
+  /// The cloud lost contents that were left to it: another device has them, or nobody. The cloud names the save again
+  /// when it is whole there.
   private mutating func refuseNotDownloaded(
     _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    let lost = try notDownloadedRecords(in: storage).filter { record in
+    let lost = try storage.notDownloadedRecords().filter { record in
       try record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
     }
     guard !lost.isEmpty else { return }
@@ -146,18 +148,7 @@ extension DeviceEngine {
       guard !refusals.isEmpty else { continue }
       try refuse(group.id, refusals, &effects, in: &storage)
       // It goes on without them.
-      missingRounds = 0
-    }
-  }
-
-  /// What a version replaced is said by those that replace it, refused ones too, since it won't be sent: the cloud hears it from nobody else.
-  private func passOn(
-    _ record: VersionRecord, to waiting: [VersionID], in storage: inout some DeviceStorage
-  ) throws {
-    for id in waiting {
-      guard var later = try storage.version(id), later.record.covers.contains(record.id) else { continue }
-      later.record.covers = Set(later.record.covers).union(record.covers).sorted()
-      try storage.putVersion(later)
+      rejections.endMissing()
     }
   }
 
@@ -167,7 +158,7 @@ extension DeviceEngine {
   ) throws {
     // Alone one of them may find room.
     if sent.groups.count > 1, refusals.contains(where: { $0.reason == .quota }) {
-      single = true
+      rejections.sendSingly()
       return
     }
     var matched = false
@@ -180,14 +171,14 @@ extension DeviceEngine {
     }
     guard !matched else { return }
     if sent.groups.count > 1 {
-      single = true
+      rejections.sendSingly()
     } else if let group = sent.groups.first {
       try refuse(group.id, refusals, &effects, in: &storage)
     }
   }
 
-  /// Keeps what `refusals` name of a group, with the reasons, and lets the rest go on as a group of its own. Refusals that
-  /// name nothing of the group hold for all of it.
+  /// Keeps what `refusals` name of a group, with the reasons, and lets the rest go on as a group of its own. Refusals
+  /// that name nothing of the group hold for all of it.
   mutating func refuse(
     _ id: Int64, _ refusals: [Refusal], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -204,11 +195,8 @@ extension DeviceEngine {
     }
     group.refusals = refusals
     try storage.updateOutbox(group)
-    retrying.remove(id)
-    if lacksRoom(group) { roomTriedMilliseconds = now }
+    let notifications = self.refusals.refused(group, now: now)
     if storage.faults.dropsRefused { try storage.removeFromOutbox(group.id) }
-    // What is tried again and again for want of room is told once.
-    let notifications = refusals.filter { $0.reason != .quota || toldRefused.insert($0.item).inserted }
     if !notifications.isEmpty { effects.append(.notify(.refused(notifications))) }
   }
 
@@ -217,7 +205,7 @@ extension DeviceEngine {
     groupsWith hash: ContentHash, _ failure: TransportFailure, _ effects: inout [EngineEffect],
     in storage: inout some DeviceStorage
   ) throws {
-    for group in try storage.outbox(limit: try storage.outboxCount()) where isSendable(group) {
+    for group in try storage.outbox(limit: try storage.outboxCount()) where self.refusals.isSendable(group) {
       var refusals: [Refusal] = []
       for id in group.versions {
         guard let version = try storage.version(id), version.record.contents.contains(hash) else { continue }

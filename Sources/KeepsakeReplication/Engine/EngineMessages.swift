@@ -20,15 +20,15 @@ package enum EngineEvent: Hashable, Sendable {
   case failed(request: UInt64, TransportFailure)
 }
 
-/// What an engine wants done after its transaction has committed. Requests carry a number; one exchange and some contents are
-/// in flight at the same time, and an event about another number changes nothing.
+/// What an engine wants done after its transaction has committed. Requests carry a number; one exchange and some
+/// contents are in flight at the same time, and an event about another number changes nothing.
 package enum EngineEffect: Hashable, Sendable {
   case exchange(request: UInt64, ExchangeRequest)
   case upload(request: UInt64, EncodedContent)
   case download(request: UInt64, ContentHash)
   /// Send `woke` after this time; a later `wake` replaces an earlier one.
   case wake(afterMilliseconds: Int64)
-  /// Something that the game may want to hear of.
+  /// Something that the game may want to know.
   case notify(EngineNotification)
 }
 
@@ -69,7 +69,8 @@ package struct TransportFailure: Error, Hashable, Sendable {
   package var kind: Kind
   /// For people.
   package var message: String
-  /// Set where the request was rejected because the player has no room left for it: to send it in another form doesn't help.
+  /// Set where the request was rejected because the player has no room left for it: to send it in another form doesn't
+  /// help.
   package var quota: QuotaShortage?
 
   package init(_ kind: Kind, _ message: String, quota: QuotaShortage? = nil) {
@@ -96,7 +97,8 @@ package struct EngineStatus: Hashable, Sendable {
   package var phase: Phase
   /// Failures in a row.
   package var attempts: Int
-  /// The same for what comes from the cloud alone: `idle` says that all of it is here, whatever this device has still to send.
+  /// The same for what comes from the cloud alone: `idle` says that all of it is here, whatever this device has still
+  /// to send.
   package var fetching: Phase
   /// Contents on their way, in the order in which they began.
   package var transfers: [EngineTransfer]
@@ -131,7 +133,8 @@ package struct EngineTransfer: Hashable, Sendable {
   package var content: ContentHash
   package var slot: String
   package var version: VersionID
-  /// Plain bytes of the content; 0 for one that is no part of the version, but that a part is a delta of. A guess for what isn't here yet.
+  /// Plain bytes of the content; 0 for one that is no part of the version, but that a part is a delta of. A guess for
+  /// what isn't here yet.
   package var length: Int
   /// Plain bytes of all contents of the version that have to go the same way, this one included, as far as known now.
   package var lengthInAll: Int

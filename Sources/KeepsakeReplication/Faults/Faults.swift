@@ -1,7 +1,7 @@
 /// The bugs that are planted in a storage, to see that tests find them; none in any storage of the product.
 ///
-/// Whatever decides over a storage asks its faults. Each predicate says how the code misbehaves where it is true, and is
-/// false without a look at anything where nothing is planted.
+/// Whatever decides over a storage asks its faults. Each predicate says how the code misbehaves where it is true, and
+/// is false without a look at anything where nothing is planted.
 package struct Faults: Hashable, Sendable {
   private let planted: Set<PlantedBug>
 

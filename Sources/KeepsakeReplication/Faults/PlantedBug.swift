@@ -1,5 +1,5 @@
-/// The bugs that a test can plant, by the names that `keepsake simulate --planted` takes. Code that decides asks `Faults`
-/// and never names one of these.
+/// The bugs that a test can plant, by the names that `keepsake simulate --planted` takes. Code that decides asks
+/// `Faults` and never names one of these.
 package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   /// The engine says that a save is certain before the storage has committed that.
   case acknowledgeBeforeCommit
@@ -29,7 +29,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case restartUnacknowledged
   /// The cloud applies the parts of an offer as they come.
   case takePartsAsTheyCome
-  /// A device that starts again with a restored cloud offers what it holds group by group, each when its contents are there.
+  /// A device that starts again with a restored cloud offers what it holds group by group, each when its contents are
+  /// there.
   case restartInPieces
   /// The values and the saves of one checkpoint travel one after the other.
   case splitGroup

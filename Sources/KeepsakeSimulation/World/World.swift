@@ -229,7 +229,7 @@ package final class World {
     let before = crash == .beforeCommit ? devices[index].storage : nil
     let cursor = devices[index].storage.facts().cursor
     engine.holdsArrivals = holdsArrivals && !calm
-    engine.downloads = downloads(of: index)
+    engine.downloadRules = downloads(of: index)
     let effects: [EngineEffect]
     do {
       effects = try engine.step(event, now: clock(of: index), in: &devices[index].storage, using: &random)

@@ -92,16 +92,16 @@ extension SyncService {
   private func cancelWaiter(_ id: UInt64) {
     guard let waiter = waiters.removeValue(forKey: id) else { return }
     waiter.continuation.resume(throwing: CancellationError())
-    if case .contents = waiter.goal { dropUnasked() }
+    if case .contents = waiter.goal { cancelUnwantedDownloads() }
   }
 
   /// Nobody waits for it any more: what is under way ends, as far as nothing else needs it.
-  private func dropUnasked() {
+  private func cancelUnwantedDownloads() {
     guard mode == .running else { return }
     var next = engine
-    next.downloads = downloads
+    next.downloadRules = downloads
     do {
-      for request in try store.write({ try next.dropUnasked(in: $0) }) { requestTasks.removeValue(forKey: request)?.cancel() }
+      for request in try store.write({ try next.cancelUnwantedDownloads(in: $0) }) { requestTasks.removeValue(forKey: request)?.cancel() }
     } catch {
       return storeFailed(error)
     }

@@ -10,7 +10,7 @@ import Testing
     var options = DeviceEngine.Options()
     options.inlineBytes = 200
     var lab = try Lab(devices: 2, options: options)
-    lab.devices[1].engine.downloads = DownloadRules(largest: 10)
+    lab.devices[1].engine.downloadRules = DownloadRules(largest: 10)
     let begun = try lab.save(0, "begun", over: .everyHead)
     try lab.settle(0)
     try lab.settle(1)

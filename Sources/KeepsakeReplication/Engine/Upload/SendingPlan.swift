@@ -1,19 +1,19 @@
-/// What of the outbox goes now, and what has to be put into the cloud before the rest can.
+/// What of the outbox is sent now, and what has to be uploaded before the rest can be.
 struct SendingPlan: Sendable {
-  /// What goes, oldest first.
+  /// What is sent, oldest first.
   var groups: [OutboxGroup] = []
   /// Their versions, but for those that one of them replaces.
   var records: [VersionRecord] = []
   var skipped: [VersionID] = []
-  /// Of the records, what is to be seen: a replaced one needs no contents.
+  /// Of the records, those that none of the others covers: a replaced one needs no contents.
   var visible: Set<VersionID> = []
-  /// Contents that go along.
+  /// Contents inside the exchange.
   var contents: [EncodedContent] = []
-  /// Contents that have to be put first, oldest first.
+  /// Contents that have to be uploaded first, oldest first.
   var uploads: [PlannedUpload] = []
-  /// Set where the groups take several requests: what of them goes now.
+  /// Set where the groups take several requests: what of them is sent now.
   var part: PlannedPart?
-  /// Everything waits for contents that have to be put first.
+  /// Everything waits for contents that have to be uploaded first.
   var isOfferWaiting = false
 
   init() {}
@@ -24,8 +24,8 @@ struct SendingPlan: Sendable {
     var covered: Set<VersionID> = []
     for id in groups.flatMap(\.versions).reversed() {
       guard let record = known[id] else { continue }
-      // It stays out only if all that it replaces is named without it: a copy of this store, made while it was open, may have
-      // sent what was replaced before it ever left here.
+      // It stays out only if all that it replaces is named without it: a copy of this store, made while it was open,
+      // may have sent what was replaced before it ever left here.
       if covered.contains(id), record.covers.allSatisfy(covered.contains) {
         skipped.append(id)
         continue
@@ -40,8 +40,9 @@ struct SendingPlan: Sendable {
 
 /// What waits in the outbox for an upload, and so what may not be sent before it.
 ///
-/// Groups are taken apart by nobody, but one may overtake another that it has nothing to do with. A later change of the same value would show
-/// half of a checkpoint that waits: counters and sets hold all that was changed before. So would a later save of the same slot.
+/// Groups are taken apart by nobody, but one may overtake another that it has nothing to do with. A later change of the
+/// same value would show half of a checkpoint that waits: counters and sets hold all that was changed before. So would
+/// a later save of the same slot.
 struct WaitingGroups {
   private(set) var ids: Set<Int64> = []
   /// What their versions replace: those need no contents of their own, once these are in the cloud.

@@ -1,0 +1,142 @@
+// How the answer to an exchange is taken.
+extension DeviceEngine {
+  /// Takes the answer to an exchange, in this order: what it says of the cloud, what is new there, what became of what
+  /// was sent, and the wallet.
+  mutating func answered(
+    _ response: ExchangeResponse, to sent: SentExchange, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws {
+    if let fault = response.fault(answering: sent, limit: options.page) {
+      fetching.isDue = true
+      pause(TransportFailure(.server(retryAfterMilliseconds: nil), fault), of: .exchange, atLeast: 0, &effects, using: &random)
+      return
+    }
+    settle(sent)
+    var facts = try storage.facts()
+    facts.serverOffsetMilliseconds = response.serverTimeMilliseconds.addingClamped(-now)
+    facts.lastFetchedMilliseconds = now
+    facts.isRefused = false
+    if response.restart {
+      try storage.setFacts(facts)
+      return try beginEpoch(response.cursor.epoch, &effects, in: &storage)
+    }
+    try stage(response, facts, in: &storage)
+    try planRepairs(response.wanted, in: &storage)
+    fetching.answered(
+      announcedBefore: sent.announced, hasMore: response.more, showsHalfPages: storage.faults.showsHalfPages)
+    try take(response.contents, &effects, in: &storage)
+    try apply(response.outcome, of: sent, isLastPage: !response.more, &effects, in: &storage, using: &random)
+    if let use = response.quota { try learnedRoom(use, in: storage) }
+    try receiveWallet(response.wallet, answering: sent, &effects, in: &storage, using: &random)
+  }
+
+  /// Whatever the answer says, the cloud was reached, and knows what was reported to it.
+  private mutating func settle(_ sent: SentExchange) {
+    backoff.succeeded(.exchange)
+    wakeUps.restartPoll()
+    downloads.looked(for: sent.gone)
+    repair.reported(sent.damaged)
+  }
+
+  /// Stages the changes, with the cursor that they lead to.
+  private mutating func stage(
+    _ response: ExchangeResponse, _ known: DeviceFacts, in storage: inout some DeviceStorage
+  ) throws {
+    var facts = known
+    facts.cursor = response.cursor
+    if !response.changes.isEmpty { facts.hasArrivals = false }
+    try storage.setFacts(facts)
+    guard !response.changes.isEmpty else { return }
+    try storage.stage(response.changes)
+    downloads.invalidate()
+    downloads.reconsider(response.changes)
+  }
+
+  /// Plans to upload what is damaged in the cloud and whole here.
+  private mutating func planRepairs(_ hashes: [ContentHash], in storage: inout some DeviceStorage) throws {
+    let planned = try repair.plan(hashes, now: now, interval: options.secondTryMilliseconds, in: &storage)
+    for hash in planned { uploads.sendInFull(hash) }
+  }
+
+  /// What the cloud did with what was sent.
+  private mutating func apply(
+    _ outcome: ExchangeOutcome?, of sent: SentExchange, isLastPage: Bool, _ effects: inout [EngineEffect],
+    in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
+  ) throws {
+    switch outcome {
+    case nil: break
+    case .accepted:
+      rejections.endMissing()
+      uploads.accepted(sent.contents)
+      // A cloud that doesn't know of parts takes each by itself.
+      guard sent.part?.isLast ?? true else { return restartOffer.tookPart() }
+      restartOffer.dropParts()
+      try accepted(sent, isLastPage: isLastPage, &effects, in: &storage)
+    case .held(let parts):
+      keptParts(parts, of: sent.part, &effects, using: &random)
+    case .missing(let hashes):
+      rejections.countMissing()
+      // What replaces a save that isn't here any more was committed since the first part was sent: both go together, in
+      // an offer of their own.
+      if try hashes.contains(where: { try !storage.hasContent($0) }) { restartOffer.dropParts() }
+      try missing(hashes, of: sent, &effects, in: &storage)
+      if rejections.hasMissedTooOften() {
+        let failure = TransportFailure(
+          .server(retryAfterMilliseconds: nil), "the cloud asks again and again for contents that were sent")
+        pause(failure, of: .exchange, atLeast: 0, &effects, using: &random)
+      }
+    case .refused(let refusals):
+      try refused(refusals, of: sent, &effects, in: &storage)
+    }
+  }
+
+  /// What the bank decided.
+  private mutating func receiveWallet(
+    _ reply: WalletReply?, answering sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
+    using random: inout some RandomNumberGenerator
+  ) throws {
+    guard let reply else {
+      if sent.hasWallet { rejections.skipWallet() }
+      return
+    }
+    guard let state = try storage.wallet() else { return }
+    if case .fork = reply.state, storage.faults.ignoresForks { return }
+    var wallet = Wallet(state)
+    let change = wallet.receive(reply, using: &random)
+    if wallet.state != state { try storage.setWallet(wallet.state) }
+    if change.balancesChanged { effects.append(.notify(.wallet)) }
+    if !change.decisions.isEmpty { effects.append(.notify(.decisions(change.decisions))) }
+    if change.hasMore { fetching.isDue = true }
+  }
+}
+
+extension ExchangeResponse {
+  /// What is wrong with an answer.
+  ///
+  /// - Parameters:
+  ///   - sent: What it answers.
+  ///   - limit: The most changes that were asked for.
+  /// - Returns: A sentence for people; nil if nothing is wrong.
+  func fault(answering sent: SentExchange, limit: Int) -> String? {
+    guard cursor.seq <= Cursor.maximumSeq, cursor.epoch <= Cursor.maximumSeq,
+      cursor.ahead.map({ (cursor.seq...Cursor.maximumSeq).contains($0.seq) }) ?? true
+    else { return "the cursor is out of range" }
+    guard abs(Int128(serverTimeMilliseconds)) <= Int128(ExchangeRules.maximumMilliseconds) else {
+      return "the server's time is out of range"
+    }
+    if case .held = outcome, sent.part == nil { return "it holds a part of what was sent as a whole" }
+    if restart { return sent.cursor.seq == 0 ? "a start was answered by a restart" : nil }
+    guard cursor.seq >= sent.cursor.seq, !more || cursor.seq > sent.cursor.seq else { return "the cursor stands still" }
+    guard changes.count <= limit else { return "there are more changes than asked for" }
+    for change in changes {
+      guard change.seq > sent.cursor.seq, change.seq <= cursor.seq else { return "a change is out of order" }
+      switch change.item {
+      case .cell(let update):
+        if let objection = ExchangeRules.objection(to: update) { return "\(objection.item): \(objection.message)" }
+      case .version(let record):
+        if let objection = ExchangeRules.objection(to: record) { return "\(objection.item): \(objection.message)" }
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,35 @@
+// What the engine says of itself.
+extension DeviceEngine {
+  /// What it is doing, and what it still owes.
+  package var status: EngineStatus {
+    EngineStatus(
+      phase: phase, attempts: backoff.attempts, fetching: fetchPhase, transfers: inFlight.transfers.map(\.status),
+      refusals: refusals.current)
+  }
+
+  /// The cloud has answered since the last failure.
+  package var isReached: Bool { backoff.isReached }
+
+  private var phase: EngineStatus.Phase {
+    switch state {
+    case .stopped: return .stopped
+    case .halted(let failure): return .halted(failure)
+    case .running: break
+    }
+    if let failure = backoff.exchangeFailure ?? backoff.contentFailure { return .waiting(failure) }
+    return inFlight.isIdle ? .idle : .busy
+  }
+
+  private var fetchPhase: EngineStatus.Phase {
+    switch state {
+    case .stopped: return .stopped
+    case .halted(let failure): return .halted(failure)
+    case .running: break
+    }
+    if let failure = backoff.exchangeFailure { return .waiting(failure) }
+    if inFlight.exchange != nil || fetching.isExchangeDue || fetching.hasMorePages || !fetching.isComplete { return .busy }
+    guard downloads.isWaiting else { return .idle }
+    if let failure = backoff.contentFailure, !inFlight.isDownloading { return .waiting(failure) }
+    return .busy
+  }
+}

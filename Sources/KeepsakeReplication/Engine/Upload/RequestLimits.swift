@@ -1,0 +1,40 @@
+/// How much of the outbox one exchange takes.
+struct RequestLimits: Sendable {
+  let cells: Int
+  let versions: Int
+  let bytes: Int
+  /// Groups are sent one by one.
+  let isSingle: Bool
+
+  init(_ options: DeviceEngine.Options, isSingle: Bool) {
+    (cells, versions, bytes) = (options.maximumCells, options.maximumVersions, options.maximumBytes)
+    self.isSingle = isSingle
+  }
+
+  /// The oldest of these groups that go together.
+  ///
+  /// - Parameters:
+  ///   - groups: Oldest first.
+  ///   - known: The records of their versions.
+  /// - Returns: The first groups, as many as fit; the first one whatever it takes.
+  func fitting(_ groups: some Sequence<OutboxGroup>, _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
+    var selected: [OutboxGroup] = []
+    var (cells, versions, bytes) = (0, 0, 0)
+    for group in groups {
+      cells += group.cells.count
+      versions += group.versions.count
+      bytes += group.size(known)
+      let fits = cells <= self.cells && versions <= self.versions && bytes <= self.bytes
+      guard selected.isEmpty || (fits && !isSingle) else { break }
+      selected.append(group)
+    }
+    return selected
+  }
+}
+
+extension OutboxGroup {
+  /// Bytes that the group takes in a message, roughly.
+  func size(_ known: [VersionID: VersionRecord]) -> Int {
+    cells.reduce(0) { $0 + $1.size } + versions.reduce(0) { $0 + (known[$1]?.size ?? 0) }
+  }
+}

@@ -1,0 +1,274 @@
+/// A content that has to be in the cloud before its version can be offered.
+struct PlannedUpload: Sendable {
+  var hash: ContentHash
+  var version: VersionRecord
+  var index: Int
+  /// What it takes on the wire.
+  var bytes: Int
+  /// As it will be sent, if it was just encoded.
+  var content: EncodedContent?
+  var depth: Int
+  /// Plain bytes of the content, and of all contents of the version that have to be uploaded.
+  var length: Int
+  var lengthInAll = 0
+}
+
+/// Decides what of the outbox can be sent now, and which contents have to be uploaded before the rest can.
+///
+/// It keeps only what saves work: sizes of contents that it encoded before, and which of them the cloud needs in full.
+struct UploadPlanner: Sendable {
+  /// Of contents that have more plain bytes than this, one is encoded in a step: no commit of the game gets through
+  /// meanwhile.
+  static let largeContentBytes = 4 << 20
+
+  /// A content that doesn't fit into an exchange.
+  private struct LargeContent {
+    var bytes: Int
+    /// A content on its way that this one will be a small delta of.
+    var waitsFor: ContentHash?
+  }
+
+  private let inlineBytes: Int
+  private let maximumDepth: Int
+  /// Contents to be sent without a base, because the cloud lacked the one that they had.
+  private var full: Set<ContentHash> = []
+  /// What is known of contents that are too large to be sent inside an exchange, so that nobody encodes them only to
+  /// learn it again.
+  private var large: [ContentHash: LargeContent] = [:]
+  /// This step has encoded a large content.
+  private var hasEncodedLarge = false
+  /// Something is left to encode that this step had no time for.
+  private(set) var hasPostponed = false
+
+  init(_ options: DeviceEngine.Options) { (inlineBytes, maximumDepth) = (options.inlineBytes, options.maximumDepth) }
+
+  /// A new step has time to encode another large content.
+  mutating func beginStep() { (hasEncodedLarge, hasPostponed) = (false, false) }
+
+  /// Nothing waits any more, or it waits for another cloud.
+  mutating func forgetSizes() { large = [:] }
+
+  /// How large a content is on the wire has to be found out again.
+  mutating func forgetSize(of hash: ContentHash) { large[hash] = nil }
+
+  /// The cloud can't decode a delta of this content.
+  mutating func sendInFull(_ hash: ContentHash) { full.insert(hash) }
+
+  /// A content is in the cloud.
+  mutating func uploaded(_ hash: ContentHash) {
+    full.remove(hash)
+    large[hash] = nil
+  }
+
+  /// The cloud has taken contents inside an exchange.
+  mutating func accepted(_ contents: [EncodedContent]) { full.subtract(contents.map(\.hash)) }
+
+  // MARK: Groups
+
+  /// What waits to be sent.
+  struct Candidates {
+    /// The groups that may be sent, oldest first, and the records of their versions.
+    var groups: [OutboxGroup]
+    var known: [VersionID: VersionRecord]
+    /// Set where all that waits is offered together: that, as far as one offer holds it.
+    var offer: [OutboxGroup]?
+    var limits: RequestLimits
+    /// Contents on their way to the cloud.
+    var uploading: Set<ContentHash>
+  }
+
+  enum Outcome {
+    case plan(SendingPlan)
+    /// A version needs a content that is damaged or gone on this device.
+    case lost(VersionID, ContentHash)
+  }
+
+  /// One look at the groups that can be sent, without those that are known to wait.
+  private struct Round {
+    var plan: SendingPlan
+    /// Bytes that contents inside the exchange may still take.
+    var room: Int
+    /// Contents that are sent inside the exchange, and contents that aren't there in time for it.
+    var placed: Set<ContentHash> = []
+    var unplaced: Set<ContentHash> = []
+    /// Groups that turned out to wait.
+    var waiting: [OutboxGroup] = []
+  }
+
+  /// What is worked out once for all rounds.
+  private struct Work {
+    var uploads: [PlannedUpload] = []
+    var encoded: [ContentHash: EncodedContent] = [:]
+    var bases: DeltaBases
+    private var notDownloaded: Set<VersionID>?
+
+    init(maximumDepth: Int) { bases = DeltaBases(maximumDepth: maximumDepth) }
+
+    mutating func isNotDownloaded(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
+      let known = try notDownloaded ?? Set(storage.notDownloadedVersions())
+      notDownloaded = known
+      return known.contains(id)
+    }
+  }
+
+  /// Works out what can be sent now. Groups whose contents have to be uploaded first wait, and later ones that have
+  /// nothing to do with them don't; an offer of all that the store holds waits as a whole.
+  mutating func plan(_ candidates: Candidates, in storage: some DeviceStorage) throws -> Outcome {
+    let known = candidates.known
+    var work = Work(maximumDepth: maximumDepth)
+    var waiting = WaitingGroups()
+    // Each round but the last finds one more group that waits.
+    while true {
+      let left = waiting.left(of: candidates.groups, known)
+      let groups = candidates.offer.map { waiting.ids.isEmpty ? $0 : [] } ?? candidates.limits.fitting(left, known)
+      var round = Round(plan: SendingPlan(storage.faults.splitsGroups ? Array(groups.prefix(1)) : groups, known), room: inlineBytes)
+      for group in round.plan.groups {
+        if let lost = try place(group, of: candidates, waiting, &round, &work, in: storage) { return .lost(lost.version, lost.hash) }
+      }
+      guard !round.waiting.isEmpty else {
+        round.plan.uploads = work.uploads
+        round.plan.isOfferWaiting = candidates.offer != nil && round.plan.groups.isEmpty
+        return .plan(round.plan)
+      }
+      for group in round.waiting { waiting.insert(group, known) }
+    }
+  }
+
+  /// Finds out where the contents of a group go.
+  ///
+  /// - Returns: A content that is lost; nil if none is.
+  private mutating func place(
+    _ group: OutboxGroup, of candidates: Candidates, _ waiting: WaitingGroups, _ round: inout Round, _ work: inout Work,
+    in storage: some DeviceStorage
+  ) throws -> (version: VersionID, hash: ContentHash)? {
+    var inside: [EncodedContent] = []
+    var waits = false
+    for record in group.versions.compactMap({ candidates.known[$0] }) where round.plan.visible.contains(record.id) {
+      // What replaces it is uploaded already, and says all that is to be seen.
+      let isReplaced = waiting.covers.contains(record.id)
+      var own: [PlannedUpload] = []
+      var length = 0
+      for (index, hash) in record.contents.enumerated() where !round.placed.contains(hash) {
+        if round.unplaced.contains(hash) {
+          waits = true
+          continue
+        }
+        guard try storage.cloudDepth(of: hash) == nil else { continue }
+        guard try storage.hasContent(hash) else {
+          // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
+          // Neither does a save of which only the record is here: its contents are there, or were.
+          if try work.isNotDownloaded(record.id, in: storage) { continue }
+          guard try storage.isCovered(record.id) else { return (record.id, hash) }
+          waits = waits || isReplaced
+          continue
+        }
+        let room = round.room - inside.reduce(0) { $0 + $1.bytes.count }
+        let uploading = candidates.uploading.union(work.uploads.map(\.hash)).union(own.map(\.hash))
+        switch try place(hash, index, of: record, room: room, uploading, &work, in: storage) {
+        case .inside(let content):
+          inside.append(content)
+          round.placed.insert(hash)
+          continue
+        case .upload(let upload):
+          own.append(upload)
+        case .waits:
+          break
+        }
+        round.unplaced.insert(hash)
+        length += try storage.contentLength(hash) ?? 0
+        waits = true
+      }
+      guard !isReplaced else { continue }
+      for index in own.indices { own[index].lengthInAll = length }
+      work.uploads += own
+    }
+    if waits {
+      round.waiting.append(group)
+      round.placed.subtract(inside.map(\.hash))
+    } else {
+      round.room -= inside.reduce(0) { $0 + $1.bytes.count }
+      round.plan.contents += inside
+    }
+    return nil
+  }
+
+  // MARK: Contents
+
+  /// Where a content goes.
+  private enum Placement {
+    case inside(EncodedContent)
+    case upload(PlannedUpload)
+    /// It is on its way already, or is better begun when something else has arrived.
+    case waits
+  }
+
+  private mutating func place(
+    _ hash: ContentHash, _ index: Int, of record: VersionRecord, room: Int, _ uploading: Set<ContentHash>, _ work: inout Work,
+    in storage: some DeviceStorage
+  ) throws -> Placement {
+    if uploading.contains(hash) { return .waits }
+    let length = try storage.contentLength(hash) ?? 0
+    var upload = PlannedUpload(hash: hash, version: record, index: index, bytes: 0, depth: 0, length: length)
+    if let known = large[hash] {
+      if let other = known.waitsFor {
+        if uploading.contains(other) { return .waits }
+      } else if known.bytes > room {
+        upload.bytes = known.bytes
+        return .upload(upload)
+      }
+    }
+    guard canEncode(length) else { return .waits }
+    let base = try base(for: upload, uploading, &work.bases, in: storage)
+    let content = try work.encoded[hash] ?? storage.encoded(hash, against: base.known?.hash)
+    large[hash] = nil
+    if content.bytes.count <= room {
+      work.encoded[hash] = content
+      return .inside(content)
+    }
+    hasEncodedLarge = hasEncodedLarge || length > Self.largeContentBytes
+    // Once the one that is on its way is in the cloud this is a delta, most likely a small one.
+    let waitsFor = content.bytes.count > inlineBytes ? base.uploading : nil
+    large[hash] = LargeContent(bytes: content.bytes.count, waitsFor: waitsFor)
+    if waitsFor != nil { return .waits }
+    upload.bytes = content.bytes.count
+    upload.encode(as: content, base)
+    return .upload(upload)
+  }
+
+  /// What is to be sent of an upload whose size was known before.
+  ///
+  /// - Parameter upload: An upload whose content is here.
+  /// - Returns: The upload with its content; nil if this step has no time left for it.
+  mutating func encode(_ upload: PlannedUpload, in storage: some DeviceStorage) throws -> PlannedUpload? {
+    guard upload.content == nil else { return upload }
+    guard canEncode(upload.length) else { return nil }
+    hasEncodedLarge = hasEncodedLarge || upload.length > Self.largeContentBytes
+    var bases = DeltaBases(maximumDepth: maximumDepth)
+    let base = try base(for: upload, [], &bases, in: storage)
+    var upload = upload
+    upload.encode(as: try storage.encoded(upload.hash, against: base.known?.hash), base)
+    return upload
+  }
+
+  private func base(
+    for upload: PlannedUpload, _ uploading: Set<ContentHash>, _ bases: inout DeltaBases, in storage: some DeviceStorage
+  ) throws -> DeltaBases.Base {
+    guard !full.contains(upload.hash) else { return DeltaBases.Base() }
+    return try bases.base(for: upload.hash, at: upload.index, of: upload.version, uploading: uploading, in: storage)
+  }
+
+  /// Whether there is time in this step for a content of this length. Each step that has none has learned the size of
+  /// another one, or begun it.
+  private mutating func canEncode(_ length: Int) -> Bool {
+    guard hasEncodedLarge, length > Self.largeContentBytes else { return true }
+    hasPostponed = true
+    return false
+  }
+}
+
+extension PlannedUpload {
+  fileprivate mutating func encode(as content: EncodedContent, _ base: DeltaBases.Base) {
+    self.content = content
+    depth = content.base == nil ? 0 : (base.known?.depth ?? 0) + 1
+  }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import KeepsakeSimulation
+import Testing
+
+@testable import KeepsakeReplication
+
+/// Which contents are downloaded, and what becomes of those that come.
+struct DownloadPlannerTests {
+  private func planner() -> DownloadPlanner { DownloadPlanner(DeviceEngine.Options()) }
+
+  @Test("contents of staged heads are needed; those that are here, or that a staged version replaces, aren't")
+  func staged() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let here = storage.addContent(Samples.bytes(9))
+    storage.stage([
+      Samples.change(Samples.record(1, contents: [Samples.hash(1)])),
+      Samples.change(Samples.record(2, covers: [1], contents: [Samples.hash(2), here])),
+    ])
+    let missing = try planner.missing(in: storage)
+    #expect(missing.map(\.hash) == [Samples.hash(2)])
+    #expect(missing.map(\.version) == [Samples.id(2)] && planner.stagedSlots == ["main"])
+    #expect(planner.isWaiting && !planner.isSatisfied)
+  }
+
+  @Test("of a conflict both sides are needed, and the ancestor only to merge better")
+  func conflicts() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    planner.rules = DownloadRules(largest: 1)
+    storage.keep(Samples.record(1, contents: [Samples.hash(1)]), isAcknowledged: true)
+    storage.keep(Samples.record(2, covers: [1]), isAcknowledged: true)
+    storage.stage([Samples.change(Samples.record(3, covers: [1], contents: [Samples.hash(3)]))])
+    #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(3), Samples.hash(1)])
+    let lost = try planner.received(Samples.hash(1), nil, in: &storage)
+    #expect(lost.givenUp.isEmpty && !lost.isExchangeDue)
+    #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(3)])
+  }
+
+  @Test("a large save of a slot that isn't here is left in the cloud until the game asks for the slot")
+  func rules() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    planner.rules = DownloadRules(largest: 99)
+    let record = Samples.record(1, contents: [Samples.hash(1)], length: 100)
+    storage.stage([Samples.change(record)])
+    #expect(try planner.missing(in: storage).isEmpty && planner.isSatisfied)
+    #expect(try planner.versionsWithoutContents(storage.staged(), in: storage) == [Samples.id(1)])
+    planner.rules.asked = ["main"]
+    #expect(try planner.isComing("main", downloading: [], in: storage))
+    #expect(try planner.missing(in: storage).map(\.hash) == [Samples.hash(1)])
+  }
+
+  @Test("what was left in the cloud and is asked for holds up nothing else, and is finished when all of it is here")
+  func notDownloaded() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    planner.rules = DownloadRules(largest: 99)
+    storage.keep(Samples.record(1, contents: [Samples.hash(1)]), isAcknowledged: true)
+    storage.setNotDownloaded(true, Samples.id(1))
+    #expect(try planner.missing(in: storage).isEmpty && planner.hasNotDownloaded)
+    planner.rules.asked = ["main"]
+    #expect(try planner.missing(in: storage).map(\.isOnRequest) == [true])
+    #expect(planner.isSatisfied)
+    #expect(try planner.isComing("main", downloading: [], in: storage) && !planner.isComing("other", downloading: [], in: storage))
+    #expect(try planner.finishDeferred(in: &storage).isEmpty)
+    _ = try planner.received(Samples.hash(1), Samples.content(1), in: &storage)
+    #expect(try planner.finishDeferred(in: &storage) == ["main"])
+    #expect(storage.notDownloadedVersions().isEmpty && !planner.hasNotDownloaded)
+  }
+
+  @Test("needs are worked out once, until they are invalidated or the rules change")
+  func caching() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    #expect(try planner.missing(in: storage).isEmpty)
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    #expect(try planner.missing(in: storage).isEmpty)
+    planner.invalidate()
+    #expect(try planner.missing(in: storage).count == 1)
+    #expect(planner.lengthInAll(of: Samples.id(1)) == 100)
+  }
+
+  @Test("a base is downloaded before what is needed, and brings what waited for it")
+  func bases() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([
+      Samples.change(Samples.record(1, contents: [Samples.hash(1)])),
+      Samples.change(Samples.record(2, slot: "other", contents: [Samples.hash(2)])),
+    ])
+    _ = try planner.missing(in: storage)
+    _ = try planner.received(Samples.hash(1), Samples.content(1, base: 7), in: &storage)
+    #expect(!storage.hasContent(Samples.hash(1)))
+    #expect(try planner.wanted(in: storage, downloading: []).map(\.hash) == [Samples.hash(7), Samples.hash(2)])
+    #expect(try planner.wanted(in: storage, downloading: [Samples.hash(7)]).map(\.hash) == [Samples.hash(2)])
+    #expect(try planner.wantedHashes(in: storage) == [Samples.hash(1), Samples.hash(2), Samples.hash(7)])
+    _ = try planner.received(Samples.hash(7), Samples.content(7), in: &storage)
+    #expect(storage.hasContent(Samples.hash(1)) && storage.cloudDepth(of: Samples.hash(1)) == 1 && planner.held.isEmpty)
+  }
+
+  @Test("a base that came another way brings what waited for it, too")
+  func takeHeld() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    var losses = DownloadLosses()
+    try planner.take(Samples.content(1, base: 7), &losses, in: &storage)
+    _ = storage.addContent(Samples.bytes(7))
+    try planner.takeHeld(&losses, in: &storage)
+    #expect(storage.hasContent(Samples.hash(1)) && planner.held.isEmpty && losses.givenUp.isEmpty)
+  }
+
+  @Test("a content that comes damaged again and again is given up, and the game and the cloud are told")
+  func damage() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    _ = try planner.missing(in: storage)
+    var damaged = Samples.content(1)
+    damaged.bytes = Data([0])
+    for _ in 1..<DownloadPlanner.maximumDamaged {
+      let losses = try planner.received(Samples.hash(1), damaged, in: &storage)
+      #expect(losses.givenUp.isEmpty && losses.damaged.isEmpty)
+    }
+    let losses = try planner.received(Samples.hash(1), damaged, in: &storage)
+    #expect(losses.givenUp == [Samples.hash(1)] && losses.damaged == [Samples.hash(1)])
+    #expect(try planner.missing(in: storage).isEmpty)
+    // A change that names it once more makes it worth another try.
+    planner.reconsider(storage.staged())
+    planner.invalidate()
+    #expect(try planner.missing(in: storage).count == 1)
+  }
+
+  @Test("a content that is gone isn't asked for until an exchange has looked, and is given up in the end")
+  func gone() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    storage.stage([Samples.change(Samples.record(1, contents: [Samples.hash(1)]))])
+    _ = try planner.missing(in: storage)
+    for number in 1...DownloadPlanner.maximumGone {
+      let losses = try planner.received(Samples.hash(1), nil, in: &storage)
+      #expect(losses.isExchangeDue && losses.givenUp.isEmpty == (number < DownloadPlanner.maximumGone))
+      #expect(try planner.wanted(in: storage, downloading: []).isEmpty)
+      planner.looked(for: [Samples.hash(1)])
+    }
+    storage.keep(Samples.record(1, contents: [Samples.hash(1)]))
+    #expect(try planner.lacksContents(in: storage))
+    planner.reset()
+    #expect(try planner.missing(in: storage).count == 1)
+  }
+
+  @Test("a content that nobody asked for isn't kept")
+  func unwanted() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    _ = try planner.missing(in: storage)
+    _ = try planner.received(Samples.hash(1), Samples.content(1), in: &storage)
+    #expect(!storage.hasContent(Samples.hash(1)))
+  }
+}

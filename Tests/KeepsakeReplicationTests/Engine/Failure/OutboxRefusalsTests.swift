@@ -1,0 +1,63 @@
+import Testing
+
+@testable import KeepsakeReplication
+
+/// What the cloud doesn't take, and when it is tried again.
+struct OutboxRefusalsTests {
+  private let quota = Refusal(item: "a", reason: .quota, message: "full")
+  private let invalid = Refusal(item: "b", reason: .invalid, message: "wrong")
+
+  @Test("a refused group isn't sent until it is tried again, and once more refused it isn't again")
+  func retry() {
+    var refusals = OutboxRefusals()
+    let group = Samples.group(1, refusals: [quota])
+    #expect(!refusals.isSendable(group) && refusals.isSendable(Samples.group(2)))
+    refusals.retry(group, now: 5)
+    #expect(refusals.isSendable(group) && refusals.hasTried)
+    _ = refusals.refused(group, now: 6)
+    #expect(!refusals.isSendable(group))
+  }
+
+  @Test("want of room is told once until a reset, other refusals each time")
+  func reporting() {
+    var refusals = OutboxRefusals()
+    let group = Samples.group(1, refusals: [quota, invalid])
+    #expect(refusals.refused(group, now: 1) == [quota, invalid])
+    #expect(refusals.refused(group, now: 2) == [invalid])
+    refusals.reset()
+    #expect(refusals.refused(group, now: 3) == [quota, invalid])
+  }
+
+  @Test("a second try is due after the interval, or when the clock was turned back, and only for want of room")
+  func secondTry() {
+    var refusals = OutboxRefusals()
+    _ = refusals.refused(Samples.group(1, refusals: [invalid]), now: 100)
+    #expect(!refusals.hasTried && !refusals.isSecondTryDue(now: 1_000, after: 10))
+    _ = refusals.refused(Samples.group(1, refusals: [quota]), now: 100)
+    #expect(refusals.hasTried && !refusals.isSecondTryDue(now: 109, after: 10))
+    #expect(refusals.isSecondTryDue(now: 110, after: 10) && refusals.isSecondTryDue(now: 99, after: 10))
+    _ = refusals.refused(Samples.group(1, refusals: [quota]), now: .min)
+    #expect(refusals.isSecondTryDue(now: .max, after: .max))
+  }
+
+  @Test("the same numbers twice are no news")
+  func room() {
+    var refusals = OutboxRefusals()
+    #expect(refusals.learned(QuotaUse(limit: 10, used: 5)) == true)
+    #expect(refusals.learned(QuotaUse(limit: 10, used: 5)) == false)
+    #expect(refusals.learned(QuotaUse(limit: 10, used: 4)) == true)
+  }
+
+  @Test("a reset forgets what was tried, and keeps what the status shows")
+  func reset() {
+    var refusals = OutboxRefusals()
+    refusals.current = [EngineRefusal(slot: "main", refusal: quota)]
+    #expect(refusals.lacksRoom)
+    let group = Samples.group(1, refusals: [quota])
+    refusals.retry(group, now: 1)
+    _ = refusals.learned(QuotaUse(limit: 10, used: 5))
+    refusals.reset()
+    #expect(!refusals.isSendable(group) && !refusals.hasTried && refusals.learned(QuotaUse(limit: 10, used: 5)))
+    #expect(refusals.current.count == 1)
+  }
+}

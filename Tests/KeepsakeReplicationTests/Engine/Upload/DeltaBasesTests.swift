@@ -1,0 +1,72 @@
+import KeepsakeSimulation
+import Testing
+
+@testable import KeepsakeReplication
+
+/// Which contents others are sent as deltas of.
+struct DeltaBasesTests {
+  /// Versions 1 to `count`, each replacing the one before, with a content of its own number.
+  private func line(_ count: UInt64) -> SimulatedDevice {
+    var storage = SimulatedDevice()
+    for number in 1...count { add(number, over: number > 1 ? [number - 1] : [], to: &storage) }
+    return storage
+  }
+
+  private func add(_ number: UInt64, over covers: [UInt64], to storage: inout SimulatedDevice) {
+    let hash = storage.addContent(Samples.bytes(Int(number)))
+    storage.keep(Samples.record(number, covers: covers, contents: [hash]))
+  }
+
+  private func base(
+    of number: UInt64, in storage: SimulatedDevice, uploading: Set<ContentHash> = [], maximumDepth: Int = 3
+  ) throws -> DeltaBases.Base {
+    var bases = DeltaBases(maximumDepth: maximumDepth)
+    let record = try #require(storage.version(Samples.id(number))?.record)
+    return try bases.base(for: record.contents[0], at: 0, of: record, uploading: uploading, in: storage)
+  }
+
+  @Test("the base is the nearest content that the cloud has")
+  func nearest() throws {
+    var storage = line(4)
+    #expect(try base(of: 4, in: storage).known == nil)
+    storage.setCloudDepth(0, of: Samples.hash(1))
+    storage.setCloudDepth(2, of: Samples.hash(2))
+    let found = try base(of: 4, in: storage).known
+    #expect(found?.hash == Samples.hash(2) && found?.depth == 2)
+  }
+
+  @Test("a content with too many bases is no base itself")
+  func depth() throws {
+    var storage = line(3)
+    storage.setCloudDepth(0, of: Samples.hash(1))
+    storage.setCloudDepth(3, of: Samples.hash(2))
+    #expect(try base(of: 3, in: storage).known?.hash == Samples.hash(1))
+    #expect(try base(of: 3, in: storage, maximumDepth: 4).known?.hash == Samples.hash(2))
+  }
+
+  @Test("a nearer content that is on its way is named beside the known one")
+  func uploading() throws {
+    var storage = line(4)
+    storage.setCloudDepth(0, of: Samples.hash(1))
+    let found = try base(of: 4, in: storage, uploading: [Samples.hash(2), Samples.hash(3)])
+    #expect(found.known?.hash == Samples.hash(1) && found.uploading == Samples.hash(3))
+  }
+
+  @Test("of a version with several parents all are looked at")
+  func parents() throws {
+    var storage = line(1)
+    add(2, over: [], to: &storage)
+    add(3, over: [1, 2], to: &storage)
+    storage.setCloudDepth(0, of: Samples.hash(2))
+    #expect(try base(of: 3, in: storage).known?.hash == Samples.hash(2))
+  }
+
+  @Test("a base is looked for in so many versions, and no further back")
+  func lookBack() throws {
+    let last = UInt64(DeltaBases.maximumLookBack) + 1
+    var storage = line(last + 1)
+    storage.setCloudDepth(0, of: Samples.hash(1))
+    #expect(try base(of: last, in: storage).known?.hash == Samples.hash(1))
+    #expect(try base(of: last + 1, in: storage).known == nil)
+  }
+}

@@ -1,0 +1,108 @@
+import KeepsakeSimulation
+import Testing
+
+@testable import KeepsakeReplication
+
+/// All that a store holds, offered in as many requests as that takes.
+struct RestartOfferTests {
+  private let groups = (1...5).map { Samples.group(Int64($0), versions: [UInt64($0)], isPiece: true) }
+  private let known = Dictionary(uniqueKeysWithValues: (1...5).map { (Samples.id($0), Samples.record($0)) })
+
+  private func limits(versions: Int) -> RequestLimits {
+    var options = DeviceEngine.Options()
+    options.maximumVersions = versions
+    return RequestLimits(options, isSingle: false)
+  }
+
+  /// The groups of the next part, and whether it is the last one.
+  private func next(
+    _ offer: inout RestartOffer, versions: Int = 2, of groups: [OutboxGroup]? = nil
+  ) -> (part: OfferPart, groups: [Int64])? {
+    var random = SeededGenerator(seed: 1)
+    return offer.nextPart(of: groups ?? self.groups, known, limits(versions: versions), using: &random)
+      .map { ($0.part, $0.groups.map(\.id)) }
+  }
+
+  @Test("what fits into one request isn't cut into parts")
+  func whole() {
+    var offer = RestartOffer()
+    #expect(offer.groups(of: groups, known, limits(versions: 100)) == groups)
+    #expect(next(&offer, versions: 100) == nil && offer.parts == nil)
+  }
+
+  @Test("parts follow one another without gaps, and the last one is marked")
+  func parts() throws {
+    var offer = RestartOffer()
+    var seen: [[Int64]] = []
+    for number in 0..<3 {
+      let part = try #require(next(&offer))
+      #expect(part.part.number == number && part.part.isLast == (number == 2))
+      #expect(part.part.offer == offer.parts?.id)
+      seen.append(part.groups)
+      #expect(offer.kept(number + 1, of: part.part, patience: 8) == false)
+    }
+    #expect(seen == [[1, 2], [3, 4], [5]])
+  }
+
+  @Test("once parts were sent the offer is what it was, whatever waits by now")
+  func unchanged() throws {
+    var offer = RestartOffer()
+    let part = try #require(next(&offer))
+    _ = offer.kept(1, of: part.part, patience: 8)
+    #expect(offer.groups(of: Array(groups.prefix(1)), known, limits(versions: 2)) == groups)
+    #expect(next(&offer, of: Array(groups.prefix(1)))?.groups == [3, 4])
+    offer.dropParts()
+    #expect(offer.groups(of: Array(groups.prefix(1)), known, limits(versions: 2)).count == 1)
+  }
+
+  @Test("parts that the cloud lost are sent again; a part that it has no room for waits")
+  func setbacks() {
+    var offer = RestartOffer()
+    for _ in 0..<2 {
+      let sent = next(&offer)
+      _ = offer.kept(1, of: sent?.part, patience: 8)
+    }
+    offer.tookPart()
+    let last = next(&offer)
+    #expect(last?.part.number == 2)
+    // The first ones are gone: again at once.
+    #expect(offer.kept(0, of: last?.part, patience: 8) == false)
+    let first = next(&offer)
+    #expect(first?.groups == [1, 2])
+    // There is no room for this one.
+    #expect(offer.kept(0, of: first?.part, patience: 8) == true)
+  }
+
+  @Test("a cloud that loses parts again and again is left alone for a while")
+  func patience() {
+    var offer = RestartOffer()
+    var waits: [Bool] = []
+    for _ in 0..<4 {
+      let first = next(&offer)
+      _ = offer.kept(1, of: first?.part, patience: 2)
+      let second = next(&offer)
+      waits.append(offer.kept(0, of: second?.part, patience: 2))
+    }
+    #expect(waits == [false, false, true, false])
+  }
+
+  @Test("what the cloud says of another offer changes nothing")
+  func strangers() {
+    var offer = RestartOffer()
+    #expect(offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 0, isLast: false), patience: 0) == false)
+    _ = next(&offer)
+    #expect(offer.kept(1, of: OfferPart(offer: OfferID(high: 0, low: 1), number: 1, isLast: false), patience: 0) == false)
+    #expect(offer.kept(1, of: nil, patience: 0) == false)
+    #expect(offer.parts?.kept == 0)
+  }
+
+  @Test("a new epoch waits for uploads and forgets the parts of the one before")
+  func begin() {
+    var offer = RestartOffer()
+    _ = next(&offer)
+    offer.begin()
+    #expect(offer.waitsForUploads && offer.parts == nil)
+    offer.stopWaiting()
+    #expect(!offer.waitsForUploads)
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import KeepsakeSimulation
+import Testing
+
+@testable import KeepsakeReplication
+
+/// What of the outbox can be sent now, and what has to be uploaded before the rest can.
+struct UploadPlannerTests {
+  private var options: DeviceEngine.Options {
+    var options = DeviceEngine.Options()
+    options.inlineBytes = 100
+    return options
+  }
+
+  private func planner() -> UploadPlanner { UploadPlanner(options) }
+
+  /// A save with a content of so many bytes.
+  private func save(
+    _ number: UInt64, slot: String? = nil, over covers: [UInt64] = [], count: Int, in storage: inout SimulatedDevice
+  ) -> VersionRecord {
+    let hash = storage.addContent(Samples.bytes(Int(number), count: count))
+    let record = Samples.record(number, slot: slot ?? "slot \(number)", covers: covers, contents: [hash])
+    storage.keep(record)
+    return record
+  }
+
+  private func candidates(
+    _ records: [VersionRecord], _ groups: [[UInt64]], isOffer: Bool = false, uploading: Set<ContentHash> = []
+  ) -> UploadPlanner.Candidates {
+    let groups = groups.enumerated().map { Samples.group(Int64($0.offset + 1), versions: $0.element) }
+    return UploadPlanner.Candidates(
+      groups: groups, known: Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0) }), offer: isOffer ? groups : nil,
+      limits: RequestLimits(options, isSingle: false), uploading: uploading)
+  }
+
+  private func plan(
+    _ planner: inout UploadPlanner, _ candidates: UploadPlanner.Candidates, in storage: SimulatedDevice
+  ) throws -> SendingPlan {
+    guard case .plan(let plan) = try planner.plan(candidates, in: storage) else { throw CancellationError() }
+    return plan
+  }
+
+  @Test("small contents are sent inside the exchange, as far as they fit; the others are uploaded first")
+  func inside() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let records = [save(1, count: 60, in: &storage), save(2, count: 60, in: &storage), save(3, count: 10, in: &storage)]
+    let plan = try plan(&planner, candidates(records, [[1], [2], [3]]), in: storage)
+    #expect(plan.groups.map(\.id) == [1, 3])
+    #expect(plan.contents.map(\.hash) == [records[0].contents[0], records[2].contents[0]])
+    #expect(plan.uploads.map(\.hash) == records[1].contents && plan.uploads[0].lengthInAll == plan.uploads[0].length)
+  }
+
+  @Test("a content that the cloud has, or that is on its way, isn't planned once more")
+  func known() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let records = [save(1, count: 500, in: &storage), save(2, count: 500, in: &storage)]
+    storage.setCloudDepth(0, of: records[0].contents[0])
+    let plan = try plan(&planner, candidates(records, [[1], [2]], uploading: Set(records[1].contents)), in: storage)
+    #expect(plan.groups.map(\.id) == [1] && plan.uploads.isEmpty && plan.contents.isEmpty)
+  }
+
+  @Test("a group doesn't overtake one of the same slot that waits")
+  func order() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let records = [
+      save(1, slot: "main", count: 500, in: &storage), save(2, slot: "main", count: 10, in: &storage), save(3, count: 10, in: &storage),
+    ]
+    let plan = try plan(&planner, candidates(records, [[1], [2], [3]]), in: storage)
+    #expect(plan.groups.map(\.id) == [3])
+  }
+
+  @Test("an offer of all waits as a whole")
+  func offer() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let records = [save(1, count: 500, in: &storage), save(2, count: 10, in: &storage)]
+    let waiting = try plan(&planner, candidates(records, [[1], [2]], isOffer: true), in: storage)
+    #expect(waiting.groups.isEmpty && waiting.isOfferWaiting && waiting.uploads.count == 1)
+    storage.setCloudDepth(0, of: records[0].contents[0])
+    let ready = try plan(&planner, candidates(records, [[1], [2]], isOffer: true), in: storage)
+    #expect(ready.groups.count == 2 && !ready.isOfferWaiting)
+  }
+
+  @Test("a head whose content is lost is named; history and saves that were left in the cloud need none")
+  func lost() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let lost = Samples.record(1, contents: [Samples.hash(1)])
+    storage.keep(lost)
+    guard case .lost(let version, let hash) = try planner.plan(candidates([lost], [[1]]), in: storage) else {
+      Issue.record("nothing is lost")
+      return
+    }
+    #expect(version == lost.id && hash == Samples.hash(1))
+    storage.setNotDownloaded(true, lost.id)
+    #expect(try plan(&planner, candidates([lost], [[1]]), in: storage).groups.count == 1)
+    storage.setNotDownloaded(false, lost.id)
+    storage.markCovered(lost.id)
+    #expect(try plan(&planner, candidates([lost], [[1]]), in: storage).groups.count == 1)
+  }
+
+  @Test("one large content is encoded in a step; for the next one another step is needed")
+  func largeContents() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let size = UploadPlanner.largeContentBytes + 1
+    let records = [save(1, count: size, in: &storage), save(2, count: size, in: &storage)]
+    let first = try plan(&planner, candidates(records, [[1], [2]]), in: storage)
+    #expect(first.uploads.map(\.hash) == records[0].contents && planner.hasPostponed)
+    planner.beginStep()
+    #expect(!planner.hasPostponed)
+    let second = try plan(&planner, candidates(records, [[1], [2]]), in: storage)
+    // The size of the first one is known by now.
+    #expect(second.uploads.map(\.hash) == [records[0].contents[0], records[1].contents[0]] && second.uploads[0].content == nil)
+    #expect(try planner.encode(second.uploads[0], in: storage) == nil && planner.hasPostponed)
+    planner.beginStep()
+    #expect(try planner.encode(second.uploads[0], in: storage)?.content?.hash == records[0].contents[0])
+  }
+
+  @Test("a content is a delta, unless the cloud needs it in full")
+  func full() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    // The simulated storage makes a delta of some contents only.
+    let number = try #require((2...40).first { (Samples.hash($0, count: 500).bytes.first ?? 0) & 3 != 0 })
+    let base = save(1, slot: "main", count: 500, in: &storage)
+    let record = save(UInt64(number), slot: "main", over: [1], count: 500, in: &storage)
+    storage.setCloudDepth(0, of: base.contents[0])
+    let request = candidates([record], [[UInt64(number)]])
+    let delta = try plan(&planner, request, in: storage).uploads
+    #expect(delta.map(\.content?.base) == [base.contents[0]] && delta.map(\.depth) == [1])
+    planner.forgetSizes()
+    planner.sendInFull(record.contents[0])
+    let full = try plan(&planner, request, in: storage).uploads
+    #expect(full.map(\.content?.base) == [nil] && full.map(\.depth) == [0])
+    planner.uploaded(record.contents[0])
+    #expect(try plan(&planner, request, in: storage).uploads.map(\.content?.base) == [base.contents[0]])
+  }
+
+  @Test("a large content waits for the base that is on its way")
+  func waitsForBase() throws {
+    var (planner, storage) = (planner(), SimulatedDevice())
+    let base = save(1, slot: "main", count: 500, in: &storage)
+    let record = save(2, slot: "main", over: [1], count: 500, in: &storage)
+    let plan = try plan(&planner, candidates([record], [[2]], uploading: Set(base.contents)), in: storage)
+    #expect(plan.groups.isEmpty && plan.uploads.isEmpty)
+  }
+}
