@@ -4,13 +4,14 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test damage torture power kills stops shuffle soak fuzz bench lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage torture power kills stops shuffle soak fuzz bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
 	@echo "make space    a small game in this terminal; leave it in any way, and go on where you were"
 	@echo "make dead-panic  an example: a night saved in pieces ends like one in one piece"
-	@echo "make test     everything that is checked, closing with the count"
+	@echo "make test     every kind of check, in few rounds, closing with the count"
+	@echo "make test-deep  the same in many rounds, as CI runs it: 1,000 simulated worlds, all power cuts, 200 kills"
 	@echo "make damage   20,000 altered bytes and every lost page of a store, one at a time"
 	@echo "make torture  200 SIGKILLs of two syncing folders"
 	@echo "make power    5,000 power cuts of a store, besides one before and after every sync"
@@ -39,6 +40,9 @@ space: prepare
 
 test: build
 	@Scripts/test.sh
+
+test-deep: build
+	@KEEPSAKE_DEEP=1 Scripts/test.sh
 
 damage: build
 	@KEEPSAKE_DAMAGE=20000 $(SWIFT) test $(TRAITS) --skip-build --filter KeepsakeTests.DamageTests

@@ -43,21 +43,13 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
   ],
   targets: [
-    .target(
-      name: "KeepsakeMacroExpansion",
+    .macro(
+      name: "KeepsakeMacros",
       dependencies: [
         .product(name: "SwiftSyntax", package: "swift-syntax"),
         .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
         .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
         .product(name: "SwiftDiagnostics", package: "swift-syntax"),
-      ],
-      swiftSettings: strict),
-    .macro(
-      name: "KeepsakeMacros",
-      dependencies: [
-        "KeepsakeMacroExpansion",
-        .product(name: "SwiftSyntax", package: "swift-syntax"),
-        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
         .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
       ],
       swiftSettings: strict),
@@ -142,7 +134,7 @@ let package = Package(
     // The types that the tests of archives save.
     .target(name: "ArchiveWorlds", dependencies: ["KeepsakeArchive"], path: "Tests/ArchiveWorlds", swiftSettings: strict),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
-    .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake"], swiftSettings: strict),
+    .testTarget(name: "ExampleTests", dependencies: ["DeadPanic", "Keepsake", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeArchiveTests", dependencies: ["ArchiveWorlds", "KeepsakeArchive", "KeepsakeInspection", "TestSupport"],
       resources: [.copy("Fixtures")], swiftSettings: strict),
@@ -151,36 +143,31 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeInterchangeTests",
-      dependencies: ["KeepsakeArchive", "KeepsakeInterchange", .product(name: "Crypto", package: "swift-crypto")], exclude: ["tree.py"],
+      dependencies: ["KeepsakeArchive", "KeepsakeInterchange", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
+      exclude: ["tree.py"],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeMainActorTests", dependencies: ["KeepsakeArchive"],
       swiftSettings: strict + [.defaultIsolation(MainActor.self)]),
-    .testTarget(
-      name: "KeepsakeMacroExpansionTests",
-      dependencies: [
-        "KeepsakeMacroExpansion",
-        .product(name: "SwiftSyntax", package: "swift-syntax"),
-        .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
-        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
-        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
-        .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
-      ],
-      swiftSettings: strict),
+    // Asks the built plugin, as the compiler does: a target that depended on the macros, or on swift-syntax, would have
+    // the package manager build swift-syntax a second time. KeepsakeArchive has the plugin built.
+    .testTarget(name: "KeepsakeMacroExpansionTests", dependencies: ["KeepsakeArchive", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "TestSupport"],
       swiftSettings: strict),
-    .testTarget(name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation"], swiftSettings: strict),
+    .testTarget(
+      name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeStoreTests",
       dependencies: [
-        "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "Keepsake",
+        "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "Keepsake", "TestSupport",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "KeepsakeSyncTests", dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation"],
+      name: "KeepsakeSyncTests",
+      dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "KeepsakeTests",

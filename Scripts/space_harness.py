@@ -14,7 +14,7 @@ import termios
 import time
 
 # Nothing here takes so long on any machine that runs at all.
-PATIENCE = 60
+PATIENCE = 1_800
 BRAILLE = 0x2800
 MIDDLE = (0.0, 160.0, 100.0, 0.0, 0.0)
 

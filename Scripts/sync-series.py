@@ -19,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sync_harness import Harness, HarnessError, replace  # noqa: E402
+from sync_harness import PATIENCE, Harness, HarnessError, replace  # noqa: E402
 
 PER_VERSION = 2048
 
@@ -69,9 +69,9 @@ def wait_until_same(path, data, limit):
     raise HarnessError("%s did not arrive within %d s" % (path, limit))
 
 
-def wire(process, limit=60):
+def wire(process):
     """Bytes sent and received so far by a process that was asked to stop."""
-    code, lines = process.stop(limit)
+    code, lines = process.stop()
     ends = [line for line in lines if line.get("event") == "end"]
     if code != 0 or not ends:
         raise HarnessError("sync ended with %d and %d closing lines" % (code, len(ends)))
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--keepsake", required=True, help="the built command")
     parser.add_argument("--corpus", default=os.environ.get("KEEPSAKE_CORPUS"))
     parser.add_argument("--interval", type=int, default=100, help="milliseconds between looks at a folder")
-    parser.add_argument("--limit", type=int, default=120, help="seconds to wait for one save")
+    parser.add_argument("--limit", type=int, default=PATIENCE, help="seconds to wait for one save")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
     arguments = parser.parse_args()

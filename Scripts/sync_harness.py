@@ -11,6 +11,9 @@ import subprocess
 import threading
 import time
 
+# Nothing here takes so long on any machine that runs at all.
+PATIENCE = 1_800
+
 
 class HarnessError(Exception):
     pass
@@ -37,7 +40,7 @@ class Process:
                 pass
         self.lines.put(None)
 
-    def wait_for(self, wanted, limit=60):
+    def wait_for(self, wanted, limit=PATIENCE):
         """The next JSON line for which `wanted` holds."""
         end = time.monotonic() + limit
         while True:
@@ -70,7 +73,7 @@ class Process:
         self.process.wait()
         self._finish()
 
-    def stop(self, limit=60):
+    def stop(self, limit=PATIENCE):
         """Asks it to stop; gives its exit code and what it said last."""
         if self.alive:
             self.process.send_signal(signal.SIGTERM)
@@ -108,7 +111,7 @@ class Side:
         self.started = time.monotonic()
         return self.process
 
-    def once(self, *more, limit=300):
+    def once(self, *more, limit=PATIENCE):
         """Runs until nothing is owed; gives the closing line."""
         self.process = Process(self.command("--once", *more), self.log)
         end = self.process.wait_for(lambda line: line.get("event") == "end", limit)
@@ -123,7 +126,7 @@ class Side:
 
     def query(self, *arguments):
         """The answer of a command that reads this side's state."""
-        done = subprocess.run([self.keepsake, *arguments, "--json"], capture_output=True, timeout=120)
+        done = subprocess.run([self.keepsake, *arguments, "--json"], capture_output=True, timeout=PATIENCE)
         if done.returncode != 0:
             raise HarnessError("%s: %s" % (" ".join(arguments), (done.stderr or done.stdout).decode(errors="replace")))
         return json.loads(done.stdout)

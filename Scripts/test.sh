@@ -1,47 +1,74 @@
 #!/usr/bin/env bash
-# Everything that is checked, in stages; the closing line counts the tests. Called by `make test`, which has built all.
+# Everything that is checked, in stages; the closing line counts the tests. Called by `make test`, and with KEEPSAKE_DEEP=1 by
+# `make test-deep`, which have built all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=.build/test.log
 keepsake=.build/debug/keepsake
-extra=0
+deep=${KEEPSAKE_DEEP:-0}
+passed=0
+missed=()
 : > "$log"
 
-# Runs a stage of tests; where one fails its name comes last, where a log that was cut short still has it.
+# tests NAME WIDTH ARGUMENTS...: a stage of tests, so many at once. Where one fails its name comes last, where a log that was
+# cut short still has it.
 tests() {
-  local name=$1
-  shift
+  local name=$1 width=$2
+  shift 2
+  export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$width
   Scripts/stage.sh "$name" bash -c "set -o pipefail; swift test --traits Cloud --skip-build $* 2>&1 | tee -a $log" && return
   echo "== what failed:"
   grep -aE '✘ (Test|Suite)|recorded an issue|[Ff]atal error|terminated by signal|unexpected signal' "$log" | grep -av 'known issue' | cut -c1-600 | tail -n 40
   exit 1
 }
 
-# What talks to servers, or to a cloud in the process, waits for others most of the time; beside tests that keep every thread busy it would wait for those.
-network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
-tests "tests with servers" --filter "'$network'"
-tests "unit tests and simulation" --skip "'$network'"
+# check NAME COMMAND...: a check outside the test runner counts as one test. It ends this script if it fails.
+check() {
+  Scripts/stage.sh "$@"
+  passed=$((passed + 1))
+}
 
-# One more test for each check outside the test runner: they end this script if they fail.
-Scripts/stage.sh "a game of its own" Scripts/new-game.sh
-Scripts/stage.sh "merge rules that don't fit" Scripts/merge-refusals.sh
-extra=$((extra + 2))
+# miss NAME REASON: a check that is skipped.
+miss() { missed+=("$1: $2"); }
+
+# Every test has threads and files of its own, and most keep a core busy: more at once would only make each of them take longer.
+cores=$(getconf _NPROCESSORS_ONLN)
+# What talks to servers, or to a cloud in the process, waits for others half of the time.
+network="KeepsakeServerTests|KeepsakeSyncTests|KeepsakeCommandTests|KeepsakeTestingTests"
+tests "tests with servers" $((cores * 2)) --filter "'$network'"
+tests "unit tests and simulation" "$cores" --skip "'$network'"
+
 space=.build/debug/Space
-Scripts/stage.sh "Space is played" python3 Scripts/space-play.py --space $space
-Scripts/stage.sh "every end of a game" python3 Scripts/autosave-stops.py --space $space --count 5
+check "merge rules that don't fit" Scripts/merge-refusals.sh
+check "Space is played" python3 Scripts/space-play.py --space $space
+check "every end of a game" python3 Scripts/autosave-stops.py --space $space --count "$([ "$deep" = 1 ] && echo 20 || echo 2)"
 # What ships with it is what its manifest says.
-$keepsake assets manifest Examples/Space/Assets --check
-extra=$((extra + 3))
-if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
-  Scripts/stage.sh "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
-  Scripts/stage.sh "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake --kills "${KEEPSAKE_KILLS:-200}"
-  extra=$((extra + 2))
-  skipped=0
+check "the manifest of Space" $keepsake assets manifest Examples/Space/Assets --check
+if [ "$deep" = 1 ]; then
+  check "a game of its own" Scripts/new-game.sh
 else
-  echo "skipped: real saves through keepsake sync, keepsake sync under SIGKILL (set KEEPSAKE_CORPUS to a folder of real saves)"
-  skipped=2
+  miss "a game of its own" "it builds all that a game fetches once more; make test-deep does"
+fi
+if [ -d "${KEEPSAKE_CORPUS:-}" ]; then
+  check "real saves through keepsake sync" python3 Scripts/sync-series.py --keepsake $keepsake
+  check "keepsake sync under SIGKILL" python3 Scripts/sync-torture.py --keepsake $keepsake \
+    --kills "${KEEPSAKE_KILLS:-$([ "$deep" = 1 ] && echo 200 || echo 20)}"
+else
+  for name in "real saves through keepsake sync" "keepsake sync under SIGKILL"; do
+    miss "$name" "KEEPSAKE_CORPUS doesn't name a folder of real saves"
+  done
 fi
 
-counted=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* passed.*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
-[ "$counted" -gt 0 ] || { echo "no test ran" >&2; exit 1; }
-echo "$((counted + extra)) passed, 0 failed, $skipped skipped"
+# What the test runner says itself. Its count of a run includes what it skipped, and tests that others run in a process of
+# their own are counted where they are run from.
+ran=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* passed.*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
+skips=$(grep -aE '^[^ ]+ +Test .* skipped(\.|: )' "$log" || true)
+unrun=$(grep -c . <<< "$skips" || true)
+[ "$ran" -gt "$unrun" ] || { echo "no test ran" >&2; exit 1; }
+passed=$((passed + ran - unrun))
+while IFS= read -r line; do
+  case $line in "" | *'skipped: "part of another test'*) continue ;; esac
+  missed+=("$(sed -E 's/^[^ ]+ +Test "?(.*[^"])"? skipped(: "(.*)")?\.?$/\1: \3/' <<< "$line")")
+done <<< "$skips"
+for line in ${missed[@]+"${missed[@]}"}; do echo "skipped: $line"; done
+echo "$passed passed, 0 failed, ${#missed[@]} skipped"

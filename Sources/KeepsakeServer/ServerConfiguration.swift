@@ -25,8 +25,8 @@ package struct ServerConfiguration: Sendable {
   /// Seconds that a stop waits for requests under way.
   package var stopSeconds: Int
   /// How long a connection may be idle, and a body slow, before it is closed. Shorter in tests.
-  var idleSeconds = ServerLimits.idleSeconds
-  var slowGraceSeconds = ServerLimits.slowGraceSeconds
+  package var idleSeconds = ServerLimits.idleSeconds
+  package var slowGraceSeconds = ServerLimits.slowGraceSeconds
   /// Milliseconds since 1970. Handed in by tests.
   package var clock: @Sendable () -> Int64
 

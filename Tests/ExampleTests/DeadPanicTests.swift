@@ -1,12 +1,13 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @testable import DeadPanic
 
 /// Who saves in the middle of the night and goes on later has the same night: the same steps, the same flames, the same end.
 @Suite struct DeadPanicTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url()
 
   private func level(_ name: String) throws -> Level { try #require(Level.named(name)) }
 

@@ -1,13 +1,14 @@
 #if Cloud
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// Whoever packs a game makes its manifest by one command, and a script can tell whether it is up to date and whether a copy is whole.
 @Suite struct AssetsTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-assets-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("assets")
   private var manifest: URL { folder.appendingPathComponent(AssetManifest.fileName) }
 
   private func cleaning(_ body: () async throws -> Void) async throws {
@@ -98,7 +99,7 @@ import Testing
   }
 
   #if os(Linux)
-  @Test("a folder that may not be written and a disk that is full are told, and the manifest that was there stays")
+  @Test("a folder that may not be written and a disk that is full are told, and the manifest that was there stays", .needsPrivateMounts)
   func noRoom() async throws {
     let script = """
       mount -t tmpfs -o size=64k keepsake "$1" || exit 90
@@ -118,31 +119,12 @@ import Testing
     try #require(FileManager.default.isExecutableFile(atPath: command.path), "\(command.path)")
     try await cleaning {
       let folder = folder.path
-      let (status, complaints) = try await withCheckedThrowingContinuation { continuation in
-        Thread {
-          continuation.resume(with: Result { try Self.run(script, [folder, command.path]) })
-        }.start()
+      let ended = try await onThread {
+        try PrivateMounts.run(["sh", "-c", "exec 3>&2; " + script, "sh", folder, command.path])
       }
-      if status == 90 {
-        print("skipped: assets on a full disk (a process of its own can't mount a file system here)")
-        return
-      }
-      #expect(status == 0, "\(complaints)")
-      #expect(complaints.contains("No space left on device") && complaints.contains("Read-only file system"), "\(complaints)")
+      #expect(ended.status == 0, "\(ended.errors)")
+      #expect(ended.errors.contains("No space left on device") && ended.errors.contains("Read-only file system"), "\(ended.errors)")
     }
-  }
-
-  private static func run(_ script: String, _ arguments: [String]) throws -> (Int32, String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["unshare", "-m", "--propagation", "private", "sh", "-c", "exec 3>&2; " + script, "sh"] + arguments
-    let pipe = Pipe()
-    process.standardError = pipe
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    // Where unshare itself isn't permitted, it ends with 1.
-    return (process.terminationStatus == 1 ? 90 : process.terminationStatus, String(decoding: output, as: UTF8.self))
   }
   #endif
 }

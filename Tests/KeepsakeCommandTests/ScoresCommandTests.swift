@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -15,7 +16,7 @@ extension Board {
 /// Support looks at a player's high scores, without the game.
 @Suite struct ScoresCommandTests {
   private func inStore(_ body: (_ store: String, _ game: GameData) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-scores-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url("scores")
     defer { try? FileManager.default.removeItem(at: folder) }
     let game = try GameData.open("com.example.space", at: folder)
     try body(folder.path, game)

@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 /// Files that made other readers crash or fill the memory. Each is read in a process that the system ends if it takes more than is allowed.
@@ -10,7 +11,7 @@ struct BadFileTests {
   private static let bytes: rlim_t = 64 << 20
   private static let seconds: rlim_t = 1
 
-  @Test("every broken file ends in a value or a typed error, within a second and 64 MiB", .enabled(if: Corpus.isDownloaded))
+  @Test("every broken file ends in a value or a typed error, within a second and 64 MiB", .needsRealFiles)
   func broken() async throws {
     let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
       for set in ["bplist_bad", "bplist_ok", "nskeyed"] { try BadFileTests.readAll(set) }

@@ -1,21 +1,19 @@
 import Foundation
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 /// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are skipped.
 enum Corpus {
-  static let folder = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"].map { URL(filePath: $0) }
-  static var isDownloaded: Bool { folder != nil }
-
   static func files(_ name: String) throws -> [URL] {
-    let folder = try #require(folder).appending(path: name)
+    let folder = try #require(RealFiles.folder).appending(path: name)
     return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted { $0.path < $1.path }
   }
 }
 
 struct CorpusTests {
   @Test(
-    "every file that Python's plistlib reads is read, and as the same tree", .enabled(if: Corpus.isDownloaded),
+    "every file that Python's plistlib reads is read, and as the same tree", .needsRealFiles,
     arguments: ["nskeyed", "bplist_ok"])
   func agreesWithPlistlib(set: String) throws {
     let files = try Corpus.files(set)
@@ -52,7 +50,7 @@ struct CorpusTests {
 }
 
 extension CorpusTests {
-  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .enabled(if: Corpus.isDownloaded))
+  @Test("every keyed archive becomes a tree in which each reference leads somewhere", .needsRealFiles)
   func trees() throws {
     var (archives, objects, classes) = (0, 0, Set<String>())
     for file in try Corpus.files("nskeyed") {

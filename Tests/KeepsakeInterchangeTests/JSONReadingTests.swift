@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeepsakeInterchange
@@ -29,7 +30,7 @@ import Testing
   }
 
   /// A folder of other people's files, with JSON in `json`; the test is skipped without it.
-  private static let files = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"].map { URL(filePath: $0).appending(path: "json") }
+  private static let files = RealFiles.folder?.appending(path: "json")
 
   private func code(_ bytes: Data, _ format: StructuredFile.Format = .json) throws -> StructuredFileError.Code? {
     do {
@@ -40,7 +41,7 @@ import Testing
     }
   }
 
-  @Test("every file that is JSON is read, every other one refused, and the rest ends in either", .enabled(if: files != nil))
+  @Test("every file that is JSON is read, every other one refused, and the rest ends in either", .needsRealFiles)
   func wholeCorpus() throws {
     let folder = try #require(Self.files)
     var counts: [String: Int] = [:]

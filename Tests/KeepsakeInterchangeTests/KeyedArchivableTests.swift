@@ -1,9 +1,10 @@
 import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct KeyedArchivableTests {
+@Suite(.hangLimit) struct KeyedArchivableTests {
   private static func archive(_ objects: [PropertyList], top: PropertyList = ["root": .uid(1)]) -> PropertyList {
     KeyedArchiveTests.archive(objects, top: top)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 /// Classes of Foundation that saves contain, as Foundation writes them, and colours as real files have them.
@@ -345,8 +346,7 @@ struct KeyedFoundationTests {
 }
 
 extension CorpusTests {
-  @Test(
-    "colours, index sets, index paths, measurements and attributed texts of real files are seen through", .enabled(if: Corpus.isDownloaded))
+  @Test("colours, index sets, index paths, measurements and attributed texts of real files are seen through", .needsRealFiles)
   func seenThrough() throws {
     let known: Set<String> = [
       "NSIndexPath", "NSIndexSet", "NSMutableIndexSet", "NSMeasurement", "NSAttributedString", "NSMutableAttributedString", "NSCountedSet",

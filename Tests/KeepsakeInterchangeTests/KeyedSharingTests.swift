@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeepsakeInterchange
 
 /// Objects to which many references lead.
-@Suite(.timeLimit(.minutes(2))) struct KeyedSharingTests {
+@Suite(.hangLimit) struct KeyedSharingTests {
   private struct Node: Codable { var children: [Node] }
 
   /// The classes come first: 1 is Node, 2 is NSArray; then each node and its list.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Python's plistlib as a second reader: it shares no code with Foundation or with this package.
@@ -42,7 +43,7 @@ enum Plistlib {
   }
 
   static func withFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-interchange-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url("interchange")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     return try body(folder)

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeMirror
@@ -39,7 +40,7 @@ final class MirrorWorld {
 
   init(maximumBytes: Int = 1 << 20) throws {
     self.maximumBytes = maximumBytes
-    root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-mirror-\(UUID().uuidString)")
+    root = TemporaryFolder.url("mirror")
     folder = root.appendingPathComponent("saves")
     state = folder.appendingPathComponent(".keepsake")
     try FileManager.default.createDirectory(at: state, withIntermediateDirectories: true)

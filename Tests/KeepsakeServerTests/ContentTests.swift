@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer

@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeReplication
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer

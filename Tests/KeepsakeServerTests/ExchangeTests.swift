@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -80,7 +81,7 @@ struct ExchangeTests {
     }
   }
 
-  @Test("whoever listens hears of a change at once, and of nobody else's", .timeLimit(.minutes(10)))
+  @Test("whoever listens hears of a change at once, and of nobody else's", .hangLimit)
   func events() async throws {
     try await LiveServer.with { server in
       let account = HTTPAccount(url: server.url, appKey: server.appKey)

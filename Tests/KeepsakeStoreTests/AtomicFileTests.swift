@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @Suite struct AtomicFileTests {

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -175,7 +176,7 @@ import Testing
     } throws: { ($0 as? StoreError)?.message.contains("more than it says") == true }
   }
 
-  @Test("a file is looked at before it is read: no save, too large or not there", .timeLimit(.minutes(10)))
+  @Test("a file is looked at before it is read: no save, too large or not there", .hangLimit)
   func looksFirst() throws {
     let folder = try TemporaryFolder()
     func code(_ name: String) -> StoreError.Code? {

@@ -1,43 +1,13 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
 
-/// A folder of its own for a test, removed at its end.
-final class TemporaryFolder: Sendable {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
+extension TemporaryFolder {
   var store: URL { url.appendingPathComponent("store") }
-}
-
-/// A folder in memory where the system has one: for stores made by the thousand, whose syncs nobody needs.
-final class QuickFolder {
-  let url: URL
-
-  init() throws {
-    let memory = URL(fileURLWithPath: "/dev/shm")
-    let base = FileManager.default.isWritableFile(atPath: memory.path) ? memory : FileManager.default.temporaryDirectory
-    url = base.appendingPathComponent("keepsake-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-}
-
-/// Runs `body` on a thread of its own: what takes the processor for long must not hold one of the test runner's few threads.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    Thread { continuation.resume(with: Result { try body() }) }.start()
-  }
 }
 
 /// The same random numbers and bytes for a seed, in every run.
@@ -104,18 +74,5 @@ func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
   } catch {
     Issue.record("an untyped error: \(error)")
     return nil
-  }
-}
-
-final class Shared<Value: Sendable>: @unchecked Sendable {
-  // Unchecked: guarded by the lock.
-  private let lock = NSLock()
-  private var stored: Value
-
-  init(_ value: Value) { stored = value }
-
-  var value: Value {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
@@ -257,7 +258,7 @@ struct HTTPTransportTests {
     defer { server.stop() }
     let transport = transport(server)
     let task = Task { try await transport.exchange(Self.request) }
-    while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    try await until("a request") { !server.requests.isEmpty }
     task.cancel()
     await #expect(throws: TransportFailure.self) { try await task.value }
   }

@@ -3,12 +3,13 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
 
 /// How long a service waits, by a clock that the test turns: nothing here takes as long as it says.
-@Suite("Pauses of the synchronization", .timeLimit(.minutes(3)))
+@Suite("Pauses of the synchronization", .hangLimit)
 struct PausesTests {
   private static let container = ContainerID(high: 1, low: 2)
   private let clock = ManualClock()
@@ -78,7 +79,7 @@ struct PausesTests {
   }
 
   private func withStore(_ body: (Store) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url()
     defer {
       // A folder left behind in the temporary files harms nobody.
       try? FileManager.default.removeItem(at: folder)

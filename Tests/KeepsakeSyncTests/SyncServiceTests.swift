@@ -2,11 +2,12 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
 
-@Suite("The shell around the engine", .timeLimit(.minutes(3)))
+@Suite("The shell around the engine", .hangLimit)
 struct SyncServiceTests {
   private static let container = ContainerID(high: 1, low: 2)
 
@@ -62,7 +63,7 @@ struct SyncServiceTests {
   }
 
   private func withStore(_ body: (Store) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url()
     defer {
       // A folder left behind in the temporary files harms nobody.
       try? FileManager.default.removeItem(at: folder)

@@ -3,12 +3,13 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
 
 /// Several contents on their way at the same time, and what is told of them.
-@Suite("Transfers of a service", .timeLimit(.minutes(3)))
+@Suite("Transfers of a service", .hangLimit)
 struct TransfersTests {
   private static let container = ContainerID(high: 1, low: 2)
 
@@ -64,7 +65,7 @@ struct TransfersTests {
   }
 
   private func withService(_ body: (Store, SlowCloud, SyncService<Store>) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url()
     defer {
       // A folder left behind in the temporary files harms nobody.
       try? FileManager.default.removeItem(at: folder)

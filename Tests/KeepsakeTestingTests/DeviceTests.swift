@@ -5,6 +5,7 @@ import KeepsakeSimulation
 import KeepsakeStore
 import KeepsakeTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -48,7 +49,7 @@ struct DeviceTests {
           pending.append(try game.saves.capture(Self.pot(captured), to: .pot("sill")))
         }
         let waited = Int.random(in: 0..<pending.count, using: &random)
-        _ = try pending[waited].wait(within: .seconds(100))
+        _ = try pending[waited].wait(within: Patience.limit)
         acknowledged = found + waited + 1
         try phone.kill()
         #expect(phone.game == nil)
@@ -74,7 +75,7 @@ struct DeviceTests {
         Thread {
           var number = found
           // Ends when the dead game takes nothing more.
-          while (try? game.saves.capture(Self.pot(number + 1), to: .pot("sill")).wait(within: .seconds(100))) != nil {
+          while (try? game.saves.capture(Self.pot(number + 1), to: .pot("sill")).wait(within: Patience.limit)) != nil {
             number += 1
             acknowledged.store(number, ordering: .sequentiallyConsistent)
             if number == found + 60 + round * 40 { enough.signal() }
@@ -126,7 +127,7 @@ struct DeviceTests {
     try pair.phone.kill()
     await #expect(throws: (any Error).self) { try await pair.here.game.cloud.sync() }
     // Whoever still speaks over the dead run's own way to the cloud isn't heard, either.
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ghost-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url("ghost")
     defer { try? FileManager.default.removeItem(at: folder) }
     let ghost = try GameData.open(gardenID, at: folder)
     ghost.cloud.connect(address)
@@ -134,7 +135,7 @@ struct DeviceTests {
     #expect(error?.code == .unreachable)
     try ghost.close()
     #expect(pair.phone.traffic == before.phone && pair.world.cloud.exchanges == before.exchanges)
-    try await eventually { pair.here.game.isClosed }
+    try await until { pair.here.game.isClosed }
     #expect(throws: (any Error).self) { try pair.here.game.saves.capture(Pot(), to: .pot("sill")) }
     #expect(pair.phone.game == nil)
     #expect(throws: GameDataError.self) { try pair.phone.address }
@@ -294,7 +295,7 @@ struct DeviceTests {
       #expect(try game.pot("sill").waterings.value == 1)
     }
     let path = try #require(folder).path
-    try await eventually { !FileManager.default.fileExists(atPath: path) }
+    try await until { !FileManager.default.fileExists(atPath: path) }
   }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import Keepsake
 import KeepsakeSimulation
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @Archivable struct Scroll: Equatable {
@@ -15,7 +16,7 @@ import Testing
 }
 
 /// Downloads that a player asks for and gives up again.
-@Suite(.timeLimit(.minutes(5))) struct DownloadWorldTests {
+@Suite(.hangLimit) struct DownloadWorldTests {
   private let scroll = Slot<Scroll>("scroll")
 
   @Test("a download that is cancelled ends, leaves nothing under way, and can be asked for again")
@@ -33,11 +34,11 @@ import Testing
     // Nothing arrives until somebody turns the clock.
     tablet.network = .slow(bytesPerSecond: 1_000)
     let download = Task { [scroll] in try await there.saves.download(scroll) }
-    try await eventually { there.cloud.status.transfers.contains { !$0.isUpload } }
+    try await until { there.cloud.status.transfers.contains { !$0.isUpload } }
     #expect(try there.saves.status(of: scroll).arrival == .downloading(fraction: 0))
     download.cancel()
     await #expect(throws: CancellationError.self) { try await download.value }
-    try await eventually { there.cloud.status.transfers.isEmpty }
+    try await until { there.cloud.status.transfers.isEmpty }
     #expect(try !there.saves.status(of: scroll).isDownloaded)
 
     tablet.network = .good

@@ -49,23 +49,3 @@ func debts(of world: TestWorld) async throws -> [UnsettledError.Debt] {
     return error.debts
   }
 }
-
-/// Runs what blocks or takes long on a thread of its own: the few that all tests share must not wait.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    let thread = Thread { continuation.resume(with: Result { try body() }) }
-    thread.stackSize = 4 << 20
-    thread.start()
-  }
-}
-
-struct TookTooLong: Error {}
-
-/// Waits for what other threads do without telling anybody: far longer than it should ever take.
-func eventually(_ condition: () throws -> Bool) async throws {
-  for _ in 0..<3_000 {
-    if try condition() { return }
-    try await Task.sleep(for: .milliseconds(10))
-  }
-  throw TookTooLong()
-}

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeTesting
+import TestSupport
 
 @testable import Keepsake
 

@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 /// Every device of a test writes with a clock that the test turns.
@@ -11,23 +12,14 @@ final class TestClock: Sendable {
 
   func advance(by duration: Duration) { milliseconds.value += duration.components.seconds * 1000 }
 
+  /// Short pauses pass by themselves. Longer ones never do, so that nothing comes because a device asked its cloud without a reason.
+  private static let longestPause = Duration.seconds(10)
+
   var environment: GameEnvironment {
     GameEnvironment(
       nowMilliseconds: { [milliseconds] in milliseconds.value },
-      uptime: { [milliseconds] in .milliseconds(milliseconds.value) })
-  }
-}
-
-final class Shared<Value: Sendable>: @unchecked Sendable {
-  // Unchecked: guarded by the lock.
-  private let lock = NSLock()
-  private var stored: Value
-
-  init(_ value: Value) { stored = value }
-
-  var value: Value {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
+      uptime: { [milliseconds] in .milliseconds(milliseconds.value) },
+      sleep: { try await Task.sleep(for: $0 <= Self.longestPause ? $0 : .seconds(1 << 30)) })
   }
 }
 
@@ -131,17 +123,6 @@ extension Currency {
   static let gems: Self = "gems"
 }
 
-final class TemporaryFolder: Sendable {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-}
-
 /// One player's device in a test.
 struct Device {
   let folder: TemporaryFolder
@@ -182,17 +163,5 @@ private func thrown<Failure: Error>(_ type: Failure.Type, by body: () throws -> 
 
 /// Closes at a test's end; a close that fails is a failure of its own.
 func end(_ game: GameData) {
-  do { try game.close() } catch { Issue.record("closing failed: \(error)") }
-}
-
-struct TookTooLong: Error {}
-
-/// Waits until `condition` holds; far longer than it should ever take, and less long than devices wait before they ask the
-/// cloud without a reason.
-func eventually(_ condition: () throws -> Bool) async throws {
-  for _ in 0..<3_000 {
-    if try condition() { return }
-    try await Task.sleep(for: .milliseconds(10))
-  }
-  throw TookTooLong()
+  do { try game.close(within: Patience.limit) } catch { Issue.record("closing failed: \(error)") }
 }

@@ -1,11 +1,12 @@
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ManualClockTests {
+@Suite(.hangLimit) struct ManualClockTests {
   let clock = ManualClock()
 
   private func until(sleepers count: Int) async throws {
-    while clock.sleeps.count != count { try await Task.sleep(for: .milliseconds(2)) }
+    try await TestSupport.until("\(count) sleep") { clock.sleeps.count == count }
   }
 
   @Test("who sleeps by a clock that a test turns wakes when it was turned far enough, not before, and not by waiting")

@@ -1,17 +1,18 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 /// Whole worlds from one seed each. A seed that fails here replays, with its trace, through `World.Options.keepsLines`.
 @Suite(.serialized) struct SimulationTests {
-  static let seeds: ClosedRange<UInt64> = 1...1_000
+  static let seeds: ClosedRange<UInt64> = 1...Depth.worlds
   /// A planted bug that isn't found in this many worlds counts as not found.
   static let firstCatch: UInt64 = 120
   /// In how many worlds all catches have to be.
   static let plantedSeeds: UInt64 = 400
   /// How many catches are looked for, so that a median means something.
-  static let catches = 5
+  static let catches = Depth.catches
   static let threads = 2
 
   /// Lives through worlds without keeping a thread of the pool that tests for servers wait for.

@@ -1,8 +1,12 @@
+import Foundation
+
 /// When copies of a store are due, and by which clock.
 struct BackupSchedule: Sendable {
   /// How old the newest copy of a store of so many bytes may be before the next commit asks for another.
   var interval: @Sendable (Int64) -> Duration
   var now: @Sendable () -> ContinuousClock.Instant = { .now }
+  /// Called between two steps of a copy in the background: leaves the disk to the game.
+  var pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.002) }
 
   /// Large stores seldom: that bounds what copies cost.
   static let standard = BackupSchedule { bytes in

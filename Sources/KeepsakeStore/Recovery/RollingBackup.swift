@@ -19,8 +19,6 @@ final class RollingBackup: Sendable {
   static let maximumBytesAtClosing: Int64 = 16 << 20
   /// 256 KiB at a time.
   private static let pagesPerStep: CInt = 64
-  /// Leaves the disk to the game between two steps.
-  private static let pause: TimeInterval = 0.002
 
   private struct State {
     /// Nothing newer than the newest copy: no commit since.
@@ -46,6 +44,9 @@ final class RollingBackup: Sendable {
 
   /// Whether a copy is being made in the background.
   var isRunning: Bool { state.withLock { $0.isRunning } }
+
+  /// Whether closing has ended all copies.
+  var isStopped: Bool { state.withLock { $0.isStopped } }
 
   /// Why the last copy failed, if it did; the next one is tried when its time has come.
   var failure: StoreError? { state.withLock { $0.failure } }
@@ -100,7 +101,7 @@ final class RollingBackup: Sendable {
     do {
       try copy(database) {
         if let deadline { return .now >= deadline }
-        Thread.sleep(forTimeInterval: Self.pause)
+        self.schedule.pause()
         return self.state.withLock { $0.isStopped }
       }
     } catch let error as StoreError {

@@ -1,6 +1,7 @@
 import Foundation
 import KeepsakeArchive
 import KeepsakeInspection
+import TestSupport
 import Testing
 
 @testable import ArchiveWorlds
@@ -107,7 +108,7 @@ struct Chest: Archivable {
 
   /// Reads altered archives into changed types, which takes other ways through the reader than unchanged ones.
   @Test func altersReadByAChangedProgramNeverCrash() throws {
-    let rounds = ProcessInfo.processInfo.environment["KEEPSAKE_FUZZ_ROUNDS"].flatMap { Int($0) } ?? 3
+    let rounds = Depth.alteredArchives
     let (robot, tank) = (Old.Robot(), Old.Tank(gun: 88))
     (robot.next, tank.next, tank.removed) = (tank, robot, tank)
     let stage = Stage(name: "castle")

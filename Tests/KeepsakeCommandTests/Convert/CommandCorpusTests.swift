@@ -3,16 +3,15 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// Real files of other programs. `KEEPSAKE_CORPUS` names the folder in which they are; without it these tests are skipped.
 @Suite struct CommandCorpusTests {
-  private static let folder = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"].map { URL(filePath: $0) }
-
   private static func files(_ set: String) throws -> [URL] {
-    try FileManager.default.contentsOfDirectory(at: #require(folder).appending(path: set), includingPropertiesForKeys: nil)
+    try FileManager.default.contentsOfDirectory(at: #require(RealFiles.folder).appending(path: set), includingPropertiesForKeys: nil)
       .sorted { $0.path < $1.path }
   }
 
@@ -28,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("every keyed archive is shown, is the same as itself, and comes back from JSON as the same", .enabled(if: folder != nil))
+  @Test("every keyed archive is shown, is the same as itself, and comes back from JSON as the same", .needsRealFiles)
   func keyed() throws {
     var (shown, back) = (0, 0)
     for file in try Self.files("nskeyed") {
@@ -48,7 +47,7 @@ import Testing
     #expect(shown > 0)
   }
 
-  @Test("every property list is shown, and is the same as XML, and as binary, where XML has all that is in it", .enabled(if: folder != nil))
+  @Test("every property list is shown, and is the same as XML, and as binary, where XML has all that is in it", .needsRealFiles)
   func propertyLists() throws {
     var (shown, converted, refused, none) = (0, 0, 0, 0)
     for file in try Self.files("bplist_ok") {
@@ -79,7 +78,7 @@ import Testing
     #expect(shown > 0 && converted > 10 * refused)
   }
 
-  @Test("every broken file ends in a value or in an error text with the exit code for damaged input", .enabled(if: folder != nil))
+  @Test("every broken file ends in a value or in an error text with the exit code for damaged input", .needsRealFiles)
   func broken() throws {
     var (values, failures) = (0, 0)
     for file in try Self.files("bplist_bad") {

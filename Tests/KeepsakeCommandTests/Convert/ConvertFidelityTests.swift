@@ -4,6 +4,7 @@ import Foundation
 import Keepsake
 import KeepsakeArchive
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -17,7 +18,7 @@ import Darwin
 
 /// What real programs' files have, and what a person with two of them must see.
 @Suite struct ConvertFidelityTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-fidelity-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("fidelity")
 
   private func cleaning(_ body: () throws -> Void) throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

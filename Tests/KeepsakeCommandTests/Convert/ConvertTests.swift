@@ -4,6 +4,7 @@ import Foundation
 import Keepsake
 import KeepsakeArchive
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -42,7 +43,7 @@ private struct Prices: Codable, Equatable {
 
 /// What a player has must be the same in every format, and whoever can't have it is told so before anything is written.
 @Suite struct ConvertTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-convert-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("convert")
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {

@@ -5,6 +5,7 @@ import Keepsake
 import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeInterchange
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -17,7 +18,7 @@ import Testing
 
 /// Support looks into whatever file a player sends, and may compare any with any.
 @Suite struct ForeignFileTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-foreign-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("foreign")
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {

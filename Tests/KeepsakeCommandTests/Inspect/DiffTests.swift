@@ -3,6 +3,7 @@ import ArgumentParser
 import FlowerGarden
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -14,7 +15,7 @@ import Testing
 
 /// Support compares yesterday's save with today's; a script asks whether anything changed at all.
 @Suite struct DiffTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-diff-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("diff")
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {

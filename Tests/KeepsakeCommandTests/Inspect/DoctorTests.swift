@@ -2,13 +2,14 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// A player whose store is damaged asks what is lost before anything is changed, and then has it repaired.
 @Suite(.serialized) struct DoctorTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-doctor-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("doctor")
   private var database: URL { folder.appendingPathComponent(Store.databaseName) }
 
   private func status(_ arguments: String...) async -> Int32 { await KeepsakeCommandTests.status(of: DoctorCommand.self, arguments) }

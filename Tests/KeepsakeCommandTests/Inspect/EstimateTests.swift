@@ -1,12 +1,13 @@
 #if Cloud
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// Whoever wonders what keeping every version costs tries it on their own saves.
 @Suite struct EstimateTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-estimates-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("estimates")
 
   private func write(_ files: [String: Data]) throws {
     for (name, bytes) in files {
@@ -68,13 +69,9 @@ import Testing
     #expect(estimates[1].keptBytes <= estimates[1].aloneBytes)
   }
 
-  @Test("of real saves all versions take at most one and a half times what deltas take at the least")
+  @Test("of real saves all versions take at most one and a half times what deltas take at the least", .needsRealFiles)
   func corpus() throws {
-    guard let corpus = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"] else {
-      print("skipped: KEEPSAKE_CORPUS is not set, so there are no real saves to keep")
-      return
-    }
-    let series = try SaveSeries.find([corpus + "/saves"])
+    let series = try SaveSeries.find([try #require(RealFiles.folder).path + "/saves"])
     #expect(!series.isEmpty)
     let estimates = try series.map { try SeriesEstimate(of: $0) { _ in } }
     print(SeriesEstimate.table(estimates))

@@ -5,6 +5,7 @@ import Keepsake
 import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -18,7 +19,7 @@ extension Slot<Lamp> {
 /// Support asks a player for one save, looks into it, mends it, and gives it back.
 @Suite struct ExportTests {
   private static let secret = Data(repeating: 42, count: 32)
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-export-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("export")
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {

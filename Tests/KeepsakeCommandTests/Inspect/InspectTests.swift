@@ -6,6 +6,7 @@ import KeepsakeArchive
 import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 #if canImport(Glibc)
 import Glibc
@@ -43,7 +44,7 @@ import Darwin
 
   @Test("support sees what is in a saved game, as it stands and as it was, without the game")
   func savedGame() async throws {
-    let store = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    let store = TemporaryFolder.url("inspect")
     defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
     let garden = try FlowerGarden(store: store)
     try await garden.change(pot: "sill") { $0.plant("tulip", id: "1") }
@@ -66,7 +67,7 @@ import Darwin
 
   @Test("support sees what the player chose, by name and value, as text and as JSON; a name can't play tricks")
   func preferences() throws {
-    let store = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    let store = TemporaryFolder.url("inspect")
     defer { try? FileManager.default.removeItem(at: store) }  // Of a test; nobody misses it.
     let game = try GameData.open("com.example.garden", at: store)
     game.preferences[PreferenceKey("volume", default: 1.0)] = 0.25
@@ -108,7 +109,7 @@ import Darwin
       ("cut.sqlite", .data),
     ])
   func foreign(_ name: String, _ kind: CommandFailure.Kind) async throws {
-    let root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-inspect-\(UUID().uuidString)")
+    let root = TemporaryFolder.url("inspect")
     // A folder of a test that stays behind harms nobody.
     defer { try? FileManager.default.removeItem(at: root) }
     try FileManager.default.createDirectory(at: root.appendingPathComponent("folder"), withIntermediateDirectories: true)
@@ -131,7 +132,7 @@ import Darwin
 
   @Test("a device or a pipe is refused, and doesn't hold the command or fill the memory")
   func noPlainFile() throws {
-    let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-pipe-\(UUID().uuidString)").path
+    let pipe = TemporaryFolder.url("pipe").path
     try #require(mkfifo(pipe, 0o600) == 0)
     // A pipe of a test that stays behind harms nobody.
     defer { try? FileManager.default.removeItem(atPath: pipe) }

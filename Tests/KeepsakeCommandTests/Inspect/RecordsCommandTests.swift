@@ -3,13 +3,14 @@ import Foundation
 import GRDB
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
 
 /// Support looks at the game's own tables, too: what is in them, whether they are whole, and what a repair would give.
 @Suite(.serialized) struct RecordsCommandTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-records-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("records")
   private var database: URL { folder.appendingPathComponent(RecordsDatabase.fileName) }
 
   private func doctor(_ arguments: String...) async -> Int32 {

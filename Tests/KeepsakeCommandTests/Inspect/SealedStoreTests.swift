@@ -4,6 +4,7 @@ import Foundation
 import Keepsake
 import KeepsakeArchive
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -19,7 +20,7 @@ extension Slot<Lamp> {
   private static let secret = Data(repeating: 42, count: 32)
 
   private func inStore(_ seal: Seal, _ body: (_ store: String, _ secretFile: String) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-seal-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url("seal")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let store = folder.appendingPathComponent("store")

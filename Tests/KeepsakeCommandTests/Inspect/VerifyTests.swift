@@ -2,6 +2,7 @@
 import FlowerGarden
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @testable import KeepsakeArchive
@@ -16,7 +17,7 @@ import Testing
 
 /// Whoever keeps backups asks whether they are any good.
 @Suite struct VerifyTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-verify-\(UUID().uuidString)")
+  private let folder = TemporaryFolder.url("verify")
 
   /// Takes the folder away behind a test; one that stays behind harms nobody.
   private func cleaning(_ body: () async throws -> Void) async throws {

@@ -3,6 +3,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -11,7 +12,7 @@ import Testing
 @Suite struct SharedFolderSyncTests {
   /// An empty shared folder, and another place to put it aside.
   private func withShared(_ body: (URL, URL) async throws -> Void) async throws {
-    let root = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-shared-\(UUID().uuidString)")
+    let root = TemporaryFolder.url("shared")
     let shared = root.appendingPathComponent("Dropbox")
     try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
     // A folder of a test that stays behind harms nobody.
@@ -71,13 +72,6 @@ import Testing
       let stops = (AsyncStream.makeStream(of: Int32.self), AsyncStream.makeStream(of: Int32.self))
       async let first = one.sync(once: false, stop: stops.0.stream)
       async let second = two.sync(once: false, stop: stops.1.stream)
-      func until(_ what: String, _ condition: () throws -> Bool) async throws {
-        let start = ContinuousClock.now
-        while try !condition() {
-          guard ContinuousClock.now - start < .seconds(60) else { throw CommandFailure(.software, "\(what) didn't happen") }
-          try await Task.sleep(for: .milliseconds(20))
-        }
-      }
       try await until("arriving") { try two.files()["a"] == "played on" }
       try one.write("while both run", to: "b")
       try await until("arriving there") { try two.files()["b"] == "while both run" }

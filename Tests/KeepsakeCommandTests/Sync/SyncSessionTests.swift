@@ -4,6 +4,7 @@ import KeepsakeReplication
 import KeepsakeServer
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeCommand
@@ -54,10 +55,16 @@ import Testing
         try await until { printed.count("ready") == 1 }
         try one.write("level 2", to: "world.sav")
         try await until { printed.count("captured") == 1 }
-        for _ in 0..<100 where printed.count("seen") == 0 { try await two.sync() }
+        try await until("the first is seen") {
+          try await two.sync()
+          return printed.count("seen") == 1
+        }
         try one.write("level 3", to: "world.sav")
         try await until { printed.count("captured") == 2 }
-        for _ in 0..<100 where printed.count("seen") == 1 { try await two.sync() }
+        try await until("the second is seen") {
+          try await two.sync()
+          return printed.count("seen") == 2
+        }
         stop.yield(15)
         try await group.waitForAll()
       }
@@ -65,15 +72,6 @@ import Testing
       let (kept, seen) = (lines.filter { $0["event"] as? String == "captured" }, lines.filter { $0["event"] as? String == "seen" })
       #expect(seen.map { $0["version"] as? String } == kept.map { $0["version"] as? String })
       #expect(seen.allSatisfy { $0["path"] as? String == "world.sav" && $0["devices"] as? [String] == [ProcessInfo.processInfo.hostName] })
-    }
-  }
-
-  /// Waits until it is so; gives up after a minute, which no healthy run comes near.
-  private func until(_ condition: () -> Bool) async throws {
-    let start = ContinuousClock.now
-    while !condition() {
-      try #require(ContinuousClock.now - start < .seconds(60))
-      try await Task.sleep(for: .milliseconds(10))
     }
   }
 
@@ -273,11 +271,15 @@ import Testing
   }
 
   private static func withServer<Value>(_ body: (RunningServer) async throws -> Value) async throws -> Value {
-    let data = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-cloud-\(UUID().uuidString)")
+    let data = TemporaryFolder.url("cloud")
+    var configuration = ServerConfiguration(data: data, port: 0)
+    // However slow the machine is, the server ends no request.
+    let limit = Int(Patience.limit.components.seconds)
+    (configuration.stopSeconds, configuration.idleSeconds, configuration.slowGraceSeconds) = (limit, limit, limit)
     let (started, starting) = AsyncStream.makeStream(of: RunningServer.self)
-    let task = Task {
+    let task = Task { [configuration] in
       defer { starting.finish() }
-      try await KeepsakeServer.run(configuration: ServerConfiguration(data: data, port: 0), signals: []) {
+      try await KeepsakeServer.run(configuration: configuration, signals: []) {
         starting.yield($0)
       }
     }
@@ -328,9 +330,8 @@ final class SyncFolder: Sendable {
 
   private init(_ server: RunningServer?, shared: URL?, stateElsewhere: Bool) throws {
     (self.server, self.shared) = (server, shared)
-    let name = "keepsake-folder-\(UUID().uuidString)"
-    root = FileManager.default.temporaryDirectory.appendingPathComponent(name)
-    elsewhere = stateElsewhere ? FileManager.default.temporaryDirectory.appendingPathComponent(name + "-state") : nil
+    root = TemporaryFolder.url("folder")
+    elsewhere = stateElsewhere ? TemporaryFolder.url("state") : nil
     try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
   }
 

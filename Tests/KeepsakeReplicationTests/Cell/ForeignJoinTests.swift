@@ -34,7 +34,7 @@ import Testing
     pairs += (0..<200).map { _ in [Self.later(using: &random), Self.later(using: &random)] }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .withoutEscapingSlashes
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
+    let folder = TemporaryFolder.url()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     // A folder left behind in the temporary files harms nobody.
     defer { try? FileManager.default.removeItem(at: folder) }

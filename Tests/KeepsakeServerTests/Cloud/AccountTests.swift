@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer

@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -9,16 +10,8 @@ import Testing
 @Archivable private struct Cave: Equatable { var level = 1 }
 
 /// The game's own file on its way from one device to the other, and slots that never go: through the calls that games use, and a real server.
-@Suite("Tracked files and local slots, over real HTTP", .timeLimit(.minutes(5))) struct FilesAndLocalSlotsTests {
+@Suite("Tracked files and local slots, over real HTTP", .hangLimit) struct FilesAndLocalSlotsTests {
   private let cave: Slot<Cave> = "cave"
-
-  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition() {
-      guard ContinuousClock.now - start < .seconds(120) else { throw NeverSeen(what: what) }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-  }
 
   private func hash(_ url: URL) throws -> ContentHash { ContentHash(of: try Data(contentsOf: url)) }
 
@@ -57,7 +50,7 @@ import Testing
       _ = try await placed.capture().value
       try await tablet.cloud.sync()
       try await until("the change is known") { try file.heads().map(\.savedAt) != [] && file.history().count == 2 }
-      guard case .updated = try file.update() else { throw NeverSeen(what: "the update") }
+      guard case .updated = try file.update() else { throw NeverHappened("the update") }
       #expect(try hash(mine) == hash(theirs))
 
       // Out of the cloud: the other one's file isn't touched.
@@ -72,5 +65,4 @@ import Testing
   }
 }
 
-private struct NeverSeen: Error { var what: String }
 #endif

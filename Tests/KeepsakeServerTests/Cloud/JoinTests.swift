@@ -2,10 +2,11 @@
 import Foundation
 import Keepsake
 import KeepsakeServer
+import TestSupport
 import Testing
 
 /// Games, through the calls that games use, and a real server.
-@Suite("Connecting and joining", .timeLimit(.minutes(5))) struct JoinTests {
+@Suite("Connecting and joining", .hangLimit) struct JoinTests {
   private static let level = ProgressKey<Int>.max("level", default: 1)
 
   @Test("a device that joins right after it connected stays the player that it joined")

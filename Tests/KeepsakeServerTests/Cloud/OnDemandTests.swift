@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -9,16 +10,8 @@ import Testing
 @Archivable private struct Atlas: Equatable { var tiles: [UInt64] = [] }
 
 /// A save that is asked for: through the calls that games use, and a real server.
-@Suite("Downloads on demand, over real HTTP", .timeLimit(.minutes(5))) struct OnDemandTests {
+@Suite("Downloads on demand, over real HTTP", .hangLimit) struct OnDemandTests {
   private let atlas: Slot<Atlas> = "atlas"
-
-  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition() {
-      guard ContinuousClock.now - start < .seconds(120) else { throw NeverSeen(what: what) }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-  }
 
   private func isNotDownloaded(_ game: GameData) throws -> Bool {
     do {
@@ -84,5 +77,4 @@ import Testing
   }
 }
 
-private struct NeverSeen: Error { var what: String }
 #endif

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Keepsake
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -10,7 +11,7 @@ import Testing
 @Archivable private struct Cave: Equatable { var level = 1 }
 
 /// A player's devices, and leaving: through the calls that games use, and a real server.
-@Suite("Devices, accounts and leaving, over real HTTP", .timeLimit(.minutes(5))) struct PlayerTests {
+@Suite("Devices, accounts and leaving, over real HTTP", .hangLimit) struct PlayerTests {
   private static let level = ProgressKey<Int>.max("level", default: 1)
   private static let cave: Slot<Cave> = "cave"
   private static let gems: Currency = "gems"
@@ -407,17 +408,6 @@ import Testing
       return nil
     } catch {
       return (error as? GameDataError)?.code
-    }
-  }
-
-  private struct NeverCame: Error { var what: String }
-
-  /// Waits until `condition` holds; fails after a minute, which no healthy run comes near.
-  private func until(_ what: String, _ condition: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition() {
-      guard ContinuousClock.now - start < .seconds(60) else { throw NeverCame(what: what) }
-      try await Task.sleep(for: .milliseconds(10))
     }
   }
 }

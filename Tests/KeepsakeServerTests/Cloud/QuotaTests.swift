@@ -2,12 +2,13 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("A quota per player, over real HTTP", .timeLimit(.minutes(5)))
+@Suite("A quota per player, over real HTTP", .hangLimit)
 struct QuotaTests {
   private func with(quota: Int64, _ body: (LiveServer, URL) async throws -> Void) async throws {
     try await TemporaryFolder.with { folder in
@@ -109,11 +110,10 @@ struct QuotaTests {
       try await second.sync.start()
       // The stream tells the first device nothing: it hears of it when it asks, as it does each minute.
       try await second.until("finding out") { second.sync.status.phase == .idle && second.sync.status.lastFetchedMilliseconds != nil }
-      for _ in 0..<50 where (try? second.heads(of: "main")) != [bytes] {
+      try await until("the save; \(second.sync.status)") {
         try await first.sync.sync()
-        try await Task.sleep(for: .milliseconds(100))
+        return (try? second.heads(of: "main")) == [bytes]
       }
-      try await second.until("the save") { (try? second.heads(of: "main")) == [bytes] }
       try await first.close()
       try await second.close()
     }

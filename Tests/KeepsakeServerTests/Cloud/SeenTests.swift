@@ -3,12 +3,13 @@ import Foundation
 import GRDB
 import Keepsake
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 
 /// Which of a player's devices have a save (R20): by the calls that games use, over real HTTP.
-@Suite("Which devices have a save, over real HTTP", .serialized, .timeLimit(.minutes(5)))
+@Suite("Which devices have a save, over real HTTP", .serialized, .hangLimit)
 struct SeenTests {
   private static let world: Slot<Chapter> = "world"
 
@@ -32,7 +33,7 @@ struct SeenTests {
     while true {
       do {
         return try await call()
-      } catch let error as GameDataError where error.code == .unreachable && ContinuousClock.now - start < PlayedDevice.patience {
+      } catch let error as GameDataError where error.code == .unreachable && ContinuousClock.now - start < Patience.limit {
         try await Task.sleep(for: .milliseconds(20))
       }
     }
@@ -128,13 +129,15 @@ struct SeenTests {
       try await settle([phone, tablet, console])
       let before = console.proxy.counts
       // A minute on the tablet: its poll says what it has. The others' time stands still, so nothing but an event could wake them.
-      tablet.letMinutePass()
+      try await tablet.poll()
       try await settle([phone, tablet, console])
       #expect(console.proxy.counts == before)
-      console.letMinutePass()
+      try await console.poll()
       try await settle([phone, tablet, console])
-      phone.letMinutePass()
-      try await phone.until("being told") { try $0.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"] }
+      try await phone.until("being told") {
+        $0.letMinutePass()
+        return try $0.game.saves.status(of: Self.world).seenBy?.map(\.name) == ["tablet", "console"]
+      }
       #expect(try await following.value)
       for device in [phone, tablet, console] { try device.close() }
       try await server.stop()

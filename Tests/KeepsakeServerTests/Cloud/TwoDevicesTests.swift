@@ -2,12 +2,13 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("Two devices over real HTTP", .timeLimit(.minutes(5)))
+@Suite("Two devices over real HTTP", .hangLimit)
 struct TwoDevicesTests {
   /// Runs `body` with a server, two devices of one player, and removes all of it.
   private func with(

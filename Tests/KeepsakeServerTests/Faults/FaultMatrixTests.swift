@@ -2,10 +2,11 @@
 import Foundation
 import Keepsake
 import Synchronization
+import TestSupport
 import Testing
 
 /// What can go wrong in the middle of each kind of transfer, over real HTTP: the game is told, loses nothing, and needs to do nothing.
-@Suite("Faults in the middle of transfers", .serialized, .timeLimit(.minutes(5)))
+@Suite("Faults in the middle of transfers", .serialized, .hangLimit)
 struct FaultMatrixTests {
   @Test(
     "the server is killed, or the connection cut, in the middle of any transfer: told, nothing lost, and it goes on by itself",
@@ -14,12 +15,12 @@ struct FaultMatrixTests {
 
   @Test(
     "the server's disk gets full in the middle of any transfer: told, nothing refused or lost, and it goes on when there is room",
-    .enabled(if: ServerProcess.diskObstacle == nil, "\(ServerProcess.diskObstacle ?? "")"))
+    .needsPrivateMounts)
   func serverDisk() async throws { try await FaultMatrix.run(.serverDiskFull) }
 
   @Test(
     "a device's disk gets full in the middle of any transfer: told, nothing lost, and it goes on when there is room",
-    .enabled(if: ServerProcess.diskObstacle == nil, "\(ServerProcess.diskObstacle ?? "")"))
+    .needsPrivateMounts)
   func deviceDisk() async throws {
     let output = try await DeviceDisk.runChild("FaultMatrixOnDeviceDisk")
     print(output.split(separator: "\n").filter { $0.hasPrefix("| ") }.joined(separator: "\n"))
@@ -34,7 +35,7 @@ struct FaultMatrixTests {
 }
 
 /// What runs where the device's disk is small.
-@Suite(.serialized, .enabled(if: DeviceDisk.isChild, "only where it may mount a disk"))
+@Suite(.serialized, .partOfAnotherTest(where: DeviceDisk.isChild))
 struct FaultMatrixOnDeviceDisk {
   @Test func deviceDisk() async throws {
     try await FaultMatrix.run(.deviceDiskFull)

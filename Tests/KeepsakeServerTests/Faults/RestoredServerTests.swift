@@ -4,12 +4,13 @@ import GRDB
 import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// The operator puts yesterday's backup back, while players' games run and listen. Nothing of today may be lost.
-@Suite("Yesterday's backup under running devices", .serialized, .timeLimit(.minutes(5)))
+@Suite("Yesterday's backup under running devices", .serialized, .hangLimit)
 struct RestoredServerTests {
   /// Of a device that had more than the backup has: one brings all of it, when what the cloud lacks of large saves has been put. One that slept
   /// asks when it wakes, and once more when the others have brought what it missed.

@@ -2,12 +2,13 @@
 import Foundation
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("Transfers that break off", .timeLimit(.minutes(5)))
+@Suite("Transfers that break off", .hangLimit)
 struct ResumeTests {
   private static let part = SyncLimits.uploadPartBytes
 
@@ -156,7 +157,7 @@ struct ResumeTests {
         + "Content-Range: bytes \(Self.part)-\(2 * Self.part - 1)/\(total)\r\nContent-Length: \(Self.part)\r\n\r\n"
       let half = Self.part + 400_000
       await raw.send(Data(head.utf8) + middle.bytes[Self.part..<half])
-      while try await middle.received() != half { try await Task.sleep(for: .milliseconds(5)) }
+      try await until("half of it") { try await middle.received() == half }
       await server.kill()
       server = try await ServerProcess.start(data: data, port: port)
       #expect(try await middle.received() == half)
@@ -193,7 +194,7 @@ struct ResumeTests {
 
   @Test(
     "while the server's disk is full a device is told to wait, nothing is refused, and the upload goes on when there is room",
-    .enabled(if: ServerProcess.diskObstacle == nil, "\(ServerProcess.diskObstacle ?? "")"))
+    .needsPrivateMounts)
   func fullDisk() async throws {
     try await TemporaryFolder.with { folder in
       let server = try await ServerProcess.start(data: folder.appendingPathComponent("server"), diskMebibytes: 8)

@@ -2,12 +2,13 @@
 import Foundation
 import Glibc
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 @testable import KeepsakeSync
 
-@Suite("A server in a process of its own", .timeLimit(.minutes(5)))
+@Suite("A server in a process of its own", .hangLimit)
 struct ServerProcessesTests {
   @Test("nothing is lost and nothing counts twice while the server is killed and started again, in the middle of everything")
   func restarts() async throws {

@@ -2,11 +2,12 @@
 import Foundation
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
 
-@Suite("Uploads in parts", .timeLimit(.minutes(5)))
+@Suite("Uploads in parts", .hangLimit)
 struct UploadPartsTests {
   private static let mebibyte = 1 << 20
 
@@ -198,7 +199,7 @@ struct UploadPartsTests {
         + "Keepsake-Frame: \(upload.headers["Keepsake-Frame"] ?? "")\r\nContent-Range: bytes 0-199999/200000\r\n"
         + "Content-Length: 200000\r\n\r\n"
       await raw.send(Data(head.utf8) + upload.bytes.prefix(70_000))
-      while try await upload.received() != 70_000 { try await Task.sleep(for: .milliseconds(5)) }
+      try await until("the first part") { try await upload.received() == 70_000 }
       #expect(try await upload.send(70_000..<150_000).json["received"] as? Int == 150_000)
       // The older one comes back to life: it has no say any more.
       await raw.send(upload.bytes[70_000..<200_000])

@@ -1,6 +1,7 @@
 #if Cloud && os(Linux)
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -9,7 +10,7 @@ import Testing
 /// What a client in another language has to get right by the document alone: it is killed in the middle, and its server is set back.
 @Suite(
   "A client in another language, when things go wrong", .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
-  .timeLimit(.minutes(5)))
+  .hangLimit)
 struct ForeignClientFaultTests {
   private static let points: [(String, WatchingProxy.Point)] = [
     ("POST /v1/exchange", .insideRequest), ("POST /v1/exchange", .beforeAnswer), ("POST /v1/exchange", .insideAnswer(after: 20)),

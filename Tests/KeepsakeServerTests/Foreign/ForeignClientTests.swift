@@ -2,6 +2,7 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -10,7 +11,7 @@ import Testing
 /// Whoever writes a client in another language from docs/PROTOCOL.md gets one that loses nothing, and doubles nothing.
 @Suite(
   "A client in another language beside Keepsake's own", .enabled(if: PythonDevice.obstacle == nil, PythonDevice.obstacle),
-  .timeLimit(.minutes(5)))
+  .hangLimit)
 struct ForeignClientTests {
   /// Runs `body` with a server, a device of Keepsake's and one of the other language, both of one player.
   private func with(

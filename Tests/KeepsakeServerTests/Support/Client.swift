@@ -1,6 +1,7 @@
 #if Cloud
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -43,7 +44,7 @@ struct Client: Sendable {
     let url = try #require(URL(string: path, relativeTo: url))
     var request = URLRequest(url: url)
     request.httpMethod = method
-    request.timeoutInterval = 60
+    request.timeoutInterval = TimeInterval(Patience.limit.components.seconds)
     if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     request.httpBody = body

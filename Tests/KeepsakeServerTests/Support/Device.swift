@@ -3,6 +3,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
@@ -48,7 +49,7 @@ final class Device: Sendable {
       let draft = SaveDraft(
         id: id, slot: slot, parents: parents, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)
       try DeviceCommit.apply(CommitDraft(saves: [draft]), now: 1_000, writer: writer, in: &transaction, using: &random)
-    }.wait(within: .seconds(60))
+    }.wait(within: Patience.limit)
     sync.committed()
     return id
   }
@@ -104,16 +105,9 @@ final class Device: Sendable {
     return entries.values.reduce(0) { $0 + $1.plus }
   }
 
-  /// Waits until `condition` holds; fails the test after two minutes, which no healthy run comes near.
+  /// Waits until `condition` holds.
   func until(_ what: String, _ condition: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition() {
-      if ContinuousClock.now - start > .seconds(120) {
-        Issue.record("\(what) didn't happen; the status is \(sync.status)")
-        throw CancellationError()
-      }
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try await TestSupport.until("\(what); the status is \(sync.status)", condition)
   }
 
   /// Sends until it succeeds: connections that died before are found out by failing once.

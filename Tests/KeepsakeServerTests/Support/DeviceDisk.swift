@@ -1,5 +1,6 @@
 #if Cloud && os(Linux)
 import Foundation
+import TestSupport
 import Testing
 
 /// A small disk for a device in the test's own process: only where that process has a mount namespace of its own, so that nothing is left
@@ -13,10 +14,11 @@ struct DeviceDisk: Sendable {
 
   /// Runs a suite in a child that may mount disks; what it printed.
   static func runChild(_ suite: String) async throws -> String {
-    try await execute(
-      ["unshare", "-m", "--propagation", "private", CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", suite],
-      [variable: "1"]
-    ).output
+    try await onThread {
+      let ended = try PrivateMounts.run(
+        [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", suite], environment: [variable: "1"])
+      return ended.text + ended.errors
+    }
   }
 
   let folder: URL
@@ -25,35 +27,17 @@ struct DeviceDisk: Sendable {
   init(at folder: URL, mebibytes: Int) async throws {
     self.folder = folder
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let (status, output) = try await Self.execute(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "keepsake", folder.path], [:])
-    try #require(status == 0, "\(output)")
+    try await Self.execute(["mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m", "keepsake", folder.path])
   }
 
   /// Before the folder is removed.
   func unmount() async throws {
-    let (status, output) = try await Self.execute(["umount", "-l", folder.path], [:])
-    try #require(status == 0, "\(output)")
+    try await Self.execute(["umount", "-l", folder.path])
   }
 
-  private static func execute(_ command: [String], _ environment: [String: String]) async throws -> (status: Int32, output: String) {
-    try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(
-          with: Result {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = command
-            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-            let pipe = Pipe()
-            process.standardOutput = pipe
-            process.standardError = pipe
-            try process.run()
-            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-            process.waitUntilExit()
-            return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-          })
-      }
-    }
+  private static func execute(_ command: [String]) async throws {
+    let ended = try await onThread { try ChildProcess.run(URL(fileURLWithPath: "/usr/bin/env"), command) }
+    try #require(ended.status == 0, "\(ended.errors)")
   }
 }
 

@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import Synchronization
+import TestSupport
 import Testing
 
 // A player's quota that another device of the player's uses up while a transfer of the phone's is held.

@@ -2,6 +2,7 @@
 import Foundation
 import Keepsake
 import Synchronization
+import TestSupport
 import Testing
 
 /// A server, a phone whose transfers the fault befalls, and a tablet of the same player, which is the other side.
@@ -203,7 +204,7 @@ final class FaultStage: Sendable {
       let bytes = hit.bytesInAll.map { "\(hit.bytes) of \($0)" } ?? "\(hit.bytes)"
       rows.withLock { $0.append(Row(cells: [transfer.name, fault.rawValue, "\(transfer.place), \(bytes) bytes", words, way])) }
     } catch {
-      throw NeverHappened(what: "\(what): \(error)")
+      throw NeverHappened("\(what): \(error)")
     }
   }
 

@@ -1,9 +1,18 @@
 #if Cloud
 import Foundation
 import Logging
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
+
+extension ServerConfiguration {
+  /// However slow the machine is, the server ends neither a stop that takes its time nor a request: the test does, if it hangs.
+  mutating func waitLong() {
+    let limit = Int(Patience.limit.components.seconds)
+    (stopSeconds, idleSeconds, slowGraceSeconds) = (limit, limit, limit)
+  }
+}
 
 /// A server on loopback with a data folder of its own, for the length of a test.
 struct LiveServer: Sendable {
@@ -19,8 +28,7 @@ struct LiveServer: Sendable {
     change: (inout ServerConfiguration) -> Void = { _ in }
   ) async throws -> LiveServer {
     var configuration = ServerConfiguration(data: data, port: port, appKeys: appKeys)
-    // However slow the machine is, a stop that takes its time is no failure.
-    configuration.stopSeconds = 120
+    configuration.waitLong()
     change(&configuration)
     if let clock { configuration.clock = clock }
     var logger = Logger(label: "keepsake.test")
@@ -63,18 +71,6 @@ struct LiveServer: Sendable {
       try await server.stop()
       return result
     }
-  }
-}
-
-enum TemporaryFolder {
-  static func with<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    defer {
-      // A folder left behind in the temporary files harms nobody.
-      try? FileManager.default.removeItem(at: url)
-    }
-    return try await body(url)
   }
 }
 #endif

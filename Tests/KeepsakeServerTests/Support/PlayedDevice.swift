@@ -4,6 +4,7 @@ import Keepsake
 import KeepsakeReplication
 import KeepsakeSimulation
 import Synchronization
+import TestSupport
 import Testing
 
 /// A device with a game on it, by the calls that games use, behind a network of its own. Its long pauses pass only when the test says so.
@@ -11,7 +12,6 @@ final class PlayedDevice: Sendable {
   /// Pauses up to this long pass by themselves, and faster than they are, as many times.
   static let realPause: Duration = .seconds(10)
   static let haste = 5
-  static let patience: Duration = .seconds(60)
 
   let name: String
   let game: GameData
@@ -46,20 +46,22 @@ final class PlayedDevice: Sendable {
   /// The pauses that are long by design are over: the one between two polls, and the one that a cloud without room asks for.
   func letMinutePass() { clock.advance(by: .seconds(61)) }
 
+  /// Lets the device ask its cloud as it does each minute: when it sleeps until then, and until it has begun.
+  func poll() async throws {
+    try await until("pausing before it asks") { !$0.clock.sleeps.isEmpty }
+    let before = proxy.exchanges
+    letMinutePass()
+    try await until("asking") { $0.proxy.exchanges > before }
+  }
+
   func close() throws {
     defer { proxy.stop() }
     try game.close()
   }
 
-  /// Waits until `condition` holds; fails the test after a minute, which no healthy run comes near.
+  /// Waits until `condition` holds.
   func until(_ what: String, _ condition: (PlayedDevice) throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !condition(self) {
-      guard ContinuousClock.now - start < Self.patience else {
-        throw NeverHappened(what: "\(name): \(what) didn't happen; \(game.cloud.status), \(proxy.counts)")
-      }
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try await TestSupport.until("\(name): \(what); \(game.cloud.status), \(proxy.counts)") { try condition(self) }
   }
 
   /// All that was saved is certain in the cloud, and nothing is under way.
@@ -72,32 +74,32 @@ final class PlayedDevice: Sendable {
     }
   }
 
-  /// The seq up to which this device has heard.
-  var seq: UInt64 { get throws { try game.debt().cursor.seq } }
-}
-
-struct NeverHappened: Error, CustomStringConvertible {
-  var what: String
-  var description: String { what }
-}
-
-/// Waits until all devices are quiet, have heard the same, and no request came for a while.
-func settle(_ devices: [PlayedDevice]) async throws {
-  let start = ContinuousClock.now
-  var last: [[String: Int]] = []
-  var stillSince = start
-  while true {
-    let now = ContinuousClock.now
-    let counts = devices.map(\.proxy.counts)
-    let isQuiet = try devices.allSatisfy { try $0.isQuiet } && Set(devices.map { try $0.seq }).count == 1
-    if !isQuiet || counts != last { stillSince = now }
-    last = counts
-    if now - stillSince > .milliseconds(400) { return }
-    guard now - start < PlayedDevice.patience else {
-      let states = try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.seq), \($0.proxy.counts)" }
-      throw NeverHappened(what: "the devices don't come to rest: \(states)")
+  /// Up to where this device has heard: a place in the history of a cloud, which a restored one doesn't have.
+  var place: Cursor.Mark {
+    get throws {
+      let cursor = try game.debt().cursor
+      return Cursor.Mark(seq: cursor.seq, mark: cursor.mark)
     }
-    try await Task.sleep(for: .milliseconds(20))
+  }
+}
+
+/// Waits until all devices are quiet and have heard the same, and their games show it.
+///
+/// It looks at what there is and never at a clock. What a device saved is certain only when the device has heard of it, so that
+/// what all have heard is all that they saved.
+func settle(_ devices: [PlayedDevice]) async throws {
+  func states() throws -> String {
+    try devices.map { "\($0.name) \($0.game.cloud.status.phase) at \(try $0.place), \($0.proxy.counts)" }.joined(separator: "; ")
+  }
+  func areQuiet() throws -> Bool {
+    try devices.allSatisfy { try $0.isQuiet } && Set(devices.map { try $0.place }).count == 1
+  }
+  for device in devices { try await device.game.commitEverything() }
+  try await until("the devices come to rest: \((try? states()) ?? "")") {
+    guard try areQuiet() else { return false }
+    // What is in a store reaches the game a little later.
+    for device in devices { await device.game.showEverything() }
+    return try areQuiet()
   }
 }
 

@@ -18,7 +18,6 @@ struct PythonDevice: Sendable {
     return missing.isEmpty ? nil : Comment(rawValue: "skipped: \(missing.joined(separator: " and ")) isn't installed")
   }()
   static let folder = Repository.root.appending(path: "Examples/ForeignClient")
-  static let patience: Duration = .seconds(120)
 
   /// What it prints of itself.
   struct Shown: Decodable, Sendable {
@@ -115,11 +114,7 @@ struct PythonDevice: Sendable {
 
   /// Waits until it shows a version with this content.
   func until(shows content: ContentHash) async throws {
-    let start = ContinuousClock.now
-    while try !state().versions.values.contains(where: { $0.contents == [content] }) {
-      guard ContinuousClock.now - start < Self.patience else { throw Failed(words: ["show \(content)"], output: "it never did") }
-      try await Task.sleep(for: .milliseconds(10))
-    }
+    try await TestSupport.until("showing \(content)") { try state().versions.values.contains { $0.contents == [content] } }
   }
 
   /// The values as it keeps them.
@@ -150,13 +145,9 @@ struct PythonDevice: Sendable {
 
     /// Waits for so many lines of what it prints.
     func lines(_ count: Int) async throws -> [String] {
-      let start = ContinuousClock.now
-      while true {
-        let lines = try output().split(separator: "\n").map(String.init)
-        if lines.count >= count { return lines }
-        guard ContinuousClock.now - start < PythonDevice.patience else { throw Failed(words: ["\(count) lines"], output: try output()) }
-        try await Task.sleep(for: .milliseconds(10))
-      }
+      func lines() throws -> [String] { try output().split(separator: "\n").map(String.init) }
+      try await TestSupport.until("\(count) lines of \((try? output()) ?? "")") { try lines().count >= count }
+      return try lines()
     }
   }
 

@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import KeepsakeServer
@@ -33,21 +34,6 @@ struct ServerProcess: Sendable {
     URL(fileURLWithPath: "/proc/\(process.processIdentifier)/root\(data.path)/\(name)")
   }
 
-  /// Why no server can be given a small disk here; nil if it can.
-  static let diskObstacle: String? = {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["unshare", "-m", "sh", "-ec", "mount -t tmpfs -o size=1m keepsake /mnt"]
-    process.standardError = FileHandle.nullDevice
-    do {
-      try process.run()
-      process.waitUntilExit()
-      return process.terminationStatus == 0 ? nil : "a process of its own can't mount a file system here"
-    } catch {
-      return "unshare can't be started: \(error)"
-    }
-  }()
-
   /// Starts a server; it listens when this returns. With `diskMebibytes` its data folder is a file system of that size, which goes with it.
   static func start(data: URL, port: Int = 0, diskMebibytes: Int? = nil, quota: Int64? = nil) async throws -> ServerProcess {
     let note = data.deletingLastPathComponent().appendingPathComponent("running-\(UUID().uuidString)")
@@ -73,16 +59,13 @@ struct ServerProcess: Sendable {
     }
     try process.run()
     let ended = Task { await stream.first { _ in true } ?? .uncaughtSignal }
-    let start = ContinuousClock.now
-    while ContinuousClock.now - start < .seconds(120) {
-      if FileManager.default.fileExists(atPath: note.path) {
-        let port = try #require(Int(String(contentsOf: note, encoding: .utf8)))
-        return ServerProcess(port: port, process: process, ended: ended)
-      }
-      try await Task.sleep(for: .milliseconds(10))
+    do {
+      try await until("the server's process listens") { FileManager.default.fileExists(atPath: note.path) || !process.isRunning }
+      return ServerProcess(port: try #require(Int(String(contentsOf: note, encoding: .utf8))), process: process, ended: ended)
+    } catch {
+      process.terminate()
+      throw error
     }
-    process.terminate()
-    throw ServerError(.inputOutput, "The server's process didn't start.")
   }
 
   /// Ends it in the middle of whatever it does; returns when it has ended.
@@ -101,7 +84,7 @@ struct ServerProcess: Sendable {
 struct ServerProcessTests {
   @Test(
     "(the server of other tests)",
-    .enabled(if: ProcessInfo.processInfo.environment[ServerProcess.variable] != nil, "only as a process of its own"))
+    .partOfAnotherTest(where: ProcessInfo.processInfo.environment[ServerProcess.variable] != nil))
   func serve() async throws {
     let words = try #require(ProcessInfo.processInfo.environment[ServerProcess.variable]).split(separator: "\n")
     try #require(words.count == 4)
@@ -109,6 +92,7 @@ struct ServerProcessTests {
     logger.logLevel = .critical
     var configuration = ServerConfiguration(
       data: URL(fileURLWithPath: String(words[1])), port: try #require(Int(words[0])), appKeys: [ServerProcess.appKey])
+    configuration.waitLong()
     if words[3] != ServerProcess.noQuota {
       let quota: Int64 = try #require(Int64(words[3]))
       configuration.quota = quota

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -136,13 +137,9 @@ import Testing
     #expect(errorCode { _ = try store.read { try $0.plainContent(ContentHash(of: bytes)) } } == nil)
   }
 
-  @Test("real saves come back byte for byte")
+  @Test("real saves come back byte for byte", .needsRealFiles)
   func corpus() throws {
-    guard let corpus = ProcessInfo.processInfo.environment["KEEPSAKE_CORPUS"] else {
-      print("skipped: KEEPSAKE_CORPUS is not set")
-      return
-    }
-    let saves = URL(fileURLWithPath: corpus).appendingPathComponent("saves")
+    let saves = try #require(RealFiles.folder).appendingPathComponent("saves")
     for kind in try FileManager.default.contentsOfDirectory(atPath: saves.path).sorted() {
       let store = try Store.open(at: folder.url.appendingPathComponent(kind))
       var plainBytes = 0

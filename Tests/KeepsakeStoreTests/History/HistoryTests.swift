@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -11,9 +12,9 @@ import Darwin
 #endif
 
 /// A child process saves without pause and writes down what it was told is durable; a thread of its own kills it.
-@Suite(.serialized, .timeLimit(.minutes(30))) struct CrashTests {
+@Suite(.serialized, .hangLimit) struct CrashTests {
   /// `make kills` sets a thousand.
-  static let kills = ProcessInfo.processInfo.environment["KEEPSAKE_STORE_KILLS"].flatMap(Int.init) ?? 80
+  static let kills = Depth.kills
   /// Kills of one store; then a new one is made, which is killed while it is made, too.
   static let killsPerStore = 40
   /// A life ends a moment after its last acknowledgement, by its number: so it is as long in commits on a busy machine.
@@ -28,7 +29,7 @@ import Darwin
     var acknowledgements: UInt64 = 0
     var round = 0
     while round < Self.kills {
-      let folder = try QuickFolder()
+      let folder = try TemporaryFolder.inMemory()
       let path = folder.url.path
       var last: UInt64 = 0
       for _ in 0..<min(Self.killsPerStore, Self.kills - round) {
@@ -52,7 +53,7 @@ import Darwin
 
   /// The last commit of the store that a kill left, and what is wrong with it.
   private static func find(_ path: String) throws -> (last: UInt64, problems: [String]) {
-    let copy = try QuickFolder()
+    let copy = try TemporaryFolder.inMemory()
     let original = URL(fileURLWithPath: path).appendingPathComponent("store")
     let url = copy.url.appendingPathComponent("store")
     if FileManager.default.fileExists(atPath: original.path) { try FileManager.default.copyItem(at: original, to: url) }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -20,10 +21,10 @@ extension CrashTests {
 
   @Test("the game's own tables have every write and migration that returned when the game is killed, and none by half")
   func recordsSurviveKills() async throws {
-    var folder = try QuickFolder()
+    var folder = try TemporaryFolder.inMemory()
     var steps: Int64 = 0
     for round in 0..<Self.killsOfRecords {
-      if round % Self.killsPerStore == Self.killsPerStore - 1 { folder = try QuickFolder() }
+      if round % Self.killsPerStore == Self.killsPerStore - 1 { folder = try TemporaryFolder.inMemory() }
       let path = folder.url.path
       await #expect(processExitsWith: .signal(SIGKILL), "kill \(round)") { [path = path as String, round = round as Int] in
         try CrashTests.recordUntilKilled(path: path, seed: UInt64(round))
@@ -40,7 +41,7 @@ extension CrashTests {
 
   /// On a copy: the next process has to find the tables as the killed one left them.
   private static func findRecords(_ path: String) throws -> (last: Int64, problems: [String]) {
-    let copy = try QuickFolder()
+    let copy = try TemporaryFolder.inMemory()
     let original = URL(fileURLWithPath: path).appendingPathComponent("records")
     let url = copy.url.appendingPathComponent("records")
     guard FileManager.default.fileExists(atPath: original.path) else { return (0, []) }

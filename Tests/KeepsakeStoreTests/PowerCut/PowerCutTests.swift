@@ -1,38 +1,41 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
 
 /// Power cuts at every moment of a store's life, on a disk that loses, tears and reorders what was not synced: see
 /// docs/TESTING.md.
-@Suite(.serialized, .timeLimit(.minutes(30))) struct PowerCutTests {
+@Suite(.serialized, .hangLimit) struct PowerCutTests {
+  /// How many operations the long run has.
+  static let operations = Depth.powerCutOperations
   /// How many points of the long run are sampled between the syncs; `make power` sets 5,000.
-  static let samples = ProcessInfo.processInfo.environment["KEEPSAKE_POWER_CUTS"].flatMap(Int.init) ?? 1_000
+  static let samples = Depth.powerCuts
 
   @Test("whenever the power fails, the store opens again with what was acknowledged last, or later, whole")
   func survivesPowerCuts() async throws {
     let (states, events, result) = try await onThread {
-      let folder = try QuickFolder()
-      let run = try MixedRun.play(MixedOperation.run(of: 500, seed: 1), in: folder.url)
+      let folder = try TemporaryFolder.inMemory()
+      let run = try MixedRun.play(MixedOperation.run(of: Self.operations, seed: 1), in: folder.url)
       var trial = PowerCutTrial(run: run, seed: 2, folder: folder.url)
       let result = try trial.cutAtSyncs(andSamples: Self.samples)
       return (Set(run.states).count, run.recording.events.count, result)
     }
-    print("500 operations, \(states) states, \(events) writes and syncs: \(result.summary)")
+    print("\(Self.operations) operations, \(states) states, \(events) writes and syncs: \(result.summary)")
     for (loss, place) in result.losses.prefix(5) { Issue.record("\(loss) (\(place))") }
     #expect(result.losses.isEmpty)
     // A torn log is what a power cut leaves. A recovery would be a slow start, and an exchange of everything with the cloud.
     for repair in result.repairs.prefix(5) { Issue.record("taken for damage: \(repair)") }
     #expect(result.repairs.isEmpty)
     // Else the operations would hardly change anything.
-    #expect(states > 400)
-    #expect(result.syncs > 400 && result.recoveryCuts > 100)
+    #expect(states > Self.operations * 4 / 5)
+    #expect(result.syncs > Self.operations * 4 / 5 && result.recoveryCuts > result.cuts / 16)
   }
 
   @Test("a power cut while a player starts the game for the first time leaves a game that starts")
   func survivesCutsOfCreation() async throws {
     let result = try await onThread {
-      let folder = try QuickFolder()
+      let folder = try TemporaryFolder.inMemory()
       let run = try MixedRun.play(MixedOperation.run(of: 3, seed: 3), in: folder.url)
       var trial = PowerCutTrial(run: run, seed: 4, folder: folder.url)
       trial.recoveryInterval = 10
@@ -50,7 +53,7 @@ import Testing
   @Test("a store that says \"saved\" too early would lose a player's saves unnoticed", arguments: MixedRun.Mistake.allCases)
   func findsMistakes(mistake: MixedRun.Mistake) async throws {
     let result = try await onThread {
-      let folder = try QuickFolder()
+      let folder = try TemporaryFolder.inMemory()
       let run = try MixedRun.play(MixedOperation.run(of: 60, seed: 5), in: folder.url, mistake: mistake)
       var trial = PowerCutTrial(run: run, seed: 6, folder: folder.url)
       trial.stopsAfterLosses = 20
@@ -68,7 +71,7 @@ import Testing
   @Test("a store that forgets to sync its database, or the folder, would be lost with all saves", arguments: ForgottenSync.allCases)
   func findsForgottenSyncs(forgotten: ForgottenSync) async throws {
     let result = try await onThread {
-      let folder = try QuickFolder()
+      let folder = try TemporaryFolder.inMemory()
       var run = try MixedRun.play(MixedOperation.run(of: 60, seed: 7), in: folder.url)
       run.recording = forgotten.forgetting(in: run.recording)
       var trial = PowerCutTrial(run: run, seed: 8, folder: folder.url)

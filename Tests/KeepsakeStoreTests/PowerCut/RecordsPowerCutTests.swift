@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
 
 /// Power cuts at every moment of the life of the game's own tables, on the disk that `CutDisk` plays.
-@Suite(.serialized, .timeLimit(.minutes(30))) struct RecordsPowerCutTests {
+@Suite(.serialized, .hangLimit) struct RecordsPowerCutTests {
   /// Between the syncs; a tenth of what the store gets.
   private static let samples = PowerCutTests.samples / 10
   /// One in so many cuts is followed by cuts of the opening after it.
@@ -23,21 +24,21 @@ import Testing
   @Test("whenever the power fails, the game's own tables are as after the last write or migration that returned, or a later one")
   func survives() async throws {
     let (run, result) = try await onThread {
-      let folder = try QuickFolder()
-      let run = try RecordsRun.play(110, seed: 21, in: folder.url)
+      let folder = try TemporaryFolder.inMemory()
+      let run = try RecordsRun.play(Depth.powerCutRecords, seed: 21, in: folder.url)
       return (run, try Self.cut(run, samples: Self.samples, seed: 22, in: folder.url))
     }
     let states = Set(run.states).count
     print("records: \(states) states, \(result.cuts) power cuts, \(result.cutsOfOpenings) more while they were opened")
     for text in (result.losses + result.repairs).prefix(5) { Issue.record("\(text)") }
     #expect(result.losses.isEmpty && result.repairs.isEmpty)
-    #expect(states > 80 && result.cuts > 300 && result.cutsOfOpenings > 40)
+    #expect(states > Depth.powerCutRecords * 7 / 10 && result.cuts > Depth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
   }
 
   @Test("a log that isn't synced at each commit would lose what was written unnoticed", arguments: RecordsRun.Mistake.allCases)
   func findsMistakes(mistake: RecordsRun.Mistake) async throws {
     let result = try await onThread {
-      let folder = try QuickFolder()
+      let folder = try TemporaryFolder.inMemory()
       return try Self.cut(try RecordsRun.play(60, seed: 23, in: folder.url, mistake: mistake), samples: 100, seed: 24, in: folder.url)
     }
     #expect(result.losses.count > 3)

@@ -2,6 +2,7 @@ import Foundation
 import GRDBSQLite
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -13,7 +14,7 @@ import Testing
 
   init() throws {
     try #require(FaultyDisk.isInstalled)
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(FaultyDisk.mark)-\(UUID().uuidString)")
+    folder = TemporaryFolder.url(FaultyDisk.mark)
   }
 
   private func failing(_ fault: FaultyDisk.Fault, _ body: () throws -> Void) rethrows {

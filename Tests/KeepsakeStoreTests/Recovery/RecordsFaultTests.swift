@@ -3,6 +3,7 @@ import GRDB
 import GRDBSQLite
 import KeepsakeReplication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -15,7 +16,7 @@ extension DiskFaultTests {
 
     init() throws {
       try #require(FaultyDisk.isInstalled)
-      folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(FaultyDisk.mark)-\(UUID().uuidString)")
+      folder = TemporaryFolder.url(FaultyDisk.mark)
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
@@ -12,7 +13,7 @@ import Darwin
 #endif
 
 /// Files of the game's own tables as accidents, other programs and bad company leave them.
-@Suite(.timeLimit(.minutes(5))) struct RecordsHostileTests {
+@Suite(.hangLimit) struct RecordsHostileTests {
   private let folder: TemporaryFolder
   private let told = Shared<[StoreIncident]>([])
   private var files: RecordsFiles { RecordsFiles(folder: folder.url) }

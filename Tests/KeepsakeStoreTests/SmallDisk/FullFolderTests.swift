@@ -1,23 +1,20 @@
 #if os(Linux)
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 /// The folder that a player's devices share is full, or may only be read: what was saved waits on the device.
 @Suite struct FullFolderTests {
-  @Test("a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room")
+  @Test("a shared folder that is full, and one that may not be written, cost nothing; all goes when there is room", .needsPrivateMounts)
   func waits() async throws {
-    if let obstacle = try await onThread({ SmallDisk.obstacle }) {
-      print("skipped: a folder on a full disk (\(obstacle))")
-      return
-    }
     let failure = try await onThread { try SmallDisk.run("FullFolderOnDisk") }
     #expect(failure == nil)
   }
 }
 
 /// What runs on the small disk. The stores lie elsewhere.
-@Suite(.serialized, .enabled(if: SmallDisk.mounted != nil, "only on a small disk"))
+@Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct FullFolderOnDisk {
   private static let level = ProgressKey<Int>.max("level", default: 0)
 
@@ -79,8 +76,7 @@ struct FullFolderOnDisk {
     try await reader.cloud.sync()
     #expect(try reader.saves.load(Slot<Run>("run"))?.number == 3)
     // What values a game holds in memory is told to it by itself.
-    for _ in 0..<3_000 where reader.progress[Self.level] != 3 { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(reader.progress[Self.level] == 3)
+    try await until("the level is told") { reader.progress[Self.level] == 3 }
     let left = try FileManager.default.subpathsOfDirectory(atPath: cloud.path).filter { $0.hasSuffix(".partial") }
     #expect(left == [])
     try game.close()

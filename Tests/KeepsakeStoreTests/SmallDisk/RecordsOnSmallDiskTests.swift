@@ -2,25 +2,22 @@
 import Foundation
 import GRDB
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
 
 /// A player's disk is really full, and the game writes its own tables.
 @Suite struct RecordsOnSmallDiskTests {
-  @Test("records on a disk that is full, and on one that may not be written, cost nothing that was committed")
+  @Test("records on a disk that is full, and on one that may not be written, cost nothing that was committed", .needsPrivateMounts)
   func keepsEverything() async throws {
-    if let obstacle = try await onThread({ SmallDisk.obstacle }) {
-      print("skipped: records on a full disk (\(obstacle))")
-      return
-    }
     let failure = try await onThread { try SmallDisk.run("RecordsChildOfFullDisk") }
     #expect(failure == nil)
   }
 }
 
 /// What runs on the small disk.
-@Suite(.serialized, .enabled(if: SmallDisk.mounted != nil, "only on a small disk"))
+@Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct RecordsChildOfFullDisk {
   private static let maximumRows = 1_000
   private let folder: URL

@@ -1,5 +1,6 @@
 #if os(Linux)
 import Foundation
+import TestSupport
 import Testing
 
 /// A file system of a few MiB, for tests that fill it: a tmpfs in a mount namespace that only one child process sees, so that nothing is
@@ -24,16 +25,6 @@ enum SmallDisk {
     return status == 0 && output.contains("1 test") ? nil : output
   }
 
-  /// Why there can't be one here; nil if there can.
-  static let obstacle: String? = {
-    do {
-      let (status, output) = try execute(["unshare", "-m", "sh", "-ec", "mount -t tmpfs -o size=1m keepsake /mnt"], [:])
-      return status == 0 ? nil : "a process of its own can't mount a file system here: \(output)"
-    } catch {
-      return "unshare can't be started: \(error)"
-    }
-  }()
-
   /// In the child: may it be written?
   static func remount(_ option: String) throws {
     let (status, output) = try execute(["mount", "-o", "remount,\(option)", try #require(mounted).path], [:])
@@ -41,17 +32,8 @@ enum SmallDisk {
   }
 
   private static func execute(_ command: [String], _ environment: [String: String]) throws -> (status: Int32, output: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = command
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    let ended = try ChildProcess.run(URL(fileURLWithPath: "/usr/bin/env"), command, environment: environment)
+    return (ended.status, ended.text + ended.errors)
   }
 }
 #endif

@@ -1,25 +1,22 @@
 #if os(Linux)
 import Foundation
 import KeepsakeReplication
+import TestSupport
 import Testing
 
 @testable import KeepsakeStore
 
 /// A full disk, and one that may not be written: a score that was acknowledged stays, another fails by a typed error.
 @Suite struct SmallDiskScoresTests {
-  @Test("a disk that is full, and one that may not be written, cost no score that was acknowledged")
+  @Test("a disk that is full, and one that may not be written, cost no score that was acknowledged", .needsPrivateMounts)
   func keepsScores() async throws {
-    if let obstacle = try await onThread({ SmallDisk.obstacle }) {
-      print("skipped: scores on a full disk (\(obstacle))")
-      return
-    }
     let failure = try await onThread { try SmallDisk.run("SmallDiskScoresChild") }
     #expect(failure == nil)
   }
 }
 
 /// What runs on the small disk.
-@Suite(.serialized, .enabled(if: SmallDisk.mounted != nil, "only on a small disk"))
+@Suite(.serialized, .partOfAnotherTest(where: SmallDisk.mounted != nil))
 struct SmallDiskScoresChild {
   private static func entry(_ number: UInt64) -> ScoreEntry {
     ScoreEntry(

@@ -1,21 +1,16 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 
 @testable import KeepsakeSync
 
 /// A folder for one test, in memory where the system has one: these tests write thousands of small files durably.
 final class CloudFolders {
-  let url: URL
+  private let folder: TemporaryFolder
+  var url: URL { folder.url }
 
-  init() throws {
-    let memory = URL(fileURLWithPath: "/dev/shm")
-    let base = FileManager.default.isWritableFile(atPath: memory.path) ? memory : FileManager.default.temporaryDirectory
-    url = base.appendingPathComponent("keepsake-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
+  init() throws { folder = try .inMemory() }
 
   /// A folder that is a cloud already.
   func make(_ name: String = "cloud", container: ContainerID = FolderDevice.container) throws -> URL {
@@ -207,13 +202,4 @@ final class FolderDevice {
   func state(_ name: String) -> URL { folder.appendingPathComponent("state/\(name)") }
 
   func contentFile(_ text: String) -> URL { URL(fileURLWithPath: FolderLayout(folder).content(ContentHash(of: Data(text.utf8)))) }
-}
-
-/// Runs `body` on a thread of its own: what takes the processor for long must not hold one of the test runner's few threads.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    let thread = Thread { continuation.resume(with: Result { try body() }) }
-    thread.stackSize = 4 << 20
-    thread.start()
-  }
 }

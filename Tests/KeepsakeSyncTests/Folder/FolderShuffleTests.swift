@@ -1,13 +1,14 @@
 import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 @testable import KeepsakeSync
 
 /// Three devices, each with a copy of the folder of its own, and between them a program that carries files as badly as it can.
-@Suite("A folder carried badly", .timeLimit(.minutes(30))) struct FolderShuffleTests {
-  static let rounds = ProcessInfo.processInfo.environment["KEEPSAKE_FOLDER_ROUNDS"].flatMap { Int($0) } ?? 160
+@Suite("A folder carried badly", .hangLimit) struct FolderShuffleTests {
+  static let rounds = Depth.folderRounds
   static let firstSeed: UInt64 = 2026
 
   @Test("whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees half a checkpoint")

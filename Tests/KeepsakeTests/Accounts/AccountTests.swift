@@ -3,6 +3,7 @@ import GRDB
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake

@@ -4,6 +4,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake

@@ -2,6 +2,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake

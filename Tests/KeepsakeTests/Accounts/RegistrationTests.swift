@@ -2,12 +2,13 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeSync
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// A device that has never reached its cloud, and what it does about it.
-@Suite(.timeLimit(.minutes(3))) struct RegistrationTests {
+@Suite(.hangLimit) struct RegistrationTests {
   private let clock = ManualClock()
 
   /// Nobody listens there.
@@ -33,16 +34,16 @@ import Testing
     game.cloud.connect(.server(url, appKey: "key"))
     var random = SeededGenerator(seed: seed)
     for longest in [0.5, 1, 2, 4, 8] {
-      try await eventually { clock.sleeps.count == 1 }
+      try await until { clock.sleeps.count == 1 }
       if case .waiting = game.cloud.status.phase {} else { Issue.record("\(game.cloud.status.phase)") }
       let pause = try #require(clock.sleeps.first)
       #expect(abs(seconds(pause) - Double.random(in: longest / 2...longest, using: &random)) < 0.001, "seed \(seed), up to \(longest) s")
       clock.advance(by: pause)
     }
     // Switched off, nothing waits any more.
-    try await eventually { clock.sleeps.count == 1 }
+    try await until { clock.sleeps.count == 1 }
     game.cloud.isEnabled = false
-    try await eventually { clock.sleeps.isEmpty && game.cloud.status.phase == .paused }
+    try await until { clock.sleeps.isEmpty && game.cloud.status.phase == .paused }
   }
 
   @Test("a load that may wait for the cloud gives what is here when the time is over, by the game's clock")
@@ -53,7 +54,7 @@ import Testing
     try await game.saves.save(World(level: 4), to: .main)
     game.cloud.connect(.transport(SilentCloud(), container: ContainerID(high: 7, low: 8), name: "silent"))
     let loading = Task { try await game.saves.fetch(.main, waitingUpTo: .seconds(3_600)) }
-    try await eventually { clock.sleeps == [.seconds(3_600)] }
+    try await until { clock.sleeps == [.seconds(3_600)] }
     clock.advance(by: .seconds(3_600))
     #expect(try await loading.value?.level == 4)
   }

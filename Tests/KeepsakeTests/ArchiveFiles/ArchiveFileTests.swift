@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @testable import KeepsakeArchive
@@ -10,7 +11,7 @@ import Testing
   private let url: URL
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-files-\(UUID().uuidString)")
+    folder = TemporaryFolder.url("files")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     url = folder.appendingPathComponent("world.save")
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 /// Files that people edit: what is wrong has to be said so that they can mend it, and nothing they write may end the game.

@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -7,7 +8,7 @@ import Testing
 /// Images and sounds come while the game goes on, the important ones first, and nobody waits in vain.
 @Suite struct AssetLoadingTests {
   /// Long enough for any machine; a test that waits so long has failed.
-  private static let patience = Duration.seconds(60)
+  private static let patience = Patience.limit
 
   @Test("a game loads its images in the background, waits as it likes, and has their bytes (R16)")
   func loads() async throws {

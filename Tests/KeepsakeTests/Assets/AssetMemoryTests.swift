@@ -1,12 +1,13 @@
 import Foundation
 import KeepsakeSimulation
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// A game's assets are larger than the memory that it gives them.
 @Suite struct AssetMemoryTests {
-  private static let patience = Duration.seconds(60)
+  private static let patience = Patience.limit
 
   @Test("a game whose assets are ten times its budget loads them all, never holds more, and gets again what was evicted")
   func budget() async throws {

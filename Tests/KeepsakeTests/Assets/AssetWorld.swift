@@ -2,6 +2,7 @@ import Foundation
 import Keepsake
 import KeepsakeSimulation
 import Synchronization
+import TestSupport
 import Testing
 
 /// A folder of assets as a game ships it, made of a seed, with its manifest.

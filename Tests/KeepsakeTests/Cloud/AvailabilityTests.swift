@@ -2,6 +2,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeSync
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -16,10 +17,10 @@ import Testing
     #expect(game.cloud.availability == .unavailable(.notConnected))
     game.cloud.isEnabled = false
     game.cloud.connect(cloud.address)
-    try await eventually { game.cloud.availability == .unavailable(.switchedOff) }
+    try await until { game.cloud.availability == .unavailable(.switchedOff) }
     cloud.isCut = true
     game.cloud.isEnabled = true
-    try await eventually { game.cloud.availability == .unavailable(.unreachable) }
+    try await until { game.cloud.availability == .unavailable(.unreachable) }
     // Each of these is busy for a moment.
     let seen = Shared<Set<CloudAvailability>>([])
     let updates = game.cloud.statusUpdates
@@ -36,7 +37,7 @@ import Testing
     await #expect(throws: GameDataError.self) { try await game.cloud.sync() }
     #expect(game.cloud.availability == .available)
     game.cloud.disconnect()
-    try await eventually { game.cloud.availability == .unavailable(.notConnected) }
+    try await until { game.cloud.availability == .unavailable(.notConnected) }
     try game.close()
     await reader.value
   }
@@ -55,7 +56,7 @@ import Testing
     #expect(game.cloud.availability == .unavailable(reason))
   }
 
-  @Test("play that needs the newest gets it, or why not, and never what is older", .timeLimit(.minutes(1)))
+  @Test("play that needs the newest gets it, or why not, and never what is older", .hangLimit)
   func needsAnswer() async throws {
     let here = try Device().open()
     let there = try Device().open()
@@ -87,7 +88,7 @@ import Testing
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
 
-  @Test("a cloud that says nothing is waited for no longer than was said", .timeLimit(.minutes(1)))
+  @Test("a cloud that says nothing is waited for no longer than was said", .hangLimit)
   func answersInTime() async throws {
     let game = try Device().open()
     defer { end(game) }

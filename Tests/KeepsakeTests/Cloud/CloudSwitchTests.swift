@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 /// The player's own switch (R19): off is off, also tomorrow, and nothing is lost by it.
@@ -75,7 +76,7 @@ import Testing
       try await device.cloud.sync()
     }
     game.cloud.isEnabled = false
-    try await eventually { game.cloud.status.phase == .paused }
+    try await until { game.cloud.status.phase == .paused }
     try await play(game, level: 5)
     try there.progress.add(3, to: .coinsFound)
     try await there.cloud.sync()

@@ -2,6 +2,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -45,10 +46,10 @@ import Testing
     try await there.cloud.sync()
     #expect(try there.saves.load(.main) == World(level: 6, cleared: ["a"]))
     #expect(try there.saves.list().first?.current.metadata.title == "Cave")
-    try await eventually { there.progress[.level] == 6 }
+    try await until { there.progress[.level] == 6 }
     // From here on all goes by itself.
     try await there.saves.save(World(level: 7, cleared: ["a", "b"]), to: .main)
-    try await eventually { try here.saves.load(.main)?.level == 7 }
+    try await until { try here.saves.load(.main)?.level == 7 }
     #expect(try here.saves.conflict(.main) == nil)
   }
 
@@ -61,7 +62,7 @@ import Testing
     }
     try await here.saves.save(World(level: 2), to: .main)
     try await here.cloud.sync()
-    try await eventually { try there.saves.load(.main)?.level == 2 }
+    try await until { try there.saves.load(.main)?.level == 2 }
 
     cloud.isCut = true
     try await here.saves.save(World(level: 6, cleared: ["a"]), to: .main)
@@ -71,7 +72,7 @@ import Testing
     try there.progress.record(3, for: .level)
     try there.progress.add(4, to: .coinsFound)
     await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
-    try await eventually {
+    try await until {
       if case .waiting = here.cloud.status.phase { true } else { false }
     }
     #expect(here.cloud.status.waitingCommits > 0)
@@ -82,7 +83,7 @@ import Testing
     try await here.cloud.sync()
     for game in [here, there] {
       #expect(try game.saves.load(.main) == World(level: 6, cleared: ["a", "b"]))
-      try await eventually { game.progress[.level] == 6 && game.progress[.coinsFound] == 7 }
+      try await until { game.progress[.level] == 6 && game.progress[.coinsFound] == 7 }
     }
     #expect(try here.saves.conflict(.main)?.sides.count == 2)
     // The next save of either ends it for both.
@@ -109,7 +110,7 @@ import Testing
     try here.progress.record(9, for: .level)
     try await here.saves.save(World(level: 9), to: .main)
     try await here.cloud.sync()
-    try await eventually { seen.value.contains(.progress(["level"])) && seen.value.contains(.slots(["main"])) }
+    try await until { seen.value.contains(.progress(["level"])) && seen.value.contains(.slots(["main"])) }
     let polled = there.takeChanges()
     #expect(polled.contains(.progress(["level"])) && polled.contains(.slots(["main"])) && there.takeChanges().isEmpty)
     try there.close()
@@ -129,7 +130,7 @@ import Testing
     try await here.cloud.sync()
     #expect(cloud.exchanges > 0 && here.cloud.status.waitingCommits == 0)
     here.cloud.disconnect()
-    try await eventually { here.cloud.status.phase == .off }
+    try await until { here.cloud.status.phase == .off }
     await #expect { try await here.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .notConnected }
   }
 
@@ -150,7 +151,7 @@ import Testing
       try await here.cloud.sync()
       try await there.cloud.sync()
     }
-    try await eventually { here.wallet[.gems].total == 130 && there.wallet[.gems].total == 130 }
+    try await until { here.wallet[.gems].total == 130 && there.wallet[.gems].total == 130 }
     #expect(here.wallet[.gems].pending == 0 && there.wallet[.gems].pending == 0)
     #expect(here.wallet[.gems].spendable + there.wallet[.gems].spendable <= 130)
   }
@@ -171,7 +172,7 @@ import Testing
     #expect(try await there.saves.fetch(.main, waitingUpTo: .seconds(60))?.level == 5)
   }
 
-  @Test("a game that asks for the newest waits no longer than it said, whatever its cloud does", .timeLimit(.minutes(1)))
+  @Test("a game that asks for the newest waits no longer than it said, whatever its cloud does", .hangLimit)
   func fetchesInTime() async throws {
     let here = try phone.open()
     defer { end(here) }
@@ -230,7 +231,7 @@ import Testing
       try await here.saves.save(World(level: level), to: .main)
     }
     try await here.cloud.sync()
-    try await eventually { try there.saves.load(.main)?.level == 25 }
+    try await until { try there.saves.load(.main)?.level == 25 }
     // The phone is switched off meanwhile.
     here.cloud.disconnect()
     for level in 26...50 {
@@ -240,7 +241,7 @@ import Testing
     }
     here.cloud.connect(cloud.address)
     try await here.cloud.sync()
-    try await eventually { try here.saves.load(.main)?.level == 50 }
+    try await until { try here.saves.load(.main)?.level == 50 }
     // The twenty newest of its own, and what came: each can be loaded.
     let history = try here.saves.history(of: .main)
     #expect(history.count >= 20)

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import KeepsakeTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -62,7 +63,7 @@ import Testing
     try fill(here)
     try await here.preferences.flush()
     try await exchange(here, there)
-    try await eventually { there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
+    try await until { there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
     #expect(try shows(there) == [false, false, false, false, false, false])
     #expect(there.takeChanges().isEmpty)
     #expect(try !there.cloud.update(), "by hand means by hand")
@@ -87,7 +88,7 @@ import Testing
     }
     try fill(here)
     try await exchange(here, there)
-    try await eventually { there.cloud.status.hasArrivals }
+    try await until { there.cloud.status.hasArrivals }
     #expect(there.progress[.level] == 1)
     #expect(try there.cloud.update())
     #expect(there.progress[.level] == 6)
@@ -161,11 +162,11 @@ import Testing
     try await exchange(here, there)
     #expect(there.progress[.level] == 6)
     there.cloud.delivery = .immediately
-    try await eventually { there.progress[.level] == 7 && there.wallet[.gems].total == 35 }
+    try await until { there.progress[.level] == 7 && there.wallet[.gems].total == 35 }
     #expect(there.takeChanges().contains(.wallet))
     try here.progress.record(8, for: .level)
     try await here.cloud.sync()
-    try await eventually { there.progress[.level] == 8 }
+    try await until { there.progress[.level] == 8 }
   }
 
   @Test("money stands still but for what is done here, and no more can be spent than shows")
@@ -217,14 +218,14 @@ import Testing
     try here.saves.capture(World(level: 6), to: .main).wait()
     try here.progress.record(6, for: .level)
     try await exchange(here, there)
-    try await eventually { there.cloud.status.hasArrivals }
+    try await until { there.cloud.status.hasArrivals }
     #expect(there.progress[.level] == 1)
     end(here)
     cloud.container = backup
     try await there.cloud.sync()
     #expect(try there.saves.load(.main)?.level == 6 && there.progress[.level] == 6)
     #expect(there.takeChanges().contains(.slots(["main"])))
-    try await eventually { !there.cloud.status.hasArrivals }
+    try await until { !there.cloud.status.hasArrivals }
     let new = try Device(clock: clock).open()
     defer { end(new) }
     new.cloud.connect(cloud.address)
@@ -253,17 +254,17 @@ import Testing
     }
     try here.progress.record(5, for: .level)
     try await exchange(here, there)
-    try await eventually { there.cloud.status.hasArrivals }
+    try await until { there.cloud.status.hasArrivals }
     // Instead of the service, which would ask the cloud at once.
     let commits = Mutex(0)
     there.core.onCloud { $0.committed = { commits.withLock { $0 += 1 } } }
     try await there.progress.record(7, for: .level).value
-    try await eventually { commits.withLock { $0 } == 1 }
+    try await until { commits.withLock { $0 } == 1 }
     #expect(try !there.cloud.deliver())
     #expect(!there.cloud.status.hasArrivals)
     #expect(commits.withLock { $0 } == 2, "its service says again what is left")
     try await exchange(here, there)
-    try await eventually { !there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
+    try await until { !there.cloud.status.hasArrivals && there.cloud.status.phase == .upToDate }
     #expect(there.progress[.level] == 7 && here.progress[.level] == 7)
   }
 
@@ -293,7 +294,7 @@ import Testing
     there = try tablet.open()
     #expect(there.progress[.level] == 6)
     there.cloud.connect(cloud.address)
-    try await eventually { there.progress[.level] == 7 && !there.cloud.status.hasArrivals && there.cloud.status.phase == .paused }
+    try await until { there.progress[.level] == 7 && !there.cloud.status.hasArrivals && there.cloud.status.phase == .paused }
   }
 
   @Test("where the money can't be read the rest shows all the same, and what the bank said is kept on")
@@ -306,7 +307,7 @@ import Testing
     try fill(here)
     try await exchange(here, there)
     there.cloud.disconnect()
-    try await eventually { there.cloud.status.phase == .off }
+    try await until { there.cloud.status.phase == .off }
     let readable = try there.core.store.write { transaction in
       let database = transaction.database
       let body = try #require(try Data.fetchOne(database, sql: "SELECT body FROM fact WHERE name = ?", arguments: [WalletBook.name]))

@@ -4,12 +4,13 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// Saves that stay in the cloud until they are asked for.
-@Suite(.timeLimit(.minutes(5))) struct DownloadTests: AtHome {
+@Suite(.hangLimit) struct DownloadTests: AtHome {
   let home: Household
 
   init() throws { home = try Household() }
@@ -84,7 +85,7 @@ import Testing
     end(offline)
     let greedy = try await frugal(tablet, .ahead)
     defer { end(greedy) }
-    try await eventually { try greedy.saves.status(of: diary).isDownloaded }
+    try await until { try greedy.saves.status(of: diary).isDownloaded }
     #expect(try greedy.saves.load(diary)?.text.hashValue == text.text.hashValue)
   }
 
@@ -103,7 +104,7 @@ import Testing
     #expect(try there.saves.load(diary)?.text.hashValue == pages(4).text.hashValue)
     try await here.saves.save(pages(5), to: diary)
     try await settle(here, there)
-    try await eventually { try there.saves.load(diary)?.text.hashValue == pages(5).text.hashValue }
+    try await until { try there.saves.load(diary)?.text.hashValue == pages(5).text.hashValue }
   }
 
   @Test("a save beside one that isn't here replaces nothing, and brings it: a conflict has both sides")
@@ -117,7 +118,7 @@ import Testing
     // As a game does that takes an error for an empty slot.
     try await there.saves.save(Journal(text: "begun anew"), to: diary)
     #expect(try there.saves.load(diary)?.text == "begun anew")
-    try await eventually { try there.saves.conflict(diary) != nil }
+    try await until { try there.saves.conflict(diary) != nil }
     #expect(try there.saves.conflict(diary)?.sides.count == 2)
     try await settle(here, there)
     #expect(try here.saves.conflict(diary)?.sides.count == 2)
@@ -157,7 +158,7 @@ import Testing
     cloud.isCut = false
     try await settle(here, there)
     #expect(try here.saves.conflict(diary)?.sides.count == 2)
-    try await eventually { try there.saves.conflict(diary) != nil }
+    try await until { try there.saves.conflict(diary) != nil }
   }
 
   @Test("two slots with the same bytes come together, and neither is let go of while the other needs them")
@@ -192,7 +193,7 @@ import Testing
     try await there.cloud.sync()
     try there.cloud.deliver()
     there.cloud.disconnect()
-    try await eventually { there.cloud.status.phase == .off }
+    try await until { there.cloud.status.phase == .off }
     try await here.saves.save(pages(18), to: diary)
     try await here.cloud.sync()
     // Nobody is left who could give it back.
@@ -206,7 +207,7 @@ import Testing
     cloud.container = damaged
     there.cloud.connect(cloud.address)
     try await there.cloud.sync()
-    try await eventually { there.cloud.status.hasArrivals }
+    try await until { there.cloud.status.hasArrivals }
     try there.cloud.deliver()
     #expect(try there.core.store.read { try $0.notDownloadedVersions().isEmpty })
     #expect(try there.saves.load(diary)?.text.hashValue == pages(17).text.hashValue, "the newest good version")
@@ -264,7 +265,7 @@ import Testing
     end(here)
     cloud.container = backup
     do { try await there.cloud.sync() } catch let error as GameDataError { #expect(error.code == .refused) }
-    try await eventually { there.cloud.status.refusals.map(\.slot) == ["diary"] }
+    try await until { there.cloud.status.refusals.map(\.slot) == ["diary"] }
     #expect(try isNotDownloaded(there), "still known, and still not here")
     #expect(cloud.container.heads(of: "main").count == 1, "everything else is there again")
     await #expect { try await there.saves.download(diary) } throws: { ($0 as? GameDataError)?.code == .missing }

@@ -1,10 +1,11 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// Games that share a folder.
-@Suite("A game whose cloud is a folder", .timeLimit(.minutes(3))) struct FolderTests {
+@Suite("A game whose cloud is a folder", .hangLimit) struct FolderTests {
   let clock = TestClock()
   let folder: TemporaryFolder
   let phone: Device
@@ -40,9 +41,9 @@ import Testing
     #expect(try there.saves.list().first { $0.name == "main" }?.current.metadata.title == "Cave")
     let isSame = try there.saves.load(Slot<Blob>("large"))?.bytes == noise
     #expect(isSame)
-    try await eventually { there.progress[.level] == 6 }
+    try await until { there.progress[.level] == 6 }
     try await there.saves.save(World(level: 7, cleared: ["a", "b"]), to: .main)
-    try await eventually { try here.saves.load(.main)?.level == 7 }
+    try await until { try here.saves.load(.main)?.level == 7 }
     #expect(here.cloud.status.isListening)
   }
 
@@ -73,7 +74,7 @@ import Testing
     #expect(reason.contains("another player"))
     there.cloud.connect(.folder(folder.url, joining: true))
     try await there.cloud.sync()
-    try await eventually { game.progress[.level] == 9 }
+    try await until { game.progress[.level] == 9 }
     end(game)
     end(there)
   }
@@ -100,7 +101,7 @@ import Testing
     try game.progress.record(6, for: .level)
     await #expect { try await game.cloud.sync() } throws: { ($0 as? GameDataError)?.code == .unreachable }
     try FileManager.default.moveItem(at: away, to: place)
-    try await eventually { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
+    try await until { game.cloud.status.waitingCommits == 0 && game.cloud.status.phase == .upToDate }
   }
 
   @Test(

@@ -2,12 +2,13 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// The game's own file on the player's other devices: listed, placed, brought up to date, never written over (R20, R32).
-@Suite(.timeLimit(.minutes(2))) struct FilesOnDevicesTests: AtHome {
+@Suite(.hangLimit) struct FilesOnDevicesTests: AtHome {
   let home: Household
 
   init() throws { home = try Household() }
@@ -58,7 +59,7 @@ import Testing
     try await settle(there, here)
     #expect(text(phone) == "one", "nothing is written before the game asks")
     #expect(try !mine.hasChanged())
-    guard case .updated(let version) = try mine.update() else { throw TookTooLong() }
+    guard case .updated(let version) = try mine.update() else { throw NeverHappened("the update") }
     #expect(text(phone) == "two" && version.state == .stored)
     #expect(try mine.update() == .unchanged && !mine.hasChanged())
     try put("three", phone)
@@ -99,13 +100,13 @@ import Testing
     clock.advance(by: .seconds(60))
     // Not even captured.
     try put("mine", phone)
-    guard case .conflict(let versions) = try mine.update() else { throw TookTooLong() }
+    guard case .conflict(let versions) = try mine.update() else { throw NeverHappened("the update") }
     #expect(text(phone) == "mine")
     #expect(try texts(versions, mine) == ["mine", "theirs"])
     try await settle(here, there)
     #expect(try texts(theirs.heads(), theirs) == ["mine", "theirs"], "the same order everywhere")
     #expect(try there.files.list().first?.isConflicted == true)
-    guard case .conflict = try theirs.update() else { throw TookTooLong() }
+    guard case .conflict = try theirs.update() else { throw NeverHappened("the update") }
     #expect(text(tablet) == "theirs")
     // The player takes the other one.
     try mine.restore(versions[1].id)
@@ -186,7 +187,7 @@ import Testing
       end(there)
     }
     try FileManager.default.removeItem(at: url(tablet))
-    guard case .updated = try theirs.update() else { throw TookTooLong() }
+    guard case .updated = try theirs.update() else { throw NeverHappened("the update") }
     #expect(text(tablet) == "one")
     // The phone takes it out of the cloud.
     try mine.keepLocal(cloudCopy: .removed)

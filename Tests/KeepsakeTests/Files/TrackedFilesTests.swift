@@ -3,6 +3,7 @@ import GRDB
 import Keepsake
 import KeepsakeReplication
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// The game's own file, written by its own code: each state that it had can be brought back.

@@ -2,14 +2,14 @@ import Foundation
 import Keepsake
 import KeepsakeSimulation
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state that
 /// is told of, never something else, never silence, and the game goes on saving.
 ///
-/// `KEEPSAKE_DAMAGE` sets how many byte flips are tried, and has every page tried; `make damage` tries 20,000.
+/// `Depth` says how many byte flips are tried; `make damage` tries 20,000, and every page.
 @Suite(.serialized) struct DamageTests {
-  private static let flips = ProcessInfo.processInfo.environment["KEEPSAKE_DAMAGE"].flatMap { Int($0) }
   private static let seed: UInt64 = 2026
 
   private struct Result: Sendable {
@@ -29,7 +29,7 @@ import Testing
 
   @Test("one altered byte, anywhere in a closed store")
   func closedStore() async throws {
-    let count = (Self.flips ?? 300) / 2
+    let count = (Depth.damagedBytes) / 2
     let result = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 0, isRunning: false, seed: Self.seed)
       return try Self.flip(in: stores, "store.sqlite", count: count, seed: Self.seed)
@@ -39,7 +39,7 @@ import Testing
 
   @Test("one altered byte in the write-ahead log of a game that was killed, or in the database beside it")
   func killedStore() async throws {
-    let count = (Self.flips ?? 300) / 4
+    let count = (Depth.damagedBytes) / 4
     let (inLog, beside) = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 0, isRunning: true, seed: Self.seed)
       return (
@@ -59,7 +59,7 @@ import Testing
       let whole = stores.files["store.sqlite"] ?? Data()
       let pages = whole.count / 4_096
       // The first pages are the roots of all tables; of the rest some, evenly.
-      let tried = Self.flips != nil ? Array(0..<pages) : Array(0..<20) + Array(stride(from: 20, to: pages, by: max(pages / 12, 1)))
+      let tried = Depth.everyPage ? Array(0..<pages) : Array(0..<20) + Array(stride(from: 20, to: pages, by: max(pages / 12, 1)))
       var result = Result()
       for page in tried {
         var bytes = whole

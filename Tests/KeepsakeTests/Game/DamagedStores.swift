@@ -2,6 +2,7 @@ import Foundation
 import Keepsake
 import KeepsakeSimulation
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// A player's data whose files a test alters, one copy after the other, and what has to come back from each.
@@ -147,14 +148,5 @@ final class DamagedStores {
     } catch {
       broken.append("\(name): saving afterwards failed: \(error)")
     }
-  }
-}
-
-/// Runs what is long or blocks on a thread of its own: the pool of tasks has few.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    let thread = Thread { continuation.resume(with: Result { try body() }) }
-    thread.stackSize = 8 << 20
-    thread.start()
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -15,7 +16,7 @@ import Testing
   /// Lets a store hang with no room for one commit more.
   private final class Hang: Sendable {
     /// Beyond this the disk goes on by itself, so that a call that waits for it fails instead of hanging for ever.
-    static let patience: TimeInterval = 30
+    static let patience = TimeInterval(Patience.limit.components.seconds)
 
     private let goesOn = DispatchSemaphore(value: 0)
     private let ended = Shared(false)
@@ -62,9 +63,9 @@ import Testing
       // Nothing is closed that could not be.
       if hung {
         try game.preferences.set(8, for: Self.loud)
-        try autosave.terminate(within: .seconds(60))
+        try autosave.terminate(within: Patience.limit)
       }
-      try game.close(within: .seconds(60))
+      try game.close(within: Patience.limit)
       return (code, hung)
     }
     #expect(code == .timedOut)

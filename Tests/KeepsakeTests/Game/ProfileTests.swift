@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// Two children, one console: each has saves of their own, and deleting one's never touches the other's.

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -188,7 +189,7 @@ import Testing
     #expect(try here.saves.load(.main) == World(level: 6))
     there.cloud.connect(cloud.address)
     try await there.cloud.sync()
-    try await eventually { there.progress[.level] == 6 }
+    try await until { there.progress[.level] == 6 }
     #expect(try there.saves.load(.main) == World(level: 6))
     #expect(here.incidents.map(\.kind) == [.tampered, .tampered])
   }

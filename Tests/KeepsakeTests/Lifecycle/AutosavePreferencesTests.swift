@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -10,7 +11,7 @@ import Testing
     let device = try Device()
     let game = try device.open()
     defer { end(game) }
-    let autosave = Autosave(game, to: .main, atSignals: .ignored) { World(level: 2) }
+    let autosave = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { World(level: 2) }
     // The commit that would come by itself, a frame later, doesn't come.
     game.preferences.queue.suspend()
     defer { game.preferences.queue.resume() }

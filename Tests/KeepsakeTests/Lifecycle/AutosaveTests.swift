@@ -1,5 +1,6 @@
 import Foundation
 import Keepsake
+import TestSupport
 import Testing
 
 @Suite struct AutosaveTests {
@@ -13,7 +14,8 @@ import Testing
     defer { end(game) }
     var world = World(level: 1)
     let title = { SaveMetadata(title: "t") }
-    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored, metadata: title, value: { world })
+    let autosave = Autosave(
+      game, to: .main, every: .seconds(30), atSignals: .ignored, within: Patience.limit, metadata: title, value: { world })
     func saved() throws -> Int { try game.saves.load(.main).map { _ in try game.saves.history(of: .main).count } ?? 0 }
     try autosave.update()
     #expect(try saved() == 0)
@@ -41,7 +43,7 @@ import Testing
   func tellsFailure() throws {
     let game = try device.open()
     let world = World(level: 1)
-    let autosave = Autosave(game, to: .main, atSignals: .ignored) { world }
+    let autosave = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { world }
     try game.close()
     #expect(throws: StoreError.self) { try autosave.saveNow() }
   }
@@ -52,7 +54,8 @@ import Testing
     defer { end(game) }
     var world = World(level: 0)
     let autosave = Autosave(
-      game, to: .main, every: .seconds(3_600), debounce: .seconds(2), atMost: .seconds(5), atSignals: .ignored, value: { world })
+      game, to: .main, every: .seconds(3_600), debounce: .seconds(2), atMost: .seconds(5), atSignals: .ignored, within: Patience.limit,
+      value: { world })
     var saved: [Int] = []
     for second in 0..<20 {
       world.level += 1
@@ -94,7 +97,7 @@ import Testing
     defer { end(game) }
     var zoo = Zoo(beast: Dragon())
     let slot = Slot<Zoo>("zoo")
-    let autosave = Autosave(game, to: slot, every: .seconds(30), atSignals: .ignored) { zoo }
+    let autosave = Autosave(game, to: slot, every: .seconds(30), atSignals: .ignored, within: Patience.limit) { zoo }
     try autosave.update()
     device.clock.advance(by: .seconds(30))
     for _ in 0..<3 {
@@ -120,7 +123,7 @@ import Testing
   func badSlot() throws {
     let game = try device.open()
     defer { end(game) }
-    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored) { World(level: 1) }
+    let autosave = Autosave(game, to: "two\nlines", every: .zero, atSignals: .ignored, within: Patience.limit) { World(level: 1) }
     for _ in 0..<2 { #expect(gameErrorCode { try autosave.update() } == .misuse) }
   }
 
@@ -130,7 +133,7 @@ import Testing
     defer { end(game) }
     var world = World(level: 1)
     var told: [String] = []
-    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored) { world }
+    let autosave = Autosave(game, to: .main, every: .seconds(30), atSignals: .ignored, within: Patience.limit) { world }
     autosave.onSuspend = {
       // What the game does to be stopped is not part of the save.
       world.level = 100
@@ -171,12 +174,12 @@ import Testing
     defer { end(game) }
     var world = World(level: 1)
     var told = 0
-    let autosave = Autosave(game, to: .main, atSignals: .ignored) { world }
+    let autosave = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { world }
     autosave.onTerminate = { told += 1 }
     #expect(!autosave.isEndRequested)
-    try autosave.terminate(within: .seconds(60))
+    try autosave.terminate(within: Patience.limit)
     world.level = 2
-    try autosave.terminate(within: .seconds(60))
+    try autosave.terminate(within: Patience.limit)
     #expect(try autosave.isEndRequested && told == 1 && game.saves.load(.main)?.level == 2)
   }
 
@@ -187,7 +190,7 @@ import Testing
     var zoo = Zoo(beast: Dragon())
     var failures: [any Error] = []
     let slot = Slot<Zoo>("zoo")
-    let autosave = Autosave(game, to: slot, every: .zero, atSignals: .ignored) { zoo }
+    let autosave = Autosave(game, to: slot, every: .zero, atSignals: .ignored, within: Patience.limit) { zoo }
     autosave.onFailure = { [unowned autosave] error in
       failures.append(error)
       guard failures.count == 3 else { return }
@@ -200,7 +203,7 @@ import Testing
     // Told to end already: returns at once.
     await autosave.run()
     let cancelled = Task { @MainActor in
-      let unheard = Autosave(game, to: .main, atSignals: .ignored) { World(level: 1) }
+      let unheard = Autosave(game, to: .main, atSignals: .ignored, within: Patience.limit) { World(level: 1) }
       withUnsafeCurrentTask { $0?.cancel() }
       await unheard.run()
       return unheard.isEndRequested
@@ -226,7 +229,7 @@ import Testing
     var world = World(level: 1)
     var told: [String] = []
     var autosave: Autosave<World>? = Autosave(
-      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .seconds(60),
+      game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: Patience.limit,
       notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { world })
     autosave?.onSuspend = { told.append("suspended") }
     autosave?.onResume = { told.append("resumed") }
@@ -250,7 +253,7 @@ import Testing
     let wasHeld = try await onThread {
       let center = NotificationCenter()
       let autosave = Autosave(
-        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: .seconds(60),
+        game, to: .main, every: .seconds(30), debounce: .zero, atMost: .zero, atSignals: .saveAndContinue, within: Patience.limit,
         notifications: Self.notifications(center), metadata: { SaveMetadata() }, value: { World(level: 5) })
       let held = Shared(false)
       let poster = Thread {

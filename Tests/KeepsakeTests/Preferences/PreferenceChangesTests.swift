@@ -3,6 +3,7 @@ import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
 import Observation
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -212,16 +213,16 @@ import Testing
       game.cloud.connect(cloud.address)
       try await game.cloud.sync()
     }
-    try await eventually { there.preferences[.hat] == "cap" }
+    try await until { there.preferences[.hat] == "cap" }
     #expect(there.preferences[.volume] == 0.8)
     clock.advance(by: .seconds(5))
     there.preferences[.hat] = "crown"
     #expect(there.preferences[.hat] == "crown")
-    try await eventually { here.preferences[.hat] == "crown" }
+    try await until { here.preferences[.hat] == "crown" }
     #expect(here.preferences.names == ["hat", "volume"] && there.preferences.names == ["hat"])
     clock.advance(by: .seconds(5))
     try here.preferences.remove(.hat)
-    try await eventually { there.preferences[.hat] == "none" && !there.preferences.contains(.hat) }
+    try await until { there.preferences[.hat] == "none" && !there.preferences.contains(.hat) }
     // Nothing of the others is even in a place from where it could be sent.
     let sent = try here.core.store.read { try $0.cells(in: nil).map(\.key) + $0.outbox(limit: 100).flatMap(\.cells).map(\.key) }
     #expect(sent.allSatisfy { $0.key == "hat" })
@@ -240,7 +241,7 @@ import Testing
     let mine = Stamp(caughtUp: false, milliseconds: 20_000_000_001, writer: game.core.store.writer)
     #expect(cell?.value == .latest(mine, .data(try Archive.encode("mine"))))
     try arrive("later", as: "hat", in: game, at: 30_000_000_000)
-    try await eventually { game.preferences[.hat] == "later" }
+    try await until { game.preferences[.hat] == "later" }
     try arrive("earlier", as: "hat", in: game, at: 5_000_000_000)
     #expect(game.preferences[.hat] == "later")
   }
@@ -314,10 +315,10 @@ import Testing
       #expect(game.preferences[PreferenceKey("shoes", default: "", synced: true)] == "boots")
     }
     game.preferences[.volume] = 0.1
-    try await eventually { try storedPreference("volume", of: game) == Archive.encode(0.1) || wasHeldUp.value }
+    try await until { try storedPreference("volume", of: game) == Archive.encode(0.1) || wasHeldUp.value }
     #expect(try !wasHeldUp.value && storedPreference("volume", of: game) == Archive.encode(0.1))
     released.signal()
-    try await eventually { game.preferences[.hat] == "theirs" }
+    try await until { game.preferences[.hat] == "theirs" }
   }
 
   @Test("a name that a later release declares the other way gives its default and an incident; nothing is sent or lost")
@@ -385,7 +386,7 @@ import Testing
       game.cloud.connect(cloud.address)
       try await game.cloud.sync()
     }
-    try await eventually { (0..<30).allSatisfy { there.preferences[key($0)].count == text.count } }
+    try await until { (0..<30).allSatisfy { there.preferences[key($0)].count == text.count } }
     #expect(here.incidents.isEmpty && there.incidents.isEmpty)
   }
 }

@@ -3,6 +3,7 @@ import GRDB
 import KeepsakeReplication
 import KeepsakeStore
 import Observation
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -152,9 +153,9 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     defer { end(game) }
     game.preferences[.volume] = 0.1
     game.preferences[.volume] = 0.2
-    try await eventually { try storedPreference("volume", of: game) == Archive.encode(0.2) }
+    try await until { try storedPreference("volume", of: game) == Archive.encode(0.2) }
     game.preferences[.volume] = 0.3
-    try await eventually { try storedPreference("volume", of: game) == Archive.encode(0.3) }
+    try await until { try storedPreference("volume", of: game) == Archive.encode(0.3) }
   }
 
   @Test(

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Keepsake
+import TestSupport
 import Testing
 
 /// A game keeps its own tables, in the middle of everything else that it keeps.
@@ -457,7 +458,8 @@ import Testing
       var closed: StoreError.Code?
       var attempts = 0
       // Once more where it was closed before the other thread had begun.
-      while closed == nil, attempts < 10 {
+      let start = ContinuousClock.now
+      while closed == nil, ContinuousClock.now - start < Patience.limit {
         attempts += 1
         let game = try device.open()
         let (begins, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import GRDB
 import Keepsake
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -113,7 +114,7 @@ import Darwin
   }
 
   @Test(
-    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file", .timeLimit(.minutes(5)))
+    "a pipe, a device and a link to one are refused instead of being waited for; a link to the file is the file", .hangLimit)
   func kinds() async throws {
     try await onThread {
       let url = try make()

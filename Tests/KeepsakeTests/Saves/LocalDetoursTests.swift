@@ -2,12 +2,13 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// Ways on which a slot that stays here, or came back, could lose what is in it or give it away.
-@Suite(.timeLimit(.minutes(5))) struct LocalDetoursTests: AtHome {
+@Suite(.hangLimit) struct LocalDetoursTests: AtHome {
   let home: Household
 
   init() throws { home = try Household() }

@@ -4,12 +4,13 @@ import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Keepsake
 
 /// Slots that stay on this device, or leave the cloud and stay here (R32).
-@Suite(.timeLimit(.minutes(2))) struct LocalSlotsTests: AtHome {
+@Suite(.hangLimit) struct LocalSlotsTests: AtHome {
   let home: Household
 
   init() throws { home = try Household() }
@@ -24,7 +25,7 @@ import Testing
     guard let level else { return (here, there) }
     try await here.saves.save(World(level: level), to: .main)
     try await here.cloud.sync()
-    try await eventually { try there.saves.load(.main)?.level == level }
+    try await until { try there.saves.load(.main)?.level == level }
     return (here, there)
   }
 
@@ -162,7 +163,7 @@ import Testing
     }
     // Nothing is under way that could get there all the same.
     here.cloud.isEnabled = false
-    try await eventually { here.cloud.status.phase == .paused }
+    try await until { here.cloud.status.phase == .paused }
     try await here.saves.save(World(level: 4), to: .main)
     try await here.progress.record(4, for: .level).value
     try here.saves.keepLocal(.main, cloudCopy: .kept)

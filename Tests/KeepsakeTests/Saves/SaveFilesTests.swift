@@ -1,6 +1,7 @@
 import Foundation
 import Keepsake
 import KeepsakeStore
+import TestSupport
 import Testing
 
 /// A save as a file: sent to support, kept on a stick, brought to a machine that has no cloud (R12).

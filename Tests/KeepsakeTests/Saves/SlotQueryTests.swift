@@ -1,5 +1,6 @@
 import Foundation
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -39,7 +40,7 @@ import Testing
     #expect(names(try await updates.next()) == [[], ["level-3"], []])
   }
 
-  @Test("tells what other devices saved, and when the cloud has what was saved here", .timeLimit(.minutes(2)))
+  @Test("tells what other devices saved, and when the cloud has what was saved here", .hangLimit)
   func tellsOfOthers() async throws {
     let cloud = MemoryCloud()
     let here = try Device().open()
@@ -86,7 +87,7 @@ import Testing
     #expect(try there.saves.conflict(slot("hidden"))?.sides.count == 2)
   }
 
-  @Test("loses no update while threads write as fast as they can", .timeLimit(.minutes(2)))
+  @Test("loses no update while threads write as fast as they can", .hangLimit)
   func losesNothing() async throws {
     let game = try Device().open()
     defer { end(game) }
@@ -129,7 +130,7 @@ import Testing
     #expect(try await reader.value == ["slot 0": rounds, "slot 2": rounds, "slot 4": rounds])
   }
 
-  @Test("ends with the game, and with its task", .timeLimit(.minutes(1)))
+  @Test("ends with the game, and with its task", .hangLimit)
   func ends() async throws {
     let game = try Device().open()
     let query = try game.saves.query()

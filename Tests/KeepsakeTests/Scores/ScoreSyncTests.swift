@@ -2,6 +2,7 @@ import Foundation
 import Keepsake
 import KeepsakeReplication
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 /// High scores of one player's devices.
@@ -40,7 +41,7 @@ import Testing
       try there.scores.submit(700, to: .easy, player: "Ada")
       let changes = there.scores.changes
       try await connect(here, there, here)
-      try await eventually { try values(there) == [900, 700, 500] }
+      try await until { try values(there) == [900, 700, 500] }
       #expect(try values(here) == [900, 800, 500])
       #expect(try there.scores.top(1, of: .easy)[0].context() == Run(seed: 900))
       #expect(try there.scores.top(1, of: .easy) == here.scores.top(1, of: .easy), "the same id and date")
@@ -74,9 +75,9 @@ import Testing
       try here.scores.submit(39.5, to: .lap)
       cloud.isCut = false
       for game in [here, there, here, there] { try await game.cloud.sync() }
-      try await eventually { try here.scores.best(of: "Ada", on: .easy) == there.scores.best(of: "Ada", on: .easy) }
+      try await until { try here.scores.best(of: "Ada", on: .easy) == there.scores.best(of: "Ada", on: .easy) }
       #expect(try there.scores.best(of: "Ada", on: .easy)?.date == Date(timeIntervalSince1970: 10_000_000))
-      try await eventually { try there.scores.best(on: .lap)?.value == .double(39.5) }
+      try await until { try there.scores.best(on: .lap)?.value == .double(39.5) }
     }
   }
 
@@ -87,16 +88,16 @@ import Testing
       try here.scores.submit(9_000, to: .easy, player: "Ada")
       try there.scores.submit(50, to: .easy, player: "Ada")
       try await connect(here, there)
-      try await eventually { try values(there) == [9_000, 50] }
+      try await until { try values(there) == [9_000, 50] }
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       try await here.cloud.sync()
       try await there.cloud.sync()
-      try await eventually { try values(there) == [100, 50] }
+      try await until { try values(there) == [100, 50] }
       #expect(try values(here) == [100])
       try here.scores.removeAll(from: .easy)
       try await here.cloud.sync()
       try await there.cloud.sync()
-      try await eventually { try values(there) == [50] }
+      try await until { try values(there) == [50] }
       #expect(try values(here) == [], "what the tablet keeps for itself stays there")
       for game in [there, here, there, here] { try await game.cloud.sync() }
       #expect(try values(here) == [] && values(there) == [50], "and isn't offered again")
@@ -109,13 +110,13 @@ import Testing
     try await both { here, there in
       for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }
       try await connect(here, there)
-      try await eventually { try values(there) == [900] }
+      try await until { try values(there) == [900] }
       cloud.isCut = true
       try there.scores.submit(950, to: .easy, player: "Ada", context: Run(seed: 950)).wait()
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       cloud.isCut = false
       for game in removerIsFirst ? [here, there] : [there, here] { try await game.cloud.sync() }
-      try await eventually { try values(here) == [950, 800] && values(there) == [950, 800] }
+      try await until { try values(here) == [950, 800] && values(there) == [950, 800] }
       #expect(try here.scores.top(1, of: .easy)[0].context() == Run(seed: 950))
     }
   }
@@ -127,11 +128,11 @@ import Testing
       try here.scores.submit(900, to: .easy, player: "Ada")
       try there.scores.submit(850, to: .easy, player: "Ada")
       try await connect(here, there)
-      try await eventually { try values(there) == [900, 850] }
+      try await until { try values(there) == [900, 850] }
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       for game in [here, there, here] { try await game.cloud.sync() }
       let (first, second) = ([850, own].compactMap(\.self), [850, own].compactMap(\.self))
-      try await eventually { try values(here) == first && values(there) == second }
+      try await until { try values(here) == first && values(there) == second }
     }
   }
 
@@ -142,14 +143,14 @@ import Testing
       for value in [5_000, 9_000] {
         try here.scores.submit(value, to: .easy, player: "Ada")
         try await connect(here, there)
-        try await eventually { try values(there).first == value }
+        try await until { try values(there).first == value }
       }
       #expect(try values(there) == [9_000, 5_000])
       cloud.isCut = true
       for _ in 0..<2 { try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy))) }
       cloud.isCut = false
       for game in [here, there, here, there] { try await game.cloud.sync() }
-      try await eventually { try values(there) == [100] }
+      try await until { try values(there) == [100] }
       #expect(try values(here) == [100])
     }
   }
@@ -160,7 +161,7 @@ import Testing
       for value in [800, 900] { try here.scores.submit(value, to: .easy, player: "Ada") }
       try there.scores.submit(850, to: .easy, player: "Ada")
       try await connect(here, there)
-      try await eventually { try values(there) == [900, 850] }
+      try await until { try values(there) == [900, 850] }
       cloud.isCut = true
       try here.scores.remove(try #require(try here.scores.best(of: "Ada", on: .easy)))
       try there.scores.submit(950, to: .easy, player: "Ada").wait()
@@ -168,11 +169,11 @@ import Testing
       #expect(try values(there) == [900, 850])
       cloud.isCut = false
       for game in [here, there, here, there] { try await game.cloud.sync() }
-      try await eventually { try values(here).first == 850 && values(there).first == 850 }
+      try await until { try values(here).first == 850 && values(there).first == 850 }
       // And the next score is the player's best again, on both.
       try here.scores.submit(870, to: .easy, player: "Ada")
       try await here.cloud.sync()
-      try await eventually { try values(there).first == 870 }
+      try await until { try values(there).first == 870 }
     }
   }
 
@@ -188,7 +189,7 @@ import Testing
       try there.scores.submit(70, to: .easy, player: "Ada")
       try there.scores.removeAll(from: .easy)
       try await connect(there, here, there)
-      try await eventually { try values(there) == [100, 10] }
+      try await until { try values(there) == [100, 10] }
       #expect(try values(here) == [100, 10])
     }
   }

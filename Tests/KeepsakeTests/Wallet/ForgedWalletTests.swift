@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 import KeepsakeTesting
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -214,7 +215,7 @@ import Testing
     cloud.isCut = false
     game.cloud.connect(cloud.address)
     try await game.cloud.sync()
-    try await eventually { game.wallet[.gems] == Balance(total: 107, spendable: 107, pending: 0) }
+    try await until { game.wallet[.gems] == Balance(total: 107, spendable: 107, pending: 0) }
     try game.wallet.spend(107, .gems, for: "castle")
     try await game.cloud.sync()
     let tablet = try Device(clock: device.clock)
@@ -222,7 +223,7 @@ import Testing
     defer { end(other) }
     other.cloud.connect(cloud.address)
     try await other.cloud.sync()
-    try await eventually { try other.wallet.currencies() == [.gems] }
+    try await until { try other.wallet.currencies() == [.gems] }
     #expect(other.wallet[.gems].total == 0)
   }
 }

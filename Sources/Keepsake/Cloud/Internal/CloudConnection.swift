@@ -361,6 +361,14 @@ actor CloudConnection {
     resumeNotificationWaiters()
   }
 
+  /// Returns when all that the service has told by now has reached the game, its status included.
+  func waitForNotifications() async {
+    guard let service else { return }
+    let generation = generation
+    await waitForNotifications(from: service, generation)
+    showStatus(of: generation)
+  }
+
   /// Returns when all that the service has told by now has reached the game: what came must be seen by whoever waited for it.
   private func waitForNotifications(from service: SyncService<Store>, _ generation: Int) async {
     let count = service.notificationCount

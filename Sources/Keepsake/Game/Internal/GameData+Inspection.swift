@@ -38,6 +38,9 @@ extension GameData {
     try await core.store.submit { _, _ in }.value
   }
 
+  /// Returns when the game shows all that has come from its cloud into the store by now, and how its synchronization is.
+  package func showEverything() async { await cloud.connection.waitForNotifications() }
+
   /// Runs `body` while the files of this data only grow: it can copy them one after the other, and has what a crash at one moment would leave.
   ///
   /// A reader holds the write-ahead log in place: nothing of it goes into the database meanwhile, and it isn't begun anew. What is

@@ -25,7 +25,7 @@ enum SignalNotes {
 
   /// How long after the first signal, in milliseconds, a further one still belongs to it. A terminal that closes sends SIGHUP twice, by its
   /// shell and by the system, and service managers send SIGTERM and SIGHUP together: nobody insists so soon.
-  static let insistence: UInt64 = 1_000
+  static let insistence = Atomic<UInt64>(1_000)
 
   private static let numberBits: UInt64 = 8
   private static let numberMask: UInt64 = 1 << numberBits - 1
@@ -35,7 +35,7 @@ enum SignalNotes {
   private static let stopState = Atomic(Stop.none)
 
   /// Makes everything ready, so that the handler only loads and stores.
-  static func prepare() { _ = (insistence, numberBits, numberMask, endSignal, stop, milliseconds()) }
+  static func prepare() { _ = (insistence.load(ordering: .relaxed), numberBits, numberMask, endSignal, stop, milliseconds()) }
 
   /// The signal that shall end the process; zero if there is none.
   static var endSignal: Int32 { number(end.load(ordering: .acquiring)) }
@@ -47,7 +47,7 @@ enum SignalNotes {
     let now = milliseconds()
     let asked = now << numberBits | UInt64(truncatingIfNeeded: number) & numberMask
     let (isFirst, first) = end.compareExchange(expected: 0, desired: asked, ordering: .acquiringAndReleasing)
-    return !isFirst && now >= first >> numberBits + insistence
+    return !isFirst && now >= first >> numberBits + insistence.load(ordering: .relaxed)
   }
 
   /// Forgets the signal that shall end the process, and gives it.

@@ -1,7 +1,5 @@
-#if Cloud && os(Linux)
 import Dispatch
 import Foundation
-import Glibc
 import Synchronization
 
 /// One connection through a `WatchingProxy`: as much of HTTP/1.1 as finds where heads and bodies end.
@@ -30,7 +28,7 @@ final class Tunnel: Sendable {
         if work() == .cut {
           cut()
         } else {
-          for descriptor in [device, server] { shutdown(descriptor, Int32(SHUT_RDWR)) }
+          for descriptor in [device, server] { Sockets.shutDown(descriptor) }
         }
         group.leave()
       }
@@ -142,68 +140,3 @@ final class Tunnel: Sendable {
     return nil
   }
 }
-
-/// The system's sockets, blocking.
-enum Sockets {
-  private static let type = Int32(SOCK_STREAM.rawValue)
-
-  private static func address(_ port: Int) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    return address
-  }
-
-  /// A listener on any free port of loopback.
-  static func listen() throws -> (descriptor: Int32, port: Int) {
-    let listener = socket(AF_INET, type, 0)
-    var address = address(0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let failed = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, length) != 0 || Glibc.listen(listener, 64) != 0 || getsockname(listener, $0, &length) != 0
-      }
-    }
-    guard !failed else { throw POSIXError(.EADDRINUSE) }
-    return (listener, Int(UInt16(bigEndian: address.sin_port)))
-  }
-
-  static func connect(to port: Int) -> Int32? {
-    let descriptor = socket(AF_INET, type, 0)
-    var address = address(port)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    if result == 0 { return descriptor }
-    close(descriptor)
-    return nil
-  }
-
-  /// Ends a connection as a lost network does: with a reset, not politely.
-  static func reset(_ descriptor: Int32) {
-    var nowhere = sockaddr()
-    nowhere.sa_family = sa_family_t(AF_UNSPEC)
-    Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
-  }
-
-  /// What comes next; nil at the end.
-  static func receive(_ descriptor: Int32) -> [UInt8]? {
-    var buffer = [UInt8](repeating: 0, count: 16_384)
-    let count = recv(descriptor, &buffer, buffer.count, 0)
-    return count > 0 ? Array(buffer.prefix(count)) : nil
-  }
-
-  static func send(_ descriptor: Int32, _ bytes: ArraySlice<UInt8>) -> Bool {
-    var rest = bytes
-    while !rest.isEmpty {
-      let step = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      guard step > 0 else { return false }
-      rest = rest.dropFirst(step)
-    }
-    return true
-  }
-}
-#endif

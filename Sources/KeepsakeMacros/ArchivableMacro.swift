@@ -1,14 +1,14 @@
 import SwiftDiagnostics
-public import SwiftSyntax
+import SwiftSyntax
 import SwiftSyntaxBuilder
-public import SwiftSyntaxMacros
+import SwiftSyntaxMacros
 
 /// Writes the conformance to `Archivable`: for structs and enums in an extension, so that the memberwise initialiser stays; for
 /// classes in the class itself, because a required initialiser must stand there.
-public struct ArchivableMacro {}
+struct ArchivableMacro {}
 
 extension ArchivableMacro: MemberMacro {
-  public static func expansion(
+  static func expansion(
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
@@ -32,7 +32,7 @@ extension ArchivableMacro: MemberMacro {
 }
 
 extension ArchivableMacro: ExtensionMacro {
-  public static func expansion(
+  static func expansion(
     of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {

@@ -1,11 +1,11 @@
 import SwiftDiagnostics
-public import SwiftSyntax
-public import SwiftSyntaxMacros
+import SwiftSyntax
+import SwiftSyntaxMacros
 
 /// `@Unsaved`, `@Key`, `@Coded`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. Here they only see whether they stand
 /// where it looks for them.
-public struct MarkerMacro: PeerMacro {
-  public static func expansion(
+struct MarkerMacro: PeerMacro {
+  static func expansion(
     of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     let name = node.attributeName.trimmedDescription.split(separator: ".").last.map(String.init) ?? ""

@@ -1,0 +1,41 @@
+package import Foundation
+
+/// A program that a test starts and waits for.
+package enum ChildProcess {
+  package struct Ended: Sendable {
+    /// The exit status, or the signal's number below zero.
+    package let status: Int32
+    package let output: Data
+    package let errors: String
+
+    package var text: String { String(decoding: output, as: UTF8.self) }
+  }
+
+  /// Runs a program and waits until it has ended. Blocks the thread.
+  ///
+  /// - Parameters:
+  ///   - input: What it can read from its standard input.
+  ///   - environment: What it gets besides the environment of the tests.
+  package static func run(
+    _ executable: URL, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
+  ) throws -> Ended {
+    // Files rather than pipes: whichever side is slower, neither waits for the other.
+    let folder = TemporaryFolder.url("child")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let files = ["input", "output", "errors"].map { folder.appending(path: $0) }
+    try input.write(to: files[0])
+    for file in files.dropFirst() { try Data().write(to: file) }
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = try FileHandle(forReadingFrom: files[0])
+    process.standardOutput = try FileHandle(forWritingTo: files[1])
+    process.standardError = try FileHandle(forWritingTo: files[2])
+    try process.run()
+    process.waitUntilExit()
+    let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    return Ended(status: status, output: try Data(contentsOf: files[1]), errors: try String(contentsOf: files[2], encoding: .utf8))
+  }
+}

@@ -1,0 +1,110 @@
+package import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A listener on loopback that answers with whatever bytes a test wants, right or wrong.
+package final class CannedServer: Sendable {
+  package enum Reply: Sendable {
+    /// These bytes; the connection stays open for another request.
+    case answer(String)
+    /// These bytes, and the connection ends.
+    case answerAndClose(String)
+    /// These bytes, and then nothing, with the connection open.
+    case answerAndHang(String)
+  }
+  private struct State {
+    var requests: [String] = []
+    var connections: [Int32] = []
+    var isStopped = false
+  }
+  package let port: Int
+  private let listener: Int32
+  private let state = Mutex(State())
+
+  package var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
+  /// The heads of all requests so far.
+  package var requests: [String] { state.withLock { $0.requests } }
+
+  package init(_ reply: @escaping @Sendable (_ head: String, _ number: Int) -> Reply) throws {
+    (listener, port) = try Sockets.listen()
+    Sockets.listen(on: listener) { [self] connection in
+      let goesOn = state.withLock { state in
+        if !state.isStopped { state.connections.append(connection) }
+        return !state.isStopped
+      }
+      if goesOn { serve(connection, reply) } else { close(connection) }
+    }
+  }
+
+  /// Nobody listens any more, and open connections end.
+  package func stop() {
+    state.withLock { state in
+      guard !state.isStopped else { return }
+      state.isStopped = true
+      for descriptor in [listener] + state.connections { Sockets.shutDown(descriptor) }
+    }
+  }
+
+  private func serve(_ connection: Int32, _ reply: @Sendable (String, Int) -> Reply) {
+    defer {
+      state.withLock { state in
+        state.connections.removeAll { $0 == connection }
+        close(connection)
+      }
+    }
+    while let head = readRequest(connection) {
+      let number = state.withLock { state in
+        state.requests.append(head)
+        return state.requests.count
+      }
+      switch reply(head, number) {
+      case .answer(let text): Sockets.send(connection, text.utf8)
+      case .answerAndClose(let text):
+        Sockets.send(connection, text.utf8)
+        return
+      case .answerAndHang(let text):
+        Sockets.send(connection, text.utf8)
+        var byte: UInt8 = 0
+        while recv(connection, &byte, 1, 0) > 0 {}
+        return
+      }
+    }
+  }
+
+  /// One request's head; its body is read and dropped.
+  private func readRequest(_ connection: Int32) -> String? {
+    var received: [UInt8] = []
+    var byte: UInt8 = 0
+    while !received.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+      guard received.count < 65_536, recv(connection, &byte, 1, 0) == 1 else { return nil }
+      received.append(byte)
+    }
+    let head = String(decoding: received, as: UTF8.self)
+    let length =
+      head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+      .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    var left = length
+    while left > 0 {
+      let count = recv(connection, &buffer, min(left, buffer.count), 0)
+      guard count > 0 else { return nil }
+      left -= count
+    }
+    return head
+  }
+}
+
+extension CannedServer.Reply {
+  /// A whole answer with its length.
+  package static func http(_ status: String, _ headers: [String] = ["Keepsake-Protocol: 1"], body: String = "") -> Self {
+    let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
+    return .answer(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
+  }
+}

@@ -1,0 +1,32 @@
+/// Something that must happen and didn't.
+package struct NeverHappened: Error, CustomStringConvertible {
+  package let what: String
+
+  package init(_ what: String) { self.what = what }
+
+  package var description: String { "\(what): never happened" }
+}
+
+/// How long tests wait before they give up.
+package enum Patience {
+  /// No machine that works takes this long for anything that a test waits for: a test that runs into it hangs.
+  package static let limit: Duration = .seconds(1_800)
+}
+
+/// Waits until something that must happen has happened. Ends as soon as it has, and throws `NeverHappened` after `Patience.limit`.
+///
+/// Never used to see that something does not happen: that would depend on how fast the machine is.
+///
+/// - Parameters:
+///   - what: What is waited for, for the error.
+///   - condition: Looked at every few milliseconds.
+package func until(
+  _ what: @autoclosure () -> String = "what is waited for", isolation: isolated (any Actor)? = #isolation,
+  _ condition: () async throws -> Bool
+) async throws {
+  let start = ContinuousClock.now
+  while try await !condition() {
+    guard ContinuousClock.now - start < Patience.limit else { throw NeverHappened(what()) }
+    try await Task.sleep(for: .milliseconds(5))
+  }
+}
