@@ -4,7 +4,7 @@ SWIFT ?= swift
 TRAITS = --traits Cloud
 KEEPSAKE = .build/debug/keepsake
 
-.PHONY: help demo space dead-panic test test-deep damage torture power kills stops shuffle soak fuzz bench lint format docs build prepare
+.PHONY: help demo space dead-panic test test-deep damage torture power kills stops shuffle soak fuzz tsan asan bench lint format docs build prepare
 
 help:
 	@echo "make demo     two devices, a cloud, and what they promise, played on this machine"
@@ -20,6 +20,8 @@ help:
 	@echo "make shuffle  1,000 rounds of three stores whose shared folder arrives in any order, late, in pieces, twice"
 	@echo "make soak     200,000 simulated worlds (SEEDS=...), built for release"
 	@echo "make fuzz     10 million altered archives through each way of reading them"
+	@echo "make tsan     the suites of archive, store, sync and server under ThreadSanitizer (a build of its own)"
+	@echo "make asan     the same under AddressSanitizer"
 	@echo "make bench    speed beside peers, as ratios (WRITE=1 puts them into the documents)"
 	@echo "make lint     style and formatting (make format mends it)"
 	@echo "make docs     the documentation of the product Keepsake, in .build/docs"
@@ -63,6 +65,12 @@ stops: prepare
 
 fuzz: prepare
 	@Scripts/fuzz.sh
+
+tsan: prepare
+	@Scripts/sanitize.sh thread
+
+asan: prepare
+	@Scripts/sanitize.sh address
 
 shuffle: build
 	@KEEPSAKE_FOLDER_ROUNDS=$(or $(ROUNDS),1000) $(SWIFT) test $(TRAITS) --skip-build --filter FolderShuffleTests

@@ -154,7 +154,7 @@ let package = Package(
     .testTarget(name: "KeepsakeMacroExpansionTests", dependencies: ["KeepsakeArchive", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeReplicationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "KeepsakeStore", "TestSupport"],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "SimulationTests", dependencies: ["KeepsakeReplication", "KeepsakeSimulation", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -164,11 +164,11 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeSyncTests",
       dependencies: ["KeepsakeSync", "KeepsakeStore", "KeepsakeReplication", "KeepsakeSimulation", "TestSupport"],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "KeepsakeTests",
       dependencies: [

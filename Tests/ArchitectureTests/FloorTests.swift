@@ -44,7 +44,10 @@ struct FloorTests {
   static func sources(of target: String) throws -> [URL] {
     let folder = root.appending(path: "Sources/\(target)")
     let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-    return files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.sorted { $0.path < $1.path }
+    let sources = files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.sorted { $0.path < $1.path }
+    // The system's library has a header alone.
+    #expect(!sources.isEmpty || target == "CZstd", "\(target) has no sources")
+    return sources
   }
 
   static func imports(in file: URL) throws -> [String] {
@@ -111,9 +114,7 @@ struct FloorTests {
     "the pure floors import no database, network, clock or randomness",
     arguments: ["KeepsakeArchive", "KeepsakeInspection", "KeepsakeInterchange", "KeepsakeReplication"])
   func pureFloorsStayPure(target: String) throws {
-    let files = try Self.sources(of: target)
-    #expect(!files.isEmpty)
-    for file in files {
+    for file in try Self.sources(of: target) {
       for module in try Self.imports(in: file) {
         let isAllowed = Self.pureImports.union(Self.furtherImports[target] ?? []).contains(module)
         #expect(isAllowed, "\(file.lastPathComponent) imports \(module)")

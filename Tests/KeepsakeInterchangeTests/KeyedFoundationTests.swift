@@ -273,7 +273,10 @@ struct KeyedFoundationTests {
     #expect(try tree(archive) == .reference(0))
     #expect(try archive.tree().objects.count == 2)
     #expect(try archive.decode(SIMD4<Float>.self) == SIMD4(0.125, 0.5, 0.25, 1))
-    guard case .dictionary(var entries) = list else { return }
+    guard case .dictionary(var entries) = list else {
+      Issue.record("\(list)")
+      return
+    }
     entries.removeAll { $0.key == "$top" }
     let catalog = try KeyedArchive(.dictionary(entries + [.init("$top", ["root": .uid(5)])]))
     #expect(try catalog.decode(SIMD4<Float>.self) == SIMD4(0.125, 0.5, 0.25, 1))

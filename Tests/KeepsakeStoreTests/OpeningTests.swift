@@ -16,7 +16,7 @@ import Testing
     try store.read { transaction in try (UInt64(1)...3).compactMap { try transaction.version(id($0))?.offered } }
   }
 
-  @Test("a save that a copy of the store may hold is marked at the next opening, else the copy's save comes back as a conflict")
+  @Test("a save that a copy of the store may hold is marked as offered at the next opening")
   func marksWhatCopiesHold() throws {
     var store = try Store.open(at: folder.store)
     try store.save(Data("one".utf8), as: 1, acknowledged: false)
@@ -52,7 +52,7 @@ import Testing
     "\(column) = CAST(substr(\(column), 1, 12) || char((unicode(substr(\(column), 13, 1)) + 1) % 127) || substr(\(column), 14) AS BLOB)"
   }
 
-  @Test("no row is believed that isn't as it was written: a player would go on from what never was", arguments: damage)
+  @Test("no row is believed that isn't as it was written", arguments: damage)
   func findsDamage(sql: String) throws {
     try SealLab.make(.none, at: folder.store)
     try SealLab.edit(folder.store) { database in

@@ -255,36 +255,6 @@ import Glibc
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.store.path).sorted() == names)
   }
 
-  @Test("a store of the first format is brought to this one with all that it has; who only looks is told to have it opened")
-  func migratesFirstFormat() throws {
-    let store = try Store.open(at: folder.store)
-    let record = try store.write { transaction in
-      let hash = try transaction.keepContent(Data("level 3".utf8))
-      let record = VersionRecord(
-        id: VersionID(high: 1, low: 2), slot: "main", covers: [], contents: [hash], length: 7, savedAtMilliseconds: 5, writer: store.writer,
-        provisional: false)
-      try transaction.putVersion(StoredVersion(record: record, acknowledged: true, offered: true))
-      return record
-    }
-    try store.close()
-    let file = folder.store.appendingPathComponent(Store.databaseName)
-    let queue = try DatabaseQueue(path: file.path)
-    try queue.write { database in
-      try database.execute(sql: "DROP INDEX version_deferred; ALTER TABLE version DROP COLUMN deferred; PRAGMA user_version = 1")
-    }
-    try queue.close()
-    #expect(errorCode { _ = try StoreReader.open(at: folder.store) } == .misuse)
-    #expect(errorCode { _ = try StoreDoctor(at: folder.store).examine() } == .misuse)
-    let again = try Store.open(at: folder.store)
-    #expect(again.incidents.isEmpty)
-    let (heads, bytes, notDownloaded) = try again.read { transaction in
-      (try transaction.heads(of: "main"), try transaction.plainBytes(of: record), try transaction.notDownloadedVersions())
-    }
-    #expect(heads == [record.id] && bytes == Data("level 3".utf8) && notDownloaded.isEmpty)
-    try again.close()
-    _ = try StoreReader.open(at: folder.store)
-  }
-
   @Test("a file that is no store, and a store whose first page is gone, are told apart and left alone")
   func refusesForeign() throws {
     let other = folder.url.appendingPathComponent("other")

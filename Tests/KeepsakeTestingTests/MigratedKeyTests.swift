@@ -37,7 +37,7 @@ extension ProgressKey<[String: Int]> {
 
 /// One device runs the older game, the other the newer one.
 struct MigratedKeyTests {
-  @Test("what the older game recorded before, or records later, doesn't show in the newer one, or the older one loses its own")
+  @Test("what the older game recorded before, or records later, shows in the newer one, and the older one keeps its own")
   func union() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -59,7 +59,7 @@ struct MigratedKeyTests {
     #expect(again.progress[.starsFound] == [1, 2, 3, 4, 7])
   }
 
-  @Test("what both count is counted twice, once, or not at all, also over three releases")
+  @Test("what both count adds up, also over three releases")
   func counters() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -77,7 +77,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.cents] == 425, "reading adds nothing")
   }
 
-  @Test("of counts of several keys whose place one took, only the greatest counts")
+  @Test("counts of several keys whose place one took add up")
   func severalCounters() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -92,7 +92,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.treasure] == 1_317)
   }
 
-  @Test("what was set last under one key stays behind what was set earlier under the other")
+  @Test("what was set last stands, under whichever of the keys it was set")
   func latest() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -114,7 +114,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.hat] == "crown" && old.progress[.hatNumber] == 2)
   }
 
-  @Test("a dictionary and a smallest value don't take over what was there")
+  @Test("a dictionary and a smallest value take over what was there")
   func others() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -129,7 +129,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.bestTimes] == ["cave": 61, "hill": 40] && new.progress[.bestTimes, at: "cave"] == 61)
   }
 
-  @Test("a reset of the new key leaves what is under the old one to show through")
+  @Test("a reset of the new key resets the old one, too")
   func reset() async throws {
     let pair = try await Pair()
     let (old, new) = (pair.here.game, pair.there.game)
@@ -146,7 +146,7 @@ struct MigratedKeyTests {
     #expect(new.progress[.starsFound] == [1, 2])
   }
 
-  @Test("a function that asks for another key never comes back")
+  @Test("a function that asks for another key returns")
   func asking() async throws {
     let pair = try await Pair()
     let game = pair.here.game

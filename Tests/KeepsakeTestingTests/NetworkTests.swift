@@ -88,7 +88,8 @@ struct NetworkTests {
     try await pair.world.settle()
     let took = pair.world.clock.elapsed - before
     #expect(took >= .seconds(28) && took < .seconds(600), "\(took) for 30 KB at 1,000 bytes a second")
-    #expect(try pair.there.game.saves.load(.pot("balcony")) != nil)
+    let arrived = try pair.there.game.saves.load(.pot("balcony"))
+    #expect(arrived?.soil == Pot(weather: 5).soil)
   }
 
   @Test("a kill in the middle of a slow upload loses nothing, and the save arrives once")

@@ -4,7 +4,7 @@ import KeepsakeTesting
 import TestSupport
 import Testing
 
-/// Which of a player's devices have a save (R20), with a clock that a test turns.
+/// Which of a player's devices have a save, with a clock that a test turns.
 @Suite(.hangLimit) struct SeenTests {
   @Archivable struct Cave: Equatable { var level = 1 }
   static let cave: Slot<Cave> = "cave"

@@ -24,7 +24,7 @@ import Testing
     return await withCheckedContinuation { continuation in run.whenEnded { continuation.resume(returning: $0) } }
   }
 
-  @Test("Devices lose saves, disagree, overdraw or never come to rest after crashes, copies and bad networks")
+  @Test("Devices lose no save, agree, never overdraw and come to rest after crashes, copies and bad networks")
   func nothingIsLost() async {
     let progress = await live(Self.seeds)
     for report in progress.failures { Issue.record("seed \(report.seed): \(report.violations.prefix(3))") }
@@ -39,7 +39,7 @@ import Testing
     for (name, count) in sum.counts { #expect(count > 0, "\(name) never happened") }
   }
 
-  @Test("A failing world can't be looked at again, because it goes another way the next time", arguments: [1, 77, 4_711] as [UInt64])
+  @Test("A world goes the same way each time", arguments: [1, 77, 4_711] as [UInt64])
   func sameSeedSameWorld(seed: UInt64) async {
     let options = World.Options()
     let (first, second) = (await SimulationRun.world(seed: seed, options: options), await SimulationRun.world(seed: seed, options: options))
@@ -50,13 +50,13 @@ import Testing
     #expect(other.trace != same.trace)
   }
 
-  @Test("How many threads there are changes what comes out")
+  @Test("The result is the same however many threads there are")
   func sameOnThreads() async {
     let (one, three) = (await live(30...45, threads: 1), await live(30...45, threads: 3))
     #expect(one.trace == three.trace && one.statistics == three.statistics && one.worlds == 16)
   }
 
-  @Test("The simulation would not notice a bug", arguments: PlantedBug.allCases)
+  @Test("The simulation notices each planted bug", arguments: PlantedBug.allCases)
   func plantedBugsAreFound(bug: PlantedBug) async {
     var options = World.Options()
     options.faults = Faults(planting: [bug])

@@ -121,8 +121,16 @@ public final class ReferenceDatabase: Sendable {
   /// What a log holds is no part of the file, and of what was hashed.
   private static func refuseLog(beside url: URL) throws {
     for suffix in ["-wal", "-journal"] {
-      let size = (try? FileManager.default.attributesOfItem(atPath: url.path + suffix)[.size] as? NSNumber)?.int64Value ?? 0
-      guard size == 0 else {
+      let size: NSNumber?
+      do {
+        size = try FileManager.default.attributesOfItem(atPath: url.path + suffix)[.size] as? NSNumber
+      } catch let error as CocoaError where [.fileNoSuchFile, .fileReadNoSuchFile, .fileReadInvalidFileName].contains(error.code) {
+        // None, or none that could have this name.
+        continue
+      } catch {
+        throw ReferenceError(.unreadable, "whether a log stands beside the file \(url.path) can't be found out", cause: error)
+      }
+      guard size?.int64Value == 0 else {
         throw ReferenceError(
           .misuse,
           "\(url.lastPathComponent)\(suffix) stands beside \(url.path): what it holds isn't in the file; close the database properly before you ship it"

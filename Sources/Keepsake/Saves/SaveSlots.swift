@@ -117,7 +117,7 @@ public final class SaveSlots: Sendable {
   public func load<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Value? {
     try refuseLocal(slot.name)
     do {
-      let view = try ConflictResolver(slot: slot, reading: try read(slot), context: context).view()
+      let view = try resolver(slot, try read(slot), context).view()
       core.slotParents.loaded(slot.name, .versions(view.parents))
       return view.value
     } catch {
@@ -194,7 +194,7 @@ public final class SaveSlots: Sendable {
   public func conflict<Value: Archivable>(_ slot: Slot<Value>, context: Any? = nil) throws -> Conflict<Value>? {
     let reading = try read(slot)
     guard reading.sides.count > 1 else { return nil }
-    let resolver = ConflictResolver(slot: slot, reading: reading, context: context)
+    let resolver = resolver(slot, reading, context)
     let decoded = try resolver.decoded()
     return Conflict(
       sides: decoded.readable.map { Conflict.Side(version: $0.side.summary, value: $0.value) },
@@ -223,6 +223,16 @@ public final class SaveSlots: Sendable {
         GameCore.Save(
           parents: core.slotParents.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata,
           additionalParents: conflict.heads)))
+  }
+
+  private func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<Value> {
+    ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in
+      core.report(
+        Incident(
+          kind: .unreadable, slot: slot.name, version: version,
+          message: "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
+          date: core.now))
+    }
   }
 
   private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {

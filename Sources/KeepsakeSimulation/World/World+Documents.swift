@@ -82,7 +82,9 @@ extension World {
     let storage = devices[index].storage
     let reading = try SlotReading.read(Self.garden.name, policy: .mostProgress, in: storage)
     if let damage = reading.damage.first { violation("device \(index) can't read \(short(damage.version)): \(damage.message)") }
-    let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil).view()
+    var unreadable: [(version: VersionID, error: any Error)] = []
+    let view = try ConflictResolver(slot: Self.garden, reading: reading, context: nil) { unreadable.append(($0, $1)) }.view()
+    if let (version, error) = unreadable.first { violation("device \(index) can't decode \(short(version)): \(error)") }
     let heads = storage.heads(of: Self.garden.name).sorted()
     let sides = reading.sides.map(\.version.record.id)
     let ancestors = try Resolution.mergeAncestors(of: sides, record: storage.sharedRecords())

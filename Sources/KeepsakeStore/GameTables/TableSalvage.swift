@@ -223,10 +223,15 @@ struct TableSalvage {
   private mutating func dropOrphans() throws {
     var dropped = 0
     for _ in 0..<Self.maximumRounds {
-      // Keys that make no sense can't be checked, and none of their rows can be wrong.
-      guard let rows = try? Row.fetchAll(database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check"),
-        !rows.isEmpty
-      else { break }
+      let rows: [Row]
+      do {
+        rows = try Row.fetchAll(database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check")
+      } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_ERROR {
+        // Keys that make no sense can't be checked, and none of their rows can be wrong.
+        losses.append("the check of foreign keys (\(error.message ?? "damaged"))")
+        break
+      }
+      guard !rows.isEmpty else { break }
       for row in rows {
         guard let table = String.fromDatabaseValue(row["name"]), let id = Int64.fromDatabaseValue(row["id"]) else { continue }
         try database.execute(sql: "DELETE FROM \(table.quotedIdentifier) WHERE rowid = ?", arguments: [id])

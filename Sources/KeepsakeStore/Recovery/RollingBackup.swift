@@ -3,6 +3,16 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// A database of which copies are kept: the store's, and that of the game's own tables.
 protocol BackupSource: AnyObject, Sendable {
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
@@ -74,31 +84,42 @@ final class RollingBackup: Sendable {
     }
     // Waits for at most one step of what runs.
     if isRunning { queue.sync {} }
-    guard !isCurrent, bytes <= Self.maximumBytesAtClosing, isOld else { return }
+    guard !isCurrent else { return }
+    do {
+      let bytes = try bytes()
+      guard bytes <= Self.maximumBytesAtClosing, isOld(bytes) else { return }
+    } catch {
+      return state.withLock { $0.failure = error }
+    }
     state.withLock { $0.isRunning = true }
     run(on: database, until: deadline ?? .distantFuture)
   }
 
-  private var bytes: Int64 { Self.size(of: files.database) + Self.size(of: files.log) }
+  private func bytes() throws(StoreError) -> Int64 { try Self.size(of: files.database) + Self.size(of: files.log) }
 
-  private static func size(of url: URL) -> Int64 {
-    // No file: nothing to copy.
-    ((try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber)?.int64Value ?? 0
+  /// Zero if there is no file.
+  private static func size(of url: URL) throws(StoreError) -> Int64 {
+    var status = stat()
+    guard stat(url.path, &status) != 0 else { return Int64(status.st_size) }
+    guard errno == ENOENT else { throw StoreError(errorNumber: errno, doing: "looking at \(url.path)") }
+    return 0
   }
 
-  /// Whether the newest copy is older than it may be, by the clock on the wall: it may be of another day.
-  private var isOld: Bool {
-    guard let newest = files.presentBackups.first,
-      let date = (try? FileManager.default.attributesOfItem(atPath: newest.path))?[.modificationDate] as? Date
-    else { return true }
-    return abs(Date().timeIntervalSince(date)) >= schedule.interval(bytes).interval
+  /// Whether the newest copy is older than it may be, by the clock on the wall: it may be of another day. One whose date can't be found out is too
+  /// old: the next copy says what is wrong with the folder.
+  private func isOld(_ bytes: Int64) -> Bool {
+    guard let newest = files.presentBackups.first else { return true }
+    let age = Date().timeIntervalSince1970 - Double(StoreFiles.modified(newest)) / 1e9
+    return abs(age) >= schedule.interval(bytes).interval
   }
 
   /// `until` nil: in the background, and stopped by closing.
   private func run(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {
     state.withLock { $0.isCurrent = true }
     var failure: StoreError?
+    var copied: Int64 = 0
     do {
+      copied = try bytes()
       try copy(database) {
         if let deadline { return .now >= deadline }
         self.schedule.pause()
@@ -109,7 +130,7 @@ final class RollingBackup: Sendable {
     } catch {
       failure = StoreError(.io, "the backup failed", cause: error)
     }
-    let next = schedule.now() + schedule.interval(bytes)
+    let next = schedule.now() + schedule.interval(copied)
     state.withLock { state in
       state.isRunning = false
       state.due = next

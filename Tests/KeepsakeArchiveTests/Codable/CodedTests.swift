@@ -166,7 +166,9 @@ import Testing
 
   @Test func equalValuesGiveTheGoldenBytesInEveryProcess() throws {
     let bytes = try Archive.encode(Self.outside())
-    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1" { try bytes.write(to: Self.fixture) }
+    if ProcessInfo.processInfo.environment["KEEPSAKE_WRITE_FIXTURES"] == "1", !FileManager.default.fileExists(atPath: Self.fixture.path) {
+      try bytes.write(to: Self.fixture)
+    }
     let golden = try Data(contentsOf: Self.fixture)
     #expect(bytes == golden)
     #expect(try Archive.decode(Outside.self, from: golden) == Self.outside())

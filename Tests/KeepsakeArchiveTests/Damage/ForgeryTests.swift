@@ -126,7 +126,7 @@ private struct Twigs: Archivable {
   }
 
   /// Ten thousand cases of one name, each leading to a description of two thousand types that is the program's but for its end: to compare
-  /// them all anew would take minutes.
+  /// them all anew would be forty million comparisons.
   @Test(.hangLimit) func comparingTypesTakesNoLongerThanTheArchiveIsLong() throws {
     let count = 2000
     func type(_ first: Int, _ second: Int, doubled: Int = 1, end: String = "end") -> [UInt8] {
@@ -138,7 +138,20 @@ private struct Twigs: Archivable {
     types[0] = type(1, 2, doubled: 10_000)
     types[count - 1] = type(0, 1, end: "other")
     let bytes = Forged(types: types, rootType: Forged.named(0), root: Forged.varint(0)).data
-    _ = try Archive.decode(Twin.self, from: bytes)
+    guard case .end = try Archive.decode(Twin.self, from: bytes) else {
+      Issue.record("another value")
+      return
+    }
+    let compared = ComparedTypes()
+    try bytes.withUnsafeBytes { bytes in
+      let envelope = try ArchiveEnvelope(bytes, limits: .standard)
+      let program = try CompiledSchema.of(Twin.self).schema
+      let own = try #require(program.typeIndex(of: ObjectIdentifier(Twin.self)))
+      _ = try FieldPlan(
+        file: ArchiveFile(envelope, limits: .standard).schema, index: 0, program: program, own: Int(own), compared: compared)
+    }
+    // The limit, and one or two for each case that is then refused at once.
+    #expect(compared.spent >= count && compared.spent < ArchiveLimits.comparisons + 30_000, "\(compared.spent) comparisons")
   }
 
   /// Fields that stand in the other section take no bytes here: a million objects would be built before the first of them is missed.

@@ -49,7 +49,7 @@ import Testing
     return result
   }
 
-  @Test("things that only the other device collected drop out of the merge, because their type isn't Equatable")
+  @Test("things that only the other device collected are in the merge, also where their type isn't Equatable")
   func uncomparableFields() {
     let base = Bag(things: [Thing()])
     let theirs = Bag(things: [Thing(), Thing(kind: "gold")])
@@ -60,7 +60,7 @@ import Testing
     #expect(merged(mine, theirs, nil).things.isEmpty, "nothing known of what was there")
   }
 
-  @Test("what one device took away comes back, because the other still has it as it was")
+  @Test("what one device took away stays away where the other still has it as it was")
   func removedOptionals() {
     let base = Bag(best: Score(best: 3, holder: "ada"))
     let without = Bag(best: nil)
@@ -75,7 +75,7 @@ import Testing
     #expect(merged(base, without, nil).best?.best == 3)
   }
 
-  @Test("a value that was computed wrongly on one device hides the record of the other, but only in one order")
+  @Test("NaN on one device doesn't hide the record of the other, in any order")
   func notANumber() {
     let wrong = Weighed(heaviest: .nan, lightest: .nan, deepest: .nan, highest: .nan)
     let right = Weighed(heaviest: 3, lightest: 3, deepest: 3, highest: 3)
@@ -85,7 +85,7 @@ import Testing
     #expect(merged(wrong, wrong, nil).heaviest.isNaN)
   }
 
-  @Test("a save with the rules in its parts isn't merged at all")
+  @Test("a save with the rules in its parts is merged by them")
   func nestedRules() {
     #expect(Slotted.archiveHasMergeRules)
     let base = Slotted(score: Score(best: 2, holder: "ada"))
@@ -95,7 +95,7 @@ import Testing
     #expect(result.score == Score(best: 5, holder: "bob") && result.name == "bob")
   }
 
-  @Test("a change is lost because the type's == looks at the name alone")
+  @Test("a change is kept also where the type's == looks at the name alone")
   func equalByName() {
     let base = Country()
     let built = Country(capital: Town(houses: 7))
@@ -103,7 +103,7 @@ import Testing
     #expect(merged(built, base, base).capital.houses == 7)
   }
 
-  @Test("a number that was never one counts as changed, and the other device's change is lost")
+  @Test("NaN that stayed NaN doesn't count as changed")
   func unchangedNotANumber() {
     let base = Bag(heaviest: .nan)
     #expect(merged(base, Bag(heaviest: 4), base).heaviest == 4)

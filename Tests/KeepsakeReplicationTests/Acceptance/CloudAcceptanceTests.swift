@@ -25,7 +25,7 @@ import Testing
     EncodedContent(hash: ContentHash(of: bytes), length: bytes.count, base: base.map { ContentHash(of: $0) }, bytes: bytes)
   }
 
-  @Test("Each change is numbered by luck, and a device misses one")
+  @Test("Every change gets the next number, so no device misses one")
   func everyChangeHasItsSeq() throws {
     var cloud = MemoryContainer(epoch: 1)
     let other = CellKey(collection: "progress", key: "other")
@@ -43,7 +43,7 @@ import Testing
     #expect(cloud.position().seq == 3)
   }
 
-  @Test("A device never hears what its value was joined with")
+  @Test("A device whose value was joined with another hears the result")
   func echoes() throws {
     var cloud = MemoryContainer(epoch: 1)
     let first = try exchange(ExchangeRequest(cursor: .start, cells: [cell(5)], limit: 10), &cloud)
@@ -56,7 +56,7 @@ import Testing
     #expect(cloud.cell(Self.level)?.update == cell(9))
   }
 
-  @Test("A save becomes visible before its bytes are in the cloud")
+  @Test("A save becomes visible only when its bytes are in the cloud")
   func completeBeforeVisible() throws {
     var cloud = MemoryContainer(epoch: 1)
     let old = Data("old".utf8)
@@ -86,7 +86,7 @@ import Testing
     #expect(cloud.heads(of: "main") == [1, 3].map(ResolutionTests.id))
   }
 
-  @Test("A save that was replaced long ago comes back when its upload arrives late")
+  @Test("A save that was replaced long ago stays replaced when its upload arrives late")
   func coveredForEver() throws {
     var cloud = MemoryContainer(epoch: 1)
     _ = try exchange(ExchangeRequest(cursor: .start, versions: [version(2, over: [1])], limit: 10), &cloud)
@@ -98,7 +98,7 @@ import Testing
     #expect(cloud.version(ResolutionTests.id(2))?.record.covers == [1, 3].map(ResolutionTests.id))
   }
 
-  @Test("Pages skip a change or show one twice")
+  @Test("Pages show every change once")
   func pages() throws {
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<10 {
@@ -118,7 +118,7 @@ import Testing
     #expect(cursor == cloud.position())
   }
 
-  @Test("A value that changed between two pages, and changed back because the server was restored, never reaches the device")
+  @Test("A value that changed between two pages, and changed back because the server was restored, reaches the device")
   func restoredBetweenPages() throws {
     var cloud = MemoryContainer(epoch: 1)
     let keys = (0..<6).map { CellKey(collection: "progress", key: "key \($0)") }
@@ -139,7 +139,7 @@ import Testing
     #expect(try exchange(ExchangeRequest(cursor: first.cursor, limit: 2), &cloud).changes.map(\.seq) == [3, 4])
   }
 
-  @Test("A device goes on as if nothing had happened after the server was restored")
+  @Test("A device notices that the server was restored, and starts over")
   func marks() throws {
     var cloud = MemoryContainer(epoch: 1)
     let here = try exchange(ExchangeRequest(cursor: .start, cells: [cell(1)], limit: 10), &cloud).cursor
@@ -156,7 +156,7 @@ import Testing
     #expect(try !exchange(ExchangeRequest(cursor: here, limit: 10), &cloud).restart)
   }
 
-  @Test("A hostile request stops the server or breaks the container for good")
+  @Test("A hostile request is refused, and the container stays as it was")
   func malformed() throws {
     var cloud = MemoryContainer(epoch: 1)
     var bad: [ExchangeRequest] = []
@@ -183,7 +183,7 @@ import Testing
     #expect(try exchange(ExchangeRequest(cursor: .start, limit: .max), &cloud).outcome == nil)
   }
 
-  @Test("An item that can't be kept is kept, or takes the game down")
+  @Test("An item that can't be kept is refused with a reason, and nothing of it is kept")
   func refusals() throws {
     var cloud = MemoryContainer(epoch: 1)
     _ = try exchange(ExchangeRequest(cursor: .start, versions: [version(40, slot: "other"), version(41)], limit: 1), &cloud)
@@ -247,7 +247,7 @@ import Testing
     #expect(cloud.cell(Self.level) == nil)
   }
 
-  @Test("A set that many devices fill grows until no device can read it")
+  @Test("A set that many devices fill is refused beyond its limit")
   func joinedSizeIsLimited() throws {
     var cloud = MemoryContainer(epoch: 1)
     for number in 0..<4 {

@@ -12,7 +12,7 @@ extension CellValue {
 }
 
 @Suite struct CellDraftTests {
-  @Test("What is set under a key that took another one's place stays behind what a wrong clock set there")
+  @Test("What is set under a key that took another one's place ranks above what a wrong clock set there")
   func outranked() throws {
     let (old, new) = (CellKey(collection: "progress", key: "old"), CellKey(collection: "progress", key: "new"))
     let future = Stamp(caughtUp: true, milliseconds: 4_000_000_000_000, writer: WriterID(9))
@@ -37,7 +37,7 @@ extension CellValue {
     try CellDraft(key, change).applied(to: state, context ?? me)
   }
 
-  @Test("A lower level overwrites a higher one")
+  @Test("A lower level doesn't overwrite a higher one")
   func maxKeepsTheGreater() throws {
     let six = try #require(try apply(.max(.int(6)), to: nil)).state
     #expect(try apply(.max(.int(5)), to: six) == nil)
@@ -46,7 +46,7 @@ extension CellValue {
     #expect(try apply(.min(.int(7)), to: CellState(value: .min(.int(7)))) == nil)
   }
 
-  @Test("A set sends everything it ever held with each new element")
+  @Test("A set sends only the new element")
   func unionSendsWhatIsNew() throws {
     let known = CellState(value: .union([.int(1), .int(2)]))
     let change = try #require(try apply(.insert([.int(2), .int(3)]), to: known))
@@ -55,7 +55,7 @@ extension CellValue {
     #expect(try apply(.insert([.int(2)]), to: known) == nil)
   }
 
-  @Test("Counting on two devices counts once")
+  @Test("What two devices count adds up")
   func counterCountsByWriter() throws {
     let known = CellState(value: .counter([WriterID(1): CounterEntry(plus: 4), WriterID(7): CounterEntry(plus: 1, minus: 1)]))
     let change = try #require(try apply(.add(plus: 2, minus: 1), to: known))
@@ -64,7 +64,7 @@ extension CellValue {
     #expect(throws: CellError.overflow(key)) { try apply(.add(plus: .max, minus: 0), to: known) }
   }
 
-  @Test("A setting from a device with a clock in 2099 can never be changed again")
+  @Test("A setting from a device with a clock in 2099 can be changed again")
   func latestOutranksTheKnownStamp() throws {
     let future = CellState(value: .latest(Stamp(caughtUp: true, milliseconds: 4_070_908_800_000, writer: WriterID(1)), .int(1)))
     let change = try #require(try apply(.set(.int(2)), to: future))
@@ -72,7 +72,7 @@ extension CellValue {
     #expect(try apply(.set(.int(1)), to: future) == nil)
   }
 
-  @Test("A setting made before the first sync overwrites the player's real one")
+  @Test("A setting made before the first sync gives way to the player's own")
   func latestBeforeCatchUpRanksBelow() throws {
     var early = me
     early.caughtUp = false
@@ -82,7 +82,7 @@ extension CellValue {
     #expect(local.joined(with: cloud) == cloud)
   }
 
-  @Test("A key that changes its rule by mistake stops the game or loses its value")
+  @Test("A key that changes its rule by mistake is an error, and keeps its value")
   func misuseIsAnError() throws {
     let known = CellState(value: .max(.int(1)))
     #expect(throws: CellError.ruleMismatch(key, holds: "max", asked: "union")) { try apply(.insert([.int(1)]), to: known) }
@@ -90,7 +90,7 @@ extension CellValue {
     #expect(throws: CellError.notANumber(key)) { try apply(.insert([.double(.nan)]), to: nil) }
   }
 
-  @Test("A set sends all of it with each change, or takes out what another device put in meanwhile")
+  @Test("A set sends only what changes, and keeps what another device put in meanwhile")
   func setSendsWhatChanges() throws {
     let other = CellDraft.Context(writer: WriterID(1), caughtUp: true, nowMilliseconds: 0)
     let theirs = try #require(try apply(.insertElements([.int(1), .int(2)]), to: nil, other)).state
@@ -110,7 +110,7 @@ extension CellValue {
     #expect(out.joined(with: meanwhile).value.elements == [.int(4)])
   }
 
-  @Test("To put something in and take it out for ever fills the cell")
+  @Test("A cell stays small however often something is put in and taken out")
   func setStaysSmall() throws {
     var state: CellState?
     for _ in 0..<1_000 {
@@ -121,7 +121,7 @@ extension CellValue {
     #expect(state?.value.elements == [])
   }
 
-  @Test("A dictionary sends all of it with each change")
+  @Test("A dictionary sends only the entries that change")
   func dictionarySendsWhatChanges() throws {
     let first = try #require(try apply(.entries([.int(1): .min(.int(60)), .int(2): .min(.int(50))]), to: nil)).state
     let change = try #require(try apply(.entries([.int(1): .min(.int(59)), .int(2): .min(.int(70)), .int(3): .min(.int(9))]), to: first))
@@ -146,7 +146,7 @@ extension CellValue {
     #expect(throws: CellError.self) { try apply(.optional(.min(.int(7))), to: six) }
   }
 
-  @Test("A setting in a dictionary that a guest chose overwrites the player's real one")
+  @Test("A setting in a dictionary that a guest chose gives way to the player's own")
   func guestsWhoJoin() throws {
     var early = me
     early.nowMilliseconds = 9_000_000
@@ -158,7 +158,7 @@ extension CellValue {
     #expect(storage.cell(key)?.joined(with: player) == player)
   }
 
-  @Test("A device keeps what its cloud refuses, or a value that is too large can never get smaller")
+  @Test("Values beyond the limits are refused, and one that is too large can still get smaller")
   func refused() throws {
     func reason(_ value: CellValue) -> Refusal.Reason? {
       ExchangeRules.objection(to: CellUpdate(key: key, state: CellState(value: value)))?.reason
@@ -189,7 +189,7 @@ extension CellValue {
     #expect(ExchangeRules.objection(to: CellUpdate(key: key, state: full), over: full)?.reason == .tooLarge)
   }
 
-  @Test("The numbers of a writer run over and stop the game")
+  @Test("A writer whose numbers are used up gets an error")
   func numbersEnd() throws {
     let last = ObservedSet([WriterID(7): ObservedSet.Additions(seen: NumberRanges([1...Cursor.maximumSeq - 1]))])
     let full = try #require(try apply(.insertElements([.int(1)]), to: CellState(value: .set(last)))).state
@@ -197,7 +197,7 @@ extension CellValue {
     #expect(try apply(.removeElements([.int(1)]), to: full)?.state.value.elements == [])
   }
 
-  @Test("A reset is undone by the next sync")
+  @Test("A reset outlives the next sync")
   func resetStartsAGeneration() throws {
     let known = CellState(generation: 3, value: .max(.int(9)))
     let change = try #require(try apply(.reset(.max(.int(0))), to: known))

@@ -55,7 +55,7 @@ import Testing
     ]
   }()
 
-  @Test("What two devices wrote depends on the order of delivery, or isn't what they meant", arguments: rules)
+  @Test("What two devices wrote ends up as they meant it, in any order of delivery", arguments: rules)
   func allInterleavings(rule: Rule) async {
     let found = await withCheckedContinuation { continuation in
       let thread = Thread { continuation.resume(returning: Interleavings(rule).run()) }

@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "two languages that join the same two values show different ones",
+    "two languages join the same two values to the same one",
     .enabled(if: hasPython, "skipped: python3 isn't installed"), arguments: [1, 2, 3] as [UInt64])
   func joins(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

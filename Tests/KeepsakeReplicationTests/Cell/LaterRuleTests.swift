@@ -55,7 +55,7 @@ struct Quorum {
     CellState(value: .later(LaterValue(Dictionary(uniqueKeysWithValues: entries.map { (LaterValueID(high: 0, low: $0.key), $0.value) }))))
   }
 
-  @Test("A server that doesn't know a rule loses what two devices wrote by it at the same time, or keeps all of it for ever")
+  @Test("A server that doesn't know a rule keeps what two devices wrote by it at the same time, until one of them joins it")
   func oldServer() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
@@ -77,7 +77,7 @@ struct Quorum {
     #expect(lab.devices.allSatisfy { $0.storage.outboxCount() == 0 })
   }
 
-  @Test("What was based on an older value takes the newer one's place because it was sent later, twice or with a newer cursor")
+  @Test("What was based on an older value leaves the newer one in its place, also when it was sent later, twice or with a newer cursor")
   func basedOnOlder() throws {
     var lab = try Lab(devices: 2)
     for index in 0...1 { try lab.settle(index) }
@@ -100,7 +100,7 @@ struct Quorum {
     #expect(try Quorum(lab.cloud.cell(Self.key)?.update.state).votes == ["ann", "bob", "cid"])
   }
 
-  @Test("A device that doesn't know a rule drops what a new one wrote, and the cloud that was lost never gets it again")
+  @Test("A device that doesn't know a rule keeps what a newer one wrote, and offers it to a cloud that lost it")
   func oldDevice() throws {
     // 1 is the old one: it never writes there.
     var lab = try Lab(devices: 3)
@@ -120,7 +120,7 @@ struct Quorum {
     #expect(try votes(1, in: lab) == ["ann", "bob", "cid"])
   }
 
-  @Test("A device takes a value of a rule that it doesn't know for its own, and writes over it")
+  @Test("A device doesn't write over a value of a rule that it doesn't know")
   func writing() throws {
     var lab = try Lab()
     let there = state([1: entry("ann")])
@@ -148,7 +148,7 @@ struct Quorum {
     #expect(lab.devices[0].storage.cell(table) == kept)
   }
 
-  @Test("What comes late, twice or in another order takes something away")
+  @Test("What comes late, twice or in another order takes nothing away")
   func joins() throws {
     let parts = [
       state([1: entry("a")]), state([2: entry("b")]), state([3: entry("a b", over: [1, 2])]), state([4: entry("c")]),
@@ -173,7 +173,7 @@ struct Quorum {
     #expect(try Quorum(circle).votes == ["a", "b"])
   }
 
-  @Test("A value of a later rule and one of a known rule end otherwise on each device, or under an older generation")
+  @Test("A value of a later rule wins over one of a known rule, and a later generation over both")
   func otherRules() {
     let later = state([1: entry("a")])
     for value in [.max(.int(9)), .counter([:]), .optional(nil), .dictionary([:])] as [CellValue] {
@@ -188,7 +188,7 @@ struct Quorum {
   }
 
   @Test(
-    "What no correct program writes is taken for a value of a later rule", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
+    "A value of a later rule that no correct program writes is refused", arguments: ["", "a\u{7}", String(repeating: "r", count: 65)])
   func objections(rule: String) {
     func objection(_ value: CellValue) -> Refusal? {
       ExchangeRules.objection(to: CellUpdate(key: Self.key, state: CellState(value: value)))

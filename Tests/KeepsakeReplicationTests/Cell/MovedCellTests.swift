@@ -45,7 +45,7 @@ import Testing
     return set.elements
   }
 
-  @Test("What was counted after a reset vanishes behind what a copy of the store had brought to the same player")
+  @Test("What was counted after a reset counts beside what a copy of the store brought to the same player")
   func counterAfterReset() throws {
     var store = try store()
     try write(.add(plus: 10, minus: 0), in: &store)
@@ -60,7 +60,7 @@ import Testing
     #expect(try total(joined([copy, store])) == 17, "counted there, too")
   }
 
-  @Test("What was put in after a reset is taken for something that a copy put in or took out")
+  @Test("What was put in after a reset is told apart from what a copy put in or took out")
   func setAfterReset() throws {
     var store = try store()
     try write(.insertElements([.string("rose"), .string("lily")]), in: &store)
@@ -75,7 +75,7 @@ import Testing
     #expect(try elements(joined([copy, store])) == [.string("lily"), .string("oak"), .string("elm"), .string("ash")])
   }
 
-  @Test("What another device took back is counted anew by this one, and lost when it joins another player")
+  @Test("What was counted after another device's reset is kept when the store joins another player")
   func resetElsewhere() throws {
     var store = try store()
     try write(.add(plus: 10, minus: 0), in: &store)
@@ -87,7 +87,7 @@ import Testing
     #expect(try total(joined([copy, store])) == 12)
   }
 
-  @Test("What was taken back before it was ever sent is sent to the other player")
+  @Test("What was taken back before it was ever sent isn't sent to the other player")
   func takenBackInTheOutbox() throws {
     for (first, second, expected) in [
       (CellDraft.Change.max(.int(9)), .max(.int(2)), CellValue.max(.int(2))),
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test("Every count takes another entry, or one that a join can't tell from another")
+  @Test("The counts of one writer share one entry, and a reset begins another")
   func oneEntryEach() throws {
     var store = try store()
     for _ in 0..<3 { try write(.add(plus: 1, minus: 0), in: &store) }

@@ -15,7 +15,7 @@ import Testing
     return nil
   }
 
-  @Test("A value reaches the other device late, or costs more than one exchange")
+  @Test("A value reaches the other device with one exchange on each side")
   func oneWriteOneExchange() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -35,7 +35,7 @@ import Testing
     #expect(lab.devices[0].notifications.contains(.caughtUp))
   }
 
-  @Test("A device answers the news of its own change, and the battery pays")
+  @Test("A device doesn't ask for the news of its own change")
   func ownAnnouncements() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -56,7 +56,7 @@ import Testing
     #expect(exchange(&lab) == nil)
   }
 
-  @Test("A late or foreign answer is taken for the current one")
+  @Test("A late or foreign answer changes nothing")
   func strangersChangeNothing() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -68,7 +68,7 @@ import Testing
     #expect(lab.devices[0].storage.facts() == before)
   }
 
-  @Test("A dead server is asked in a tight loop by every device at once")
+  @Test("A dead server is asked after pauses that grow and differ")
   func backoff() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -96,10 +96,10 @@ import Testing
     try lab.step(0, .failed(request: number, TransportFailure(.server(retryAfterMilliseconds: 900_000), "busy")))
     #expect(delay(lab) == 900_000)
     try lab.step(0, .sync)
-    #expect(exchange(&lab) != nil)
+    #expect(exchange(&lab)?.request.cells.map(\.key.key) == ["level"])
   }
 
-  @Test("Half of a checkpoint is shown because the answer came in pages")
+  @Test("A checkpoint whose answer came in pages is shown as a whole")
   func pagesAreShownTogether() throws {
     var options = DeviceEngine.Options()
     options.page = 2
@@ -122,7 +122,7 @@ import Testing
     #expect(lab.devices[1].storage.staged().isEmpty)
   }
 
-  @Test("A save appears before its bytes are here")
+  @Test("A save appears only when its bytes are here")
   func contentsComeFirst() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 10
@@ -149,7 +149,7 @@ import Testing
     #expect(lab.devices[1].storage.content(last.contents[0])?.count == 100_000)
   }
 
-  @Test("A new device can't merge two saves like all others, because a third one keeps it from fetching what they came from")
+  @Test("A new device fetches what two saves come from, also where a third one comes from nothing")
   func ancestorOfSomeHeads() throws {
     // Texts that are kept as they are: as a delta they would bring what they were made from along.
     func whole(_ name: String) -> String {
@@ -169,7 +169,7 @@ import Testing
     #expect(lab.devices[3].storage.hasContent(ContentHash(of: Data(text.utf8))))
   }
 
-  @Test("A content that comes damaged or is gone holds up everything else for ever")
+  @Test("A content that comes damaged or is gone doesn't hold up the rest")
   func badContentsAreGivenUp() throws {
     for damaged in [true, false] {
       var options = DeviceEngine.Options()
@@ -198,7 +198,7 @@ import Testing
     }
   }
 
-  @Test("A base chain that goes in circles hangs the game")
+  @Test("A content whose bases have no end is given up")
   func endlessChains() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 10
@@ -221,7 +221,7 @@ import Testing
     #expect(lab.devices[1].engine.status.phase == .idle)
   }
 
-  @Test("One save that is too large keeps everything after it from the cloud")
+  @Test("One save that is too large is refused, and everything after it reaches the cloud")
   func refusalsAreIsolated() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -250,7 +250,7 @@ import Testing
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("A request that the cloud rejects is sent again and again, and nothing else is")
+  @Test("A request that the cloud rejects isn't repeated, and everything else is sent")
   func rejectedRequestsAreSearched() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -275,7 +275,7 @@ import Testing
     #expect(lab.devices[0].engine.status.phase == .idle)
   }
 
-  @Test("A token that was taken back is tried for ever")
+  @Test("A token that was taken back isn't tried again before the next start")
   func unauthorizedHalts() throws {
     var lab = try Lab()
     try lab.step(0, .started)
@@ -289,10 +289,10 @@ import Testing
     try lab.step(0, .woke)
     #expect(exchange(&lab) == nil)
     try lab.step(0, .started)
-    #expect(exchange(&lab) != nil)
+    #expect(exchange(&lab)?.request.cells.map(\.key.key) == ["level"])
   }
 
-  @Test("Contents that the cloud lost are never sent again")
+  @Test("Contents that the cloud lost are sent again in full")
   func missingContentsGoInFull() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -308,7 +308,7 @@ import Testing
     #expect(lab.devices[1].storage.heads(of: "main") == [last.id])
   }
 
-  @Test("A restored server loses what its devices still have, or brings old saves back")
+  @Test("A restored server gets back what its devices still have, and no replaced save returns")
   func restart() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -341,7 +341,7 @@ import Testing
     #expect(lab.cloud.heads(of: "main") == [third.id])
   }
 
-  @Test("A save is forgotten that only a page of a server's lost history had accepted")
+  @Test("A save that only a page of a server's lost history had accepted is sent again")
   func certainOnlyAtTheEnd() throws {
     var options = DeviceEngine.Options()
     options.page = 2
@@ -361,11 +361,11 @@ import Testing
     // The server is set back to before, and the cursor's mark still fits.
     lab.cloud = backup
     try lab.settle(0)
-    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level")) != nil)
+    #expect(lab.cloud.cell(CellKey(collection: "progress", key: "level"))?.update.state.value == .max(.int(5)))
     #expect(lab.devices[0].storage.outboxCount() == 0)
   }
 
-  @Test("An answer that makes no sense damages the store")
+  @Test("An answer that makes no sense leaves the store as it was")
   func badAnswersAreFailures() throws {
     var lab = try Lab()
     try lab.settle(0)

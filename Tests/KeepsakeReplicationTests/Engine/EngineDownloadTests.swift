@@ -5,7 +5,7 @@ import Testing
 
 /// Saves of which only the record is here.
 @Suite struct EngineDownloadTests {
-  @Test("A save that the game replaced while its bytes were on their way back from the cloud is told to be damaged")
+  @Test("A save that the game replaced while its bytes were on their way isn't reported as damaged")
   func replacedOnItsWay() throws {
     var options = DeviceEngine.Options()
     options.inlineBytes = 200

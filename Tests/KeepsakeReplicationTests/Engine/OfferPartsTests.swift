@@ -243,7 +243,7 @@ struct OfferPartsTests {
     }
   }
 
-  @Test("a store that takes hundreds of requests is seen by halves")
+  @Test("a store that takes hundreds of requests is never seen by halves")
   func manyParts() throws {
     var options = DeviceEngine.Options()
     (options.pieceCells, options.pieceVersions, options.maximumCells, options.maximumVersions) = (1, 1, 1, 1)

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeSimulation
 import Testing
 
-/// Which devices the cloud says have a save (R20).
+/// Which devices the cloud says have a save.
 @Suite struct ReachedTests {
   private func holders(_ id: VersionID, _ lab: Lab) throws -> [Int] {
     let devices = try CloudAcceptance.devices(holding: id, in: lab.cloud)

@@ -23,7 +23,7 @@ import Testing
     try wallet.pack(neverConnected: neverConnected, since: mark, claims: claims, reason: "adopted", now: 7, using: &random)
   }
 
-  @Test("Money is doubled or lost on its way from one wallet to another", arguments: [true, false])
+  @Test("Money handed from one wallet to another is there once", arguments: [true, false])
   mutating func conserved(neverConnected: Bool) throws {
     for seed in 0..<200 as Range<UInt64> {
       random = SeededGenerator(seed: seed)
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test("What a claim paid is paid once more to another player")
+  @Test("What a claim paid isn't paid again to another player")
   mutating func claimsStay() throws {
     let starter = Self.operation(.claim(key: "starter"), 100, 1)
     // As after the bank has paid: the rights are there, the claim is settled.
@@ -66,7 +66,7 @@ import Testing
     #expect(to.pending("gems") == 100 && to.spendable("gems") == 30)
   }
 
-  @Test("Of two copies' operations those that both have count twice, or one's spending breaks the other's wallet")
+  @Test("Operations that two copies share count once, and the spending of one leaves the other's wallet sound")
   mutating func copies() throws {
     let earned = Self.operation(.earn, 100, 1)
     var (one, other) = (try wallet([earned, Self.operation(.spend, 90, 2)]), try wallet([earned, Self.operation(.spend, 60, 3)]))
@@ -79,7 +79,7 @@ import Testing
     #expect(to.spendable("gems") == 10 && to.state.late.map(\.amount) == [60])
   }
 
-  @Test("A wallet of a million operations, or of more money than an operation moves, can't be handed over")
+  @Test("A wallet of very many operations, or of more money than one operation moves, is handed over")
   mutating func large() throws {
     var from = try wallet((1...WalletParcel.maximumOperations + 1).map { Self.operation(.earn, 1, UInt64($0)) })
     let parcel = try #require(try pack(&from))
@@ -92,7 +92,7 @@ import Testing
     #expect(try pack(&rich, since: rich.mark) != nil && rich.spendable("gems") == 0)
   }
 
-  @Test("What is adopted makes a group that no exchange can carry")
+  @Test("What is adopted makes groups that an exchange can carry")
   func groups() throws {
     var storage = SimulatedDevice()
     var groups = AdoptedGroups()
@@ -115,7 +115,7 @@ import Testing
     #expect(storage.outboxCount() == outbox.count)
   }
 
-  @Test("A save that was replaced comes back, because only its name is still known")
+  @Test("A replaced save of which only the name is known stays replaced")
   func replaced() throws {
     var storage = SimulatedDevice()
     let (replaced, unknown) = (VersionID(high: 0, low: 1), VersionID(high: 0, low: 2))
@@ -123,7 +123,7 @@ import Testing
     #expect(try !DeviceCommit.isUnknown(replaced, in: storage) && DeviceCommit.isUnknown(unknown, in: storage))
   }
 
-  @Test("A value that both filled to the brim is lost, or keeps the rest from being adopted")
+  @Test("A value that would be too large once joined stays as it is, and the rest is adopted")
   func full() throws {
     func union(_ prefix: String) -> CellState {
       CellState(value: .union(Set((0..<180).map { .string("\(prefix)\($0)" + String(repeating: "x", count: 1000)) })))

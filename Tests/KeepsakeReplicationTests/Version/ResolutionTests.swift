@@ -22,7 +22,7 @@ import Testing
     return try Resolution.view(heads: records.map(\.id).filter { !covered.contains($0) }.sorted(), policy: policy) { known[$0] }
   }
 
-  @Test("A merge starts from the wrong ancestor and undoes what both players did")
+  @Test("A merge starts from the nearest version that both sides come from")
   func nearestAncestor() throws {
     let line = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [2])]
     #expect(try view(line + [Self.version(4, over: [3]), Self.version(5, over: [3, 2])]).ancestors == [Self.id(3)])
@@ -36,7 +36,7 @@ import Testing
     #expect(try view(line + [Self.version(6, over: [1]), Self.version(7, over: [3])]).ancestors == [Self.id(1)])
   }
 
-  @Test("Two unrelated games are merged as if one came from the other")
+  @Test("Two unrelated games have no common ancestor")
   func unrelated() throws {
     let result = try view([Self.version(1, savedAt: 5), Self.version(2, progress: 1, savedAt: 1)], .newest)
     #expect(!result.related)
@@ -44,7 +44,7 @@ import Testing
     #expect(result.winner?.id == Self.id(2))
   }
 
-  @Test("A common ancestor that was thinned away makes related saves strangers")
+  @Test("Related saves are related also where the common ancestor was thinned")
   func unknownAncestor() throws {
     let result = try view([Self.version(2, over: [1], savedAt: 1), Self.version(3, over: [1], savedAt: 2)], .newest)
     #expect(result.related)
@@ -57,7 +57,7 @@ import Testing
     return try Resolution.mergeAncestors(of: heads.map(Self.id)) { known[$0] }
   }
 
-  @Test("A third save that came from nowhere makes strangers of two that know each other")
+  @Test("A third save that came from nowhere leaves two that are related their ancestor")
   func strangerBesideRelatives() throws {
     let records = [Self.version(1), Self.version(2, over: [1]), Self.version(3, over: [1]), Self.version(9)]
     for heads in [[9, 2, 3], [2, 9, 3], [2, 3, 9]] as [[UInt64]] {
@@ -72,7 +72,7 @@ import Testing
     #expect(try view(records).ancestors.isEmpty, "what all have in common is still nothing")
   }
 
-  @Test("A merge of three starts from what is further back than two of them go, and undoes what came between")
+  @Test("A merge of three merges two of them from what these have in common")
   func nearestOfThree() throws {
     // 4 and 5 come from 2, which comes from 1; 3 comes from 1.
     let records = [
@@ -90,7 +90,7 @@ import Testing
     #expect(try mergeAncestors([4, 5], Array(records.dropFirst(2))).all.isEmpty)
   }
 
-  @Test("A conflict of more sides than anybody has devices takes forever to look at")
+  @Test("Of a conflict of more sides than anybody has devices only some are compared")
   func manyHeads() throws {
     let count = UInt64(Resolution.comparedHeads) + 10
     let records = [Self.version(1)] + (2...count).map { Self.version($0, over: [1]) }
@@ -108,7 +108,7 @@ import Testing
       }
   }
 
-  @Test("What two merges of the same saves differ in can't be told, because only the saves are looked at and not what they came from")
+  @Test("Two merges of the same saves are compared with all that they came from")
   func crossedAncestors() throws {
     let ancestors = try mergeAncestors([6, 7], Self.ladder(3))
     #expect(ancestors.common == [4, 5].map(Self.id) && ancestors.nearest(of: Self.id(7), with: [Self.id(6)]) == [4, 5].map(Self.id))
@@ -119,7 +119,7 @@ import Testing
     #expect(try mergeAncestors([6, 7], Self.ladder(3, best: 1)).common == [5, 4].map(Self.id))
   }
 
-  @Test("A conflict takes ever longer to load, the more often two devices merged the same saves")
+  @Test("Loading a conflict takes no longer the more often two devices merged the same saves")
   func deepLadder() throws {
     let rungs = UInt64(MergeAncestors.maximumDepth) + 10
     let ancestors = try mergeAncestors([2 * rungs, 2 * rungs + 1], Self.ladder(rungs))
@@ -131,7 +131,7 @@ import Testing
     #expect(try !mergeAncestors([2 * whole, 2 * whole + 1], Self.ladder(whole)).isCut)
   }
 
-  @Test("Many devices that merged the same saves make a conflict that nobody can load, so many come in at each step")
+  @Test("A conflict of many devices that merged the same saves can be loaded")
   func wideLadder() throws {
     let width: UInt64 = 12
     var records = [Self.version(1)]
@@ -143,7 +143,7 @@ import Testing
     #expect(ancestors.isCut && ancestors.all.count == 60, "five steps of twelve, and not half of a sixth")
   }
 
-  @Test("The player is asked to choose between two equal saves")
+  @Test("Two equal saves are shown as one")
   func equalContents() throws {
     let result = try view([Self.version(1, contents: "x"), Self.version(2, contents: "x", progress: 1)])
     #expect(!result.isConflict)
@@ -152,7 +152,7 @@ import Testing
     #expect(try view([Self.version(1, contents: "x"), Self.version(2, contents: "x"), Self.version(3)]).heads.count == 2)
   }
 
-  @Test("Two devices show different winners of the same conflict")
+  @Test("Two devices show the same winner of a conflict")
   func policies() throws {
     let root = Self.version(1)
     let far = Self.version(2, over: [1], progress: 9, playtime: 1, savedAt: 1)
@@ -169,7 +169,7 @@ import Testing
     #expect(try view([Self.version(7, progress: .nan), Self.version(8, progress: -5)]).winner?.id == Self.id(8))
   }
 
-  @Test("An empty or deleted slot shows a save")
+  @Test("An empty or deleted slot shows no save")
   func nothingToShow() throws {
     #expect(try view([]).winner == nil)
     #expect(try !view([]).isDeleted)

@@ -18,7 +18,7 @@ import Testing
 
   func money(_ lab: Lab) -> Int64 { Bank(lab.cloud.bank()).balance("gems") }
 
-  @Test("What one device earned can't be spent on the other while both are offline")
+  @Test("What one device earned can be spent on the other while both are offline")
   func rightsAreShared() throws {
     var lab = try richLab()
     #expect(lab.wallet(0).total("gems") == 100)
@@ -31,7 +31,7 @@ import Testing
     #expect(money(lab) == 50)
   }
 
-  @Test("Two offline devices spend the same money twice")
+  @Test("Two offline devices can't spend the same money")
   func noOverdraft() throws {
     var lab = try richLab()
     try lab.perform(0, .spend, 50)
@@ -43,7 +43,7 @@ import Testing
     #expect(lab.cloud.decisions.values.filter { $0.verdict == .declined }.isEmpty)
   }
 
-  @Test("An online purchase fails although the player has the money")
+  @Test("An online purchase goes through wherever the player's money was")
   func wantedLevelIsGranted() throws {
     var lab = try richLab()
     // A third install that never comes back holds a share in the pool.
@@ -62,7 +62,7 @@ import Testing
     #expect(lab.devices[1].exchanges == 1)
   }
 
-  @Test("A quest pays on every device that finished it")
+  @Test("A quest that several devices finished pays once")
   func claimsPayOnce() throws {
     var lab = try Lab(devices: 2)
     try lab.settle(0)
@@ -83,7 +83,7 @@ import Testing
     #expect(told.map(\.verdict) == [.declined])
   }
 
-  @Test("A purchase that is tried again after a crash is paid twice")
+  @Test("A purchase that is tried again after a crash is paid once")
   func operationsCountOnce() throws {
     var lab = try richLab()
     let spend = try lab.perform(0, .spend, 10)
@@ -101,7 +101,7 @@ import Testing
     #expect(lab.wallet(1).total("gems") == 90)
   }
 
-  @Test("A copied store spends its money twice, or loses what it earned")
+  @Test("A copied store spends no money twice, and keeps what it earned")
   func forks() throws {
     var lab = try richLab()
     var copy = lab.devices[0]
@@ -127,7 +127,7 @@ import Testing
     #expect(told.count { $0.verdict == .declined } == 1)
   }
 
-  @Test("A store that was set back to a backup is stuck, or pays again for what it bought since")
+  @Test("A store that was set back to a backup goes on, and what it bought since is paid once")
   func setBack() throws {
     var lab = try richLab()
     let old = lab.devices[0].storage
@@ -142,7 +142,7 @@ import Testing
     #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
-  @Test("A late copy of a request whose store was set back meanwhile leaves money on a chain that nobody holds")
+  @Test("Money on a chain that a late copy of a request began goes back to the player")
   func lateBeginning() throws {
     var lab = try richLab()
     let old = lab.devices[0].storage
@@ -180,7 +180,7 @@ import Testing
     for index in 0..<2 { #expect(lab.wallet(index).total("gems") == money(lab)) }
   }
 
-  @Test("An answer that comes late undoes an operation that a retry had accepted")
+  @Test("An answer that comes late undoes nothing that a retry had accepted")
   func staleForkIsIgnored() throws {
     var lab = try richLab()
     var wallet = lab.wallet(0)
@@ -198,7 +198,7 @@ import Testing
     #expect(wallet == before)
   }
 
-  @Test("A batch that is sent again because its answer was lost counts twice, or its claim is never settled")
+  @Test("A batch that is sent again because its answer was lost counts once, and its claim is settled")
   func retries() throws {
     var lab = try Lab()
     try lab.settle(0)
@@ -207,7 +207,10 @@ import Testing
     try lab.step(0, .committed)
     let request = lab.takeRequest(0)
     let sent = try #require(request)
-    guard case .exchange(let number, _) = sent else { return }
+    guard case .exchange(let number, _) = sent else {
+      Issue.record("another request: \(sent)")
+      return
+    }
     _ = try lab.answer(to: sent, cloud: &lab.cloud, using: &lab.random)
     try lab.step(0, .failed(request: number, TransportFailure(.interrupted, "cut")))
     try lab.perform(0, .spend, 4)
@@ -218,7 +221,7 @@ import Testing
     #expect(!lab.wallet(0).hasUnreportedOperations)
   }
 
-  @Test("Amounts at the edge overflow and stop the game, or make money from nothing")
+  @Test("Amounts beyond the limits are errors, and make no money")
   func limits() throws {
     var lab = try Lab()
     var wallet = lab.wallet(0)
@@ -243,7 +246,7 @@ import Testing
     #expect(throws: ExchangeError.self) { try bank.answer(offer, heard: 0, in: &lab.cloud) }
   }
 
-  @Test("A tampered store spends what it never had")
+  @Test("A tampered store can't spend what it never had")
   func bankChecksRights() throws {
     var lab = try Lab()
     try lab.perform(0, .earn, 10)

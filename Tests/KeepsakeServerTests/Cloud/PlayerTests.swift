@@ -397,7 +397,7 @@ import Testing
       let again = try open(.guest, on: "phone", in: folder, server)
       try await again.cloud.sync()
       #expect(again.wallet[Self.gems].total == 100)
-      #expect(gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } != nil)
+      #expect(gameCode { try again.wallet.spend(101, Self.gems, for: "a hat") } == .insufficient(spendable: 100, balance: 100))
       for game in [phone, tablet, again] { try game.close() }
     }
   }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import KeepsakeServer
 
-/// Which of a player's devices have a save (R20): by the calls that games use, over real HTTP.
+/// Which of a player's devices have a save: by the calls that games use, over real HTTP.
 @Suite("Which devices have a save, over real HTTP", .serialized, .hangLimit)
 struct SeenTests {
   private static let world: Slot<Chapter> = "world"

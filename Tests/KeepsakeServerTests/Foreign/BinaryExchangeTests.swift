@@ -21,7 +21,7 @@ struct BinaryExchangeTests {
     return ExchangeRequest(cursor: .start, versions: [record], contents: contents, limit: 100)
   }
 
-  @Test("a value of a rule that the server doesn't know is refused, changed, or joined so that one of two is lost")
+  @Test("a value of a rule that the server doesn't know is taken and passed on unchanged, and two of them are both kept")
   func laterRules() async throws {
     try await LiveServer.with { server in
       let (client, _) = try await server.client.register()

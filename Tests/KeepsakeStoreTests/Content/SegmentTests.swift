@@ -70,7 +70,9 @@ import Testing
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
     try store.read { transaction throws in
-      for version in try transaction.history(of: "main") {
+      let history = try transaction.history(of: "main")
+      #expect(history.map(\.record.id.low) == (1...6).reversed())
+      for version in history {
         #expect(version.record.contents.count > 5)
         let isSame = try transaction.plainBytes(of: version.record) == versions[Int(version.record.id.low) - 1]
         #expect(isSame, "version \(version.record.id.low)")
@@ -114,7 +116,9 @@ import Testing
     #expect(Double(kept) <= 1.5 * Double(least), "seed 21, \(Double(kept) / Double(least)) times the least")
     store.memory.forgetPlain()
     try store.read { transaction throws in
-      for version in try transaction.history(of: "main") {
+      let history = try transaction.history(of: "main")
+      #expect(history.map(\.record.id.low) == (1...24).reversed())
+      for version in history {
         let isSame = try transaction.plainBytes(of: version.record) == versions[Int(version.record.id.low) - 1]
         #expect(isSame, "version \(version.record.id.low)")
       }
@@ -130,7 +134,9 @@ import Testing
     for (index, length) in lengths.enumerated() { try store.save(bytes.prefix(length), as: UInt64(index + 1)) }
     store.memory.forgetPlain()
     try store.read { transaction throws in
-      for version in try transaction.history(of: "main") {
+      let history = try transaction.history(of: "main")
+      #expect(history.map(\.record.id.low) == (1...6).reversed())
+      for version in history {
         let isSame = try transaction.plainBytes(of: version.record) == bytes.prefix(lengths[Int(version.record.id.low) - 1])
         #expect(isSame, "version \(version.record.id.low)")
       }
@@ -161,13 +167,22 @@ import Testing
     try store.save(first, as: 1)
     // Between what is written ahead and the commit another writer collects what nobody uses.
     for number in 2...4 as ClosedRange<UInt64> {
-      let sweeping = Thread { for _ in 0..<50 { try? store.write { try History.sweep($0) } } }
+      let failure = Shared<String?>(nil)
+      let done = DispatchSemaphore(value: 0)
+      let sweeping = Thread {
+        do { for _ in 0..<50 { try store.write { try History.sweep($0) } } } catch { failure.value = "\(error)" }
+        done.signal()
+      }
       sweeping.start()
       try store.save(number % 2 == 0 ? second : first, as: number)
+      done.wait()
+      #expect(failure.value == nil)
     }
     store.memory.forgetPlain()
     try store.read { transaction throws in
-      for version in try transaction.history(of: "main") {
+      let history = try transaction.history(of: "main")
+      #expect(history.map(\.record.id.low) == (1...4).reversed())
+      for version in history {
         let expected = version.record.id.low % 2 == 0 ? second : first
         let isSame = try transaction.plainBytes(of: version.record) == expected
         #expect(isSame, "version \(version.record.id.low)")

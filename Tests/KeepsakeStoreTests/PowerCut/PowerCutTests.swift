@@ -50,7 +50,7 @@ import Testing
     #expect(result.repairs.isEmpty)
   }
 
-  @Test("a store that says \"saved\" too early would lose a player's saves unnoticed", arguments: MixedRun.Mistake.allCases)
+  @Test("a store that says \"saved\" too early is found out by the power cuts", arguments: MixedRun.Mistake.allCases)
   func findsMistakes(mistake: MixedRun.Mistake) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("a store that forgets to sync its database, or the folder, would be lost with all saves", arguments: ForgottenSync.allCases)
+  @Test("a store that forgets to sync its database, or the folder, is found out by the power cuts", arguments: ForgottenSync.allCases)
   func findsForgottenSyncs(forgotten: ForgottenSync) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()

@@ -35,7 +35,7 @@ import Testing
     #expect(states > Depth.powerCutRecords * 7 / 10 && result.cuts > Depth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
   }
 
-  @Test("a log that isn't synced at each commit would lose what was written unnoticed", arguments: RecordsRun.Mistake.allCases)
+  @Test("a log that isn't synced at each commit is found out by the power cuts", arguments: RecordsRun.Mistake.allCases)
   func findsMistakes(mistake: RecordsRun.Mistake) async throws {
     let result = try await onThread {
       let folder = try TemporaryFolder.inMemory()

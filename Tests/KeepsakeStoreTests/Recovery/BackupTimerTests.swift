@@ -108,6 +108,22 @@ import Testing
     try store.close()
   }
 
+  @Test("where it can't be found out how large a database is, closing makes no copy and says why")
+  func unknownSize() throws {
+    let store = try open()
+    defer { try? store.close() }
+    try save(1, in: store)
+    // A link that leads to itself has no size.
+    let other = StoreFiles(folder: folder.url.appendingPathComponent("other"))
+    try FileManager.default.createDirectory(at: other.folder, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(at: other.database, withDestinationURL: other.database)
+    let backup = RollingBackup(other, BackupSchedule(interval: { _ in Self.interval }, now: { [clock] in clock.value })) { _ in nil }
+    backup.didCommit(in: store.database)
+    backup.finish(on: store.database, until: nil)
+    #expect(backup.failure?.code == .io && backup.failure?.message.contains(other.database.path) == true)
+    #expect(other.presentBackups.isEmpty)
+  }
+
   @Test("closing ends a copy instead of waiting for it, and leaves no half of one")
   func closesInTheMiddle() async throws {
     let store = try openBeingCopied()

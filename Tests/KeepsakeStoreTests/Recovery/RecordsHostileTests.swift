@@ -79,6 +79,34 @@ import Darwin
       "INSERT INTO sqlite_master VALUES ('index', 'by_name', 'thing', \(root), 'CREATE INDEX by_name ON thing (name)')")
   }
 
+  @Test("where foreign keys make no sense, rows of lost ones stay, and the incident says that they were not checked")
+  func uncheckedKeys() throws {
+    try make(
+      """
+      CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT);
+      CREATE TABLE part (id INTEGER PRIMARY KEY, owner TEXT REFERENCES thing (name));
+      """)
+    let queue = try DatabaseQueue(path: files.database.path)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA foreign_keys = OFF")
+      for number in 1...300 {
+        try database.execute(
+          sql: "INSERT INTO thing VALUES (?, ?)", arguments: [number, "thing \(number) " + String(repeating: "x", count: 200)])
+        try database.execute(sql: "INSERT INTO part VALUES (?, ?)", arguments: [number, "thing \(number)"])
+      }
+    }
+    try queue.close()
+    try removeBackups()
+    let row = try #require(try Data(contentsOf: files.database).range(of: Data("thing 150 xxx".utf8)))
+    try lose(row.lowerBound / 4_096 + 1)
+    let records = try open()
+    defer { try? records.close() }
+    #expect(told.value.map(\.kind) == [.recovered])
+    #expect(told.value.first?.message.contains("the check of foreign keys (foreign key mismatch") == true, "\(told.value)")
+    #expect(try count(records) < 300)
+    #expect(try count(records, "part") == 300)
+  }
+
   @Test("an index that lies is made anew when the tables are opened, and costs no row")
   func mendsIndexes() throws {
     try makeIndexLie()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Played for a week as a guest, then signed in: nothing of the week is lost, and nothing of it counts twice (R22).
+/// Played for a week as a guest, then signed in: nothing of the week is lost, and nothing of it counts twice.
 @Suite struct AdoptionTests: WithAccounts {
   let place: AccountsFolder
   /// The account's.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keepsake
 
-/// A guest that has a cloud, and maybe other devices, becomes an account's: its cloud goes on without what was adopted (R22).
+/// A guest that has a cloud, and maybe other devices, becomes an account's: its cloud goes on without what was adopted.
 @Suite struct ConnectedGuestTests: WithAccounts {
   let place: AccountsFolder
   /// The guest's.

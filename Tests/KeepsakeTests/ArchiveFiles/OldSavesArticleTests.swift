@@ -82,7 +82,7 @@ func takeOver(save: Data, defaults: Data, scores: Data, into game: GameData) thr
     ],
   ]
 
-  @Test("an old game's object, settings and scores are taken over, once, and what doesn't fit is told (R5)")
+  @Test("an old game's object, settings and scores are taken over, once, and what doesn't fit is told")
   func takesOver() throws {
     let device = try Device()
     let save = try Self.save.encoded(as: .binary)

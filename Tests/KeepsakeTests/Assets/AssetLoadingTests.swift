@@ -10,7 +10,7 @@ import Testing
   /// Long enough for any machine; a test that waits so long has failed.
   private static let patience = Patience.limit
 
-  @Test("a game loads its images in the background, waits as it likes, and has their bytes (R16)")
+  @Test("a game loads its images in the background, waits as it likes, and has their bytes")
   func loads() async throws {
     let world = try AssetWorld(["Images/Ship.png": 5_000, "Sounds/Boom.wav": 70_000, "empty": 0])
     let assets = try AssetLibrary(at: world.url)

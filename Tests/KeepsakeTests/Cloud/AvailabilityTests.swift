@@ -7,7 +7,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Is the cloud there (R19), and play that needs a fresh answer from it (R34).
+/// Is the cloud there, and play that needs a fresh answer from it.
 @Suite struct AvailabilityTests {
   let cloud = MemoryCloud()
 

@@ -4,7 +4,7 @@ import KeepsakeTesting
 import TestSupport
 import Testing
 
-/// The player's own switch (R19): off is off, also tomorrow, and nothing is lost by it.
+/// The player's own switch: off is off, also tomorrow, and nothing is lost by it.
 @Suite struct CloudSwitchTests {
   let device: Device
   let cloud = MemoryCloud()

@@ -17,7 +17,7 @@ import Testing
     tablet = try Device(clock: clock)
   }
 
-  @Test("a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on (R18)")
+  @Test("a game left on one device goes on where it was on the other, large saves too, and comes by itself from then on")
   func handsOver() async throws {
     let (here, there) = (try phone.open(), try tablet.open())
     defer {

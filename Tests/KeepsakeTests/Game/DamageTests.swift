@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("one altered byte, anywhere in a closed store")
+  @Test("one altered byte anywhere in a closed store is repaired or reported, and the game goes on")
   func closedStore() async throws {
     let count = (Depth.damagedBytes) / 2
     let result = try await onThread {
@@ -37,7 +37,7 @@ import Testing
     result.check(count)
   }
 
-  @Test("one altered byte in the write-ahead log of a game that was killed, or in the database beside it")
+  @Test("one altered byte in a killed game's log or database is repaired or reported, and the game goes on")
   func killedStore() async throws {
     let count = (Depth.damagedBytes) / 4
     let (inLog, beside) = try await onThread {
@@ -52,7 +52,7 @@ import Testing
     beside.check(count, mended: false)
   }
 
-  @Test("one page of a larger store lost")
+  @Test("a lost page of a larger store is repaired or reported, and the game goes on")
   func lostPages() async throws {
     let (result, tried) = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 120_000, isRunning: false, seed: Self.seed)

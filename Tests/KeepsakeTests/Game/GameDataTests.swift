@@ -21,7 +21,7 @@ import Testing
     try device.open().close()
   }
 
-  @Test("data goes where the platform keeps it, and a name can't lead elsewhere (R31)")
+  @Test("data goes where the platform keeps it, and a name can't lead elsewhere")
   func places() throws {
     #if os(Linux)
     #expect(try StorageFolders.xdg(.data, ["XDG_DATA_HOME": "/data", "HOME": "/home/a"]).path == "/data")
@@ -58,7 +58,7 @@ import Testing
     for await change in changes { Issue.record("\(change)") }
   }
 
-  @Test("one line saves a file, one line loads it; missing, damaged and too new are three answers (R4)")
+  @Test("one line saves a file, one line loads it; missing, damaged and too new are three answers")
   func files() throws {
     let url = device.folder.url.appendingPathComponent("world.save")
     #expect(try Archive.read(World.self, from: url) == nil)

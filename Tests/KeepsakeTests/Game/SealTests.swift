@@ -8,7 +8,7 @@ import Testing
 @testable import Keepsake
 @testable import KeepsakeStore
 
-/// A game that seals what it keeps: its players notice nothing, those who cheat gain nothing (R13).
+/// A game that seals what it keeps: its players notice nothing, those who cheat gain nothing.
 @Suite struct SealTests {
   static let secret = Data((0..<32).map { UInt8(90 - $0) })
   let device: Device

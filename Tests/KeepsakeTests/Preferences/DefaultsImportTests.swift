@@ -25,7 +25,7 @@ import Testing
 
   private func bytes(_ list: PropertyList, _ format: PropertyList.Format = .binary) throws -> Data { try list.encoded(as: format) }
 
-  @Test("an old game's settings become preferences of every type, and stay after a restart (R8)", arguments: PropertyList.Format.allCases)
+  @Test("an old game's settings become preferences of every type, and stay after a restart", arguments: PropertyList.Format.allCases)
   func takes(format: PropertyList.Format) throws {
     var game = try device.open()
     let report = try game.preferences.importDefaults(from: bytes(Self.old, format), rules: Self.rules)

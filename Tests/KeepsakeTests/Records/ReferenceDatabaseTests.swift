@@ -98,6 +98,17 @@ import Darwin
     #expect(code(url, right) == .misuse)
   }
 
+  @Test("a file whose name leaves no room for that of a log is read; a link in a log's place is refused")
+  func logNames() throws {
+    let long = folder.url.appendingPathComponent(String(repeating: "w", count: 253))
+    try FileManager.default.moveItem(at: make(), to: long)
+    #expect(code(long, try hash(long)) == nil)
+    let url = try make()
+    let right = try hash(url)
+    try FileManager.default.createSymbolicLink(atPath: url.path + "-wal", withDestinationPath: "nowhere")
+    #expect(code(url, right) == .misuse)
+  }
+
   @Test("a page that makes no sense is told when it is read, and ends nothing")
   func damagedPage() throws {
     let url = try make()

@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("Asked, the player goes on from the other device's save, and what was counted on this one before is lost when both are merged")
+  @Test("What was counted on a branch that the player didn't choose is kept when both are merged")
   func counts() throws {
     let game = try device.open()
     defer { end(game) }
@@ -54,7 +54,7 @@ import Testing
     #expect(try game.saves.load(asking)?.kills.value == 10)
   }
 
-  @Test("A counter takes another entry with each save, though it is always the same lineage")
+  @Test("A counter takes no further entry with each save of one lineage")
   func oneEntry() throws {
     let game = try device.open()
     defer { end(game) }

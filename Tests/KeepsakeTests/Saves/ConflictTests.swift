@@ -61,7 +61,7 @@ import Testing
     #expect(try game.saves.load(slot)?.level == 60)
   }
 
-  @Test("level 6 here and badges there become one world, and neither side goes back (R21, R24)")
+  @Test("level 6 here and badges there become one world, and neither side goes back")
   func merges() throws {
     let game = try device.open()
     defer { end(game) }
@@ -184,7 +184,30 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "journal").count } == 1)
   }
 
-  @Test("a save of a newer game in the conflict keeps the player from loading what this game can read", arguments: [true, false])
+  @Test("an ancestor that can't be decoded is told once, and the sides are merged without it", arguments: [true, false])
+  func unreadableAncestor(asked: Bool) throws {
+    let game = try device.open()
+    defer { end(game) }
+    let slot = Slot<Park>("park")
+    // What a newer game began with.
+    try arrive(NewerPark(level: 2), in: Slot<NewerPark>("park"), covers: [], id: 1, to: game)
+    let ancestor = try #require(try game.core.store.read { try $0.heads(of: "park") }.first)
+    try arrive(Park(level: 3, visitors: 4), in: slot, covers: [ancestor], id: 2, SaveMetadata(progress: 2), to: game)
+    try arrive(Park(level: 4, visitors: 5), in: slot, covers: [ancestor], id: 3, SaveMetadata(progress: 1), to: game)
+    for _ in 0..<2 {
+      if asked {
+        let conflict = try #require(try game.saves.conflict(slot))
+        #expect(conflict.sides.count == 2 && conflict.ancestor == nil)
+      } else {
+        #expect(try game.saves.load(slot) == Park(level: 4, visitors: 4))
+      }
+    }
+    let incidents = game.incidents
+    #expect(incidents.map(\.kind) == [.unreadable] && incidents.first?.version == ancestor && incidents.first?.slot == "park")
+    #expect(incidents.first?.message.contains("merged without it") == true, "\(incidents)")
+  }
+
+  @Test("what this game can read of a conflict is loaded although a newer game's save is in it", arguments: [true, false])
   func newerGameBeside(newerIsFurther: Bool) throws {
     let game = try device.open()
     defer { end(game) }
@@ -222,7 +245,7 @@ import Testing
     #expect(try game.core.store.read { try $0.heads(of: "park") }.count == 3, "the save replaced nothing")
   }
 
-  @Test("a third save that came from nowhere makes strangers of two that know each other")
+  @Test("a third save that came from nowhere leaves two that are related their ancestor")
   func strangerBesideRelatives() throws {
     let game = try device.open()
     defer { end(game) }
@@ -243,7 +266,7 @@ import Testing
     #expect(try game.saves.conflict(.main) == nil)
   }
 
-  @Test("three saves are merged from further back than two of them go, which undoes what came between")
+  @Test("of three saves the two that are nearest are merged from what these have in common")
   func nearestAncestorOfThree() throws {
     let game = try device.open()
     defer { end(game) }
@@ -255,7 +278,7 @@ import Testing
     #expect(try game.saves.load(.main) == World(level: 1, cleared: ["x"], ship: [9, 9], heading: 2))
   }
 
-  @Test("the player isn't shown what can be read of a conflict, and a choice replaces what nobody could see")
+  @Test("the player is shown what can be read of a conflict, and a choice doesn't replace what nobody could see")
   func choosingBesideANewerSave() throws {
     let game = try device.open()
     defer { end(game) }
@@ -272,7 +295,7 @@ import Testing
     #expect(rest.sides.map(\.value.level) == [2] && rest.unreadable.count == 1, "only the newer game's save is left beside the choice")
   }
 
-  @Test("the game's own way to combine fails because a newer game saved there, or is asked about one save alone")
+  @Test("the game's own way to combine is given the saves that can be read, and isn't asked about one alone")
   func combiningBesideANewerSave() throws {
     let game = try device.open()
     defer { end(game) }
@@ -284,7 +307,7 @@ import Testing
     #expect(try game.saves.load(slot) == Park(level: 2, visitors: 2))
   }
 
-  @Test("a save whose rules are in its parts isn't merged, and one device's play is lost")
+  @Test("a save whose rules are in its parts is merged by them")
   func rulesInParts() throws {
     let game = try device.open()
     defer { end(game) }

@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "Two devices merge the same saves, one goes on and changes a value, and the merge of both has the older one",
+    "When two devices merged the same saves and one went on, the merge of both has the newer value",
     arguments: [1, 2, 3, MergeAncestors.maximumDepth], [0, 1])
   func oneSidedChange(rungs: Int, changing: Int) throws {
     let game = try device.open()
@@ -72,7 +72,7 @@ import Testing
     #expect(try game.saves.load(slot) == expected)
   }
 
-  @Test("What one of two merges took out comes back, though the other didn't touch it")
+  @Test("What one of two merges took out stays out where the other didn't touch it")
   func removal() throws {
     let game = try device.open()
     defer { end(game) }
@@ -86,7 +86,7 @@ import Testing
     #expect(try game.saves.load(slot)?.signs == ["gate": 1])
   }
 
-  @Test("A conflict whose saves were merged ever again can't be loaded, or takes a save out of it")
+  @Test("A conflict whose saves were merged many times can be loaded, with every save in it")
   func beyondTheBound() throws {
     let game = try device.open()
     defer { end(game) }
@@ -97,7 +97,7 @@ import Testing
     #expect(try game.saves.conflict(slot)?.sides.count == 2)
   }
 
-  @Test("One of the saves from which a merge starts is damaged, and the conflict can't be loaded")
+  @Test("A conflict can be loaded though one of the saves from which a merge starts is damaged")
   func damagedAncestor() throws {
     let game = try device.open()
     defer { end(game) }

@@ -4,7 +4,7 @@ import KeepsakeStore
 import TestSupport
 import Testing
 
-/// A save as a file: sent to support, kept on a stick, brought to a machine that has no cloud (R12).
+/// A save as a file: sent to support, kept on a stick, brought to a machine that has no cloud.
 @Suite struct SaveFilesTests {
   static let secret = Data((0..<32).map { UInt8(90 - $0) })
   let device: Device

@@ -10,7 +10,7 @@ import Testing
 
   init() throws { device = try Device() }
 
-  @Test("a first run has nothing to load, and a resumed game goes on from where it was (R10)")
+  @Test("a first run has nothing to load, and a resumed game goes on from where it was")
   func resumes() throws {
     var game = try device.open()
     #expect(try game.saves.load(.main) == nil)
@@ -43,7 +43,7 @@ import Testing
     #expect(try game.saves.list().first?.isConflicted == false)
   }
 
-  @Test("a graph of objects comes back as the same graph, called from an actor that owns it (R2)")
+  @Test("a graph of objects comes back as the same graph, called from an actor that owns it")
   func savesGraphs() async throws {
     actor Gardener {
       let game: GameData
@@ -152,7 +152,7 @@ import Testing
     #expect(try game.saves.list().isEmpty && game.saves.load(.main) == nil)
   }
 
-  @Test("when the newest save is damaged, the newest good one is given and the damage is told (R12)")
+  @Test("when the newest save is damaged, the newest good one is given and the damage is told")
   func damaged() throws {
     var game = try device.open()
     var newest: VersionID?

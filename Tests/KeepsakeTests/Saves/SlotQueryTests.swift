@@ -5,7 +5,7 @@ import Testing
 
 @testable import Keepsake
 
-/// Live queries (R20).
+/// Live queries.
 @Suite struct SlotQueryTests {
   private func slot(_ name: String) -> Slot<World> { Slot(name) }
 

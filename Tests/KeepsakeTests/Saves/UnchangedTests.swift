@@ -11,15 +11,15 @@ import Testing
 
   init() throws { device = try Device() }
 
-  /// What the disk got of a store: the files' sizes and bytes, and SQLite's own count of commits.
+  /// What the disk got of a store: the files' bytes, and SQLite's own count of commits.
   private struct Disk: Equatable {
-    var files: [String: Int] = [:]
+    var files: [String: Data] = [:]
     var log: Int
     var commits: Int64
 
     init(_ folder: URL, _ watcher: DatabaseQueue) throws {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where !name.hasSuffix("-shm") {
-        files[name] = try Data(contentsOf: folder.appendingPathComponent(name)).hashValue
+        files[name] = try Data(contentsOf: folder.appendingPathComponent(name))
       }
       log = try Data(contentsOf: folder.appendingPathComponent(Store.databaseName + "-wal")).count
       commits = try watcher.inDatabase { try Int64.fetchOne($0, sql: "PRAGMA data_version") } ?? -1

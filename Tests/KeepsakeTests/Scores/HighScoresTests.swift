@@ -24,7 +24,7 @@ extension Board {
 
   private func values(_ scores: [Score]) -> [Int] { scores.compactMap(\.value.int) }
 
-  @Test("a score is on the board at once and after a restart, the best first, of equal ones the earlier (R7)")
+  @Test("a score is on the board at once and after a restart, the best first, of equal ones the earlier")
   func staysOnBoard() throws {
     var game = try device.open()
     for (value, player) in [(700, "Ada"), (900, "Eve"), (800, "Ada"), (900, "Bob")] {

@@ -32,7 +32,7 @@ import Testing
     try game.scores.top(9, of: board).compactMap(\.value.int)
   }
 
-  @Test("each player's best shows on the other device, once, with its context; other scores stay where they were made (R7)")
+  @Test("each player's best shows on the other device, once, with its context; other scores stay where they were made")
   func bestsTravel() async throws {
     try await both { here, there in
       for (value, player) in [(900, "Ada"), (800, "Ada"), (500, "Eve")] {

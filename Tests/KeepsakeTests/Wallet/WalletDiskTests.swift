@@ -16,7 +16,7 @@ import Testing
       let (status, output) = try AutosaveDiskTests.run(
         ["sh", "-ec", "mount -t tmpfs -o size=2m keepsake /mnt; \(Self.variable)=/mnt exec \"$@\"", "sh"]
           + [CommandLine.arguments[0], "--testing-library", "swift-testing", "--filter", "WalletDiskChild"])
-      return status == 0 && output.contains("1 test") ? nil : output
+      return status == 0 && AutosaveDiskTests.hasPassed("WalletDiskChild", output) ? nil : output
     }
     #expect(message == nil)
   }

@@ -44,7 +44,7 @@ import Testing
     try game.wallet.earn(5, "keys", for: "chest")
     try game.wallet.spend(50, .gems, for: "sword", goods: ["sword"])
     try game.wallet.claim(100, .gems, key: "daily", for: "gift")
-    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } != nil)
+    #expect(gameErrorCode { try game.wallet.spend(31, .gems, for: "shield") } == .insufficient(spendable: 30, balance: 30))
     func check(_ game: GameData) throws {
       let all = try game.wallet.ledger()
       #expect(all.map(\.kind) == [.claimed(key: "daily"), .spent, .earned, .earned])

@@ -8,12 +8,15 @@ import KeepsakeReplication
 struct AncestorMerge<Value: Archivable> {
   let reading: SlotReading
   let context: Any?
+  /// Is told of each ancestor that this program can't decode: the sides are merged without it.
+  let reportUnreadable: (VersionID, any Error) -> Void
   /// By the versions that were made one. A merge only reads what it is made against, so one value serves them all.
   private var made: [[VersionID]: Value?] = [:]
 
-  init(reading: SlotReading, context: Any?) {
+  init(reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void) {
     self.reading = reading
     self.context = context
+    self.reportUnreadable = reportUnreadable
   }
 
   /// What all sides come from; nil where nothing of it is here, or can be read.
@@ -29,8 +32,15 @@ struct AncestorMerge<Value: Archivable> {
     var value: Value?
     var merged: [VersionID] = []
     for id in ids {
-      // What this program can't read is as if it weren't here: the sides are merged without it.
-      guard let side = reading.older[id], let next = try? Archive.decode(Value.self, from: side.bytes, context: context) else { continue }
+      guard let side = reading.older[id] else { continue }
+      let next: Value
+      do {
+        next = try Archive.decode(Value.self, from: side.bytes, context: context)
+      } catch {
+        // As if it weren't here.
+        reportUnreadable(id, error)
+        continue
+      }
       if var whole = value {
         let base = ancestor(of: id, with: merged)
         MergeSession.run { whole.mergeFields(from: next, ancestor: base) }

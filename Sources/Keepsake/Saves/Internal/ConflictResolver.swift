@@ -23,11 +23,16 @@ package struct ConflictResolver<Value: Archivable> {
   let slot: Slot<Value>
   let reading: SlotReading
   let context: Any?
+  private let reportUnreadableAncestor: (VersionID, any Error) -> Void
 
-  package init(slot: Slot<Value>, reading: SlotReading, context: Any?) {
+  /// - Parameter reportUnreadableAncestor: Is told of a version that the sides come from and that this program can't decode: they are merged without it.
+  package init(
+    slot: Slot<Value>, reading: SlotReading, context: Any?, reportUnreadableAncestor: @escaping (VersionID, any Error) -> Void
+  ) {
     self.slot = slot
     self.reading = reading
     self.context = context
+    self.reportUnreadableAncestor = reportUnreadableAncestor
   }
 
   /// The value with what its save replaces. A policy that chooses passes over sides without reading them for the value, but has to decode them for the basis.
@@ -93,13 +98,13 @@ package struct ConflictResolver<Value: Archivable> {
 
   /// What all sides came from, if it is here and can be read; several are merged first, where the type can be merged.
   func ancestor() -> Value? {
-    var ancestors = AncestorMerge<Value>(reading: reading, context: context)
+    var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     return ancestors.common()
   }
 
   /// All sides as one, the best first: the order is the same on every device. Each is merged against what it has in common with those before it.
   private func merged(_ sides: [Readable]) -> Value {
-    var ancestors = AncestorMerge<Value>(reading: reading, context: context)
+    var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     var value = sides[0].value
     var merged = [sides[0].side.version.record.id]
     for next in sides.dropFirst() {

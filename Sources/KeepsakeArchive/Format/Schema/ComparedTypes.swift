@@ -6,7 +6,7 @@ final class ComparedTypes {
   }
 
   private var answers: [Pair: Bool] = [:]
-  private var spent = 0
+  private(set) var spent = 0
 
   func answer(_ pair: Pair) -> Bool? { answers[pair] }
 

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs the suites of the archive, the store, the synchronization and the server under a sanitizer: sanitize.sh thread|address
+# Builds into a folder of its own (.build-thread, .build-address), which takes about as long as a first build. Ends with status 1 if a test fails or
+# something is reported.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+sanitizer=${1:-}
+case $sanitizer in
+  thread) export TSAN_OPTIONS="suppressions=$PWD/Scripts/tsan-suppressions.txt ${TSAN_OPTIONS:-}" ;;
+  # Leaks aren't looked for: what Foundation and the runtime keep until the process ends is reported as such.
+  address) export ASAN_OPTIONS="detect_leaks=0 ${ASAN_OPTIONS:-}" ;;
+  *) echo "usage: Scripts/sanitize.sh thread|address" >&2; exit 64 ;;
+esac
+flags=(--traits Cloud --sanitize="$sanitizer" --scratch-path ".build-$sanitizer")
+log=.build-$sanitizer/sanitize.log
+suites=${SUITES:-KeepsakeArchiveTests|KeepsakeStoreTests|KeepsakeSyncTests|KeepsakeServerTests}
+
+Scripts/stage.sh "build for the $sanitizer sanitizer" "${SWIFT:-swift}" build "${flags[@]}" --build-tests
+status=0
+Scripts/stage.sh "tests under the $sanitizer sanitizer" \
+  bash -c 'set -o pipefail; "$@" 2>&1 | tee "$0"' "$log" "${SWIFT:-swift}" test "${flags[@]}" --skip-build --filter "$suites" || status=1
+reports=$(grep -acE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer' "$log" || true)
+if [ "$reports" -gt 0 ]; then
+  grep -aE '^SUMMARY: (Thread|Address)Sanitizer' "$log" | sort | uniq -c | sort -rn
+  status=1
+fi
+echo "$reports reports of the $sanitizer sanitizer"
+exit $status
