@@ -12,7 +12,7 @@ struct CloudService: Service {
   private let logger: Logger
   private let folder: DataFolder
   private let storage: SQLiteCloudStorage
-  private let cloud: Cloud<SQLiteCloudStorage>
+  private let cloud: CloudRoutes<SQLiteCloudStorage>
   private let appKeys: [String]
   private let stopSwitch: StopSwitch
   private let onRunning: @Sendable (RunningServer) async -> Void
@@ -38,7 +38,7 @@ struct CloudService: Service {
     let tokens = TokenSigner(secret: try folder.secret())
     storage = try SQLiteCloudStorage(database: folder.database, contents: folder.contents, clock: configuration.clock, logger: logger)
     let partials = try PartialUploads(folder: folder.incoming, clock: configuration.clock, logger: logger)
-    cloud = Cloud(
+    cloud = CloudRoutes(
       storage: storage, appKeys: keys, tokens: tokens, events: EventHub(), guesses: GuessLimiter(),
       uploads: UploadSpool(folder: folder.incoming), partials: partials, clock: configuration.clock, quota: configuration.quota)
   }

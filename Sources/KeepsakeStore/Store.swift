@@ -121,40 +121,70 @@ package final class Store: Sendable {
     }
   }
 
-  /// Takes a commit and returns at once; `body` runs later, off this thread, in order with others, within a transaction in
-  /// which the contents are kept already.
+  /// Takes a commit of the game and returns at once.
   ///
-  /// Bytes are hashed and compressed off this thread too. Commits that wait share a transaction and fail apart. Blocks only
-  /// while 64 commits or 256 MiB wait, for `limit` at most if there is one; then it throws `timedOut`, with nothing taken.
-  /// `reverted` runs if the commit fails after `body` did not, latest commit first; `finished` runs in any case, before whoever
-  /// waits goes on.
+  /// Bytes are hashed and compressed off this thread. Commits that wait share a transaction and fail apart, in order: each goes on from what
+  /// those before it that succeeded left behind.
+  ///
+  /// - Parameters:
+  ///   - finished: Called on the store's thread with the result, in the order of the commits, before whoever waits goes on.
+  ///   - limit: For how long this may block while 64 commits or 256 MiB wait; nil for any time.
+  /// - Throws: ``StoreError`` with `timedOut`, with nothing taken, after `limit`.
+  package func submit(
+    _ commit: GameCommit, finished: @escaping @Sendable (Result<GameCommit.Outcome, any Error>) -> Void = { _ in },
+    within limit: Duration? = nil
+  ) throws -> PendingCommit<GameCommit.Outcome> {
+    try enqueue(commit.bytes, finished: finished, within: limit) { [writer] transaction, prepared, lineage in
+      let outcome = try commit.apply(prepared, after: lineage, writer: writer, in: &transaction)
+      lineage = outcome.lineage
+      return outcome
+    }
+  }
+
+  /// The same for a slot that leaves the cloud, or comes back. Gives what it leaves behind.
+  package func submit(
+    _ move: SlotMove, finished: @escaping @Sendable (Result<SaveLineage, any Error>) -> Void = { _ in }
+  ) throws -> PendingCommit<SaveLineage> {
+    try enqueue([], finished: finished, within: nil) { [writer] transaction, _, lineage in
+      lineage = try move.apply(after: lineage, writer: writer, in: &transaction)
+      return lineage
+    }
+  }
+
+  /// The same for a commit that isn't the game's: `body` runs later, off this thread, in order with others, within a transaction in which the
+  /// saves' bytes are kept already.
   package func submit<Value: Sendable>(
-    _ contents: [SubmittedContent] = [], reverted: @escaping @Sendable () -> Void = {},
-    finished: @escaping @Sendable ((any Error)?) -> Void = { _ in }, within limit: Duration? = nil,
-    _ body: @escaping @Sendable (inout StoreTransaction, [KeptContent]) throws -> Value
+    _ saves: [SaveBytes] = [], finished: @escaping @Sendable (Result<Value, any Error>) -> Void = { _ in }, within limit: Duration? = nil,
+    _ body: @escaping @Sendable (inout StoreTransaction, [PreparedSave]) throws -> Value
+  ) throws -> PendingCommit<Value> {
+    try enqueue(saves, finished: finished, within: limit) { transaction, prepared, _ in try body(&transaction, prepared) }
+  }
+
+  private func enqueue<Value: Sendable>(
+    _ saves: [SaveBytes], finished: @escaping @Sendable (Result<Value, any Error>) -> Void, within limit: Duration?,
+    _ apply: @escaping @Sendable (inout StoreTransaction, [PreparedSave], inout SaveLineage) throws -> Value
   ) throws -> PendingCommit<Value> {
     let pending = PendingCommit<Value>()
     let outcome = CommitOutcome<Value>()
-    try commits.submit(
-      CommitQueue.Job(
-        contents: contents,
-        apply: { transaction, kept in
-          let result = try body(&transaction, kept)
-          outcome.value.withLock { $0 = result }
-        },
-        finish: { error in
-          let result = outcome.value.withLock { $0 }
-          if let error {
-            if result != nil { reverted() }
-            finished(error)
-            pending.complete(.failure(error))
-          } else if let result {
-            finished(nil)
-            pending.complete(.success(result))
-          } else {
-            pending.complete(.failure(StoreError(.io, "a commit ended without a result")))
-          }
-        }), until: limit.map { .now + $0 })
+    let job = CommitQueue.Job(
+      saves: saves,
+      apply: { transaction, prepared, lineage in
+        let value = try apply(&transaction, prepared, &lineage)
+        outcome.value.withLock { $0 = value }
+      },
+      finish: { error in
+        let result: Result<Value, any Error>
+        if let error {
+          result = .failure(error)
+        } else if let value = outcome.value.withLock({ $0 }) {
+          result = .success(value)
+        } else {
+          result = .failure(StoreError(.io, "a commit ended without a result"))
+        }
+        finished(result)
+        pending.complete(result)
+      })
+    try commits.submit(job, until: limit.map { .now + $0 })
     return pending
   }
 
@@ -226,7 +256,7 @@ package final class Store: Sendable {
   }
 }
 
-/// What a commit's body gave, until the transaction around it is durable.
+/// What applying a commit gave, until the transaction around it is durable.
 private final class CommitOutcome<Value: Sendable>: Sendable {
   let value = Mutex<Value?>(nil)
 }

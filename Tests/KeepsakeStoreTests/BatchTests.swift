@@ -25,8 +25,8 @@ import Testing
     // Both wait for this one, and then share a transaction.
     let gate = DispatchSemaphore(value: 0)
     let blocker = try store.submit { _, _ in gate.wait() }
-    let a = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
-    let b = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { transaction, kept in
+    let a = try store.submit([(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    let b = try store.submit([(slot: "main", bytes: bytes)]) { transaction, kept in
       try transaction.put(2, covers: [1], kept)
     }
     gate.signal()
@@ -44,7 +44,7 @@ import Testing
     let series = ContentTests.series(count: 12, seed: 5)
     for index in stride(from: 0, to: 12, by: 2) {
       try store.save(series[index], as: UInt64(index / 2 + 1))
-      let failed = try store.submit([SubmittedContent(slot: "main", bytes: series[index + 1])]) { _, _ in throw Refused() }
+      let failed = try store.submit([(slot: "main", bytes: series[index + 1])]) { _, _ in throw Refused() }
       #expect(throws: Refused.self) { try failed.wait() }
     }
     let full = try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content WHERE base IS NULL") }
@@ -62,7 +62,7 @@ import Testing
     let there = theirs
     try store.write { transaction in
       let hash = try transaction.keepContent(there)
-      try transaction.put(2, covers: [1], [KeptContent(hashes: [hash], length: there.count)])
+      try transaction.put(2, covers: [1], [PreparedSave(hashes: [hash], length: there.count)])
     }
     theirs[7] ^= 1
     try store.save(theirs, as: 3)

@@ -24,14 +24,14 @@ import Testing
         // Sometimes a side is left standing, and a conflict with it.
         if Bool.random(using: &random), !covers.isEmpty { covers.removeFirst() }
         let text = Data("\(slot) \(number)".utf8)
-        let kept = [KeptContent(hashes: [try transaction.keepContent(text)], length: text.count)]
+        let kept = [PreparedSave(hashes: [try transaction.keepContent(text)], length: text.count)]
         try transaction.put(number, slot: slot, covers: covers, kept, acknowledged: Bool.random(using: &random))
         if number % 7 == 0 { try transaction.setPinned(true, id(number)) }
         // What replaced it isn't known here: a slot without a head.
         if number % 31 == 0 { for head in try transaction.heads(of: slot) { try transaction.markCovered(head) } }
       }
       let lost = Data("lost".utf8)
-      let kept = [KeptContent(hashes: [try transaction.keepContent(lost)], length: lost.count)]
+      let kept = [PreparedSave(hashes: [try transaction.keepContent(lost)], length: lost.count)]
       try transaction.put(401, slot: "slot of which nothing stands", covers: [], kept, acknowledged: true)
       try transaction.markCovered(id(401))
     }

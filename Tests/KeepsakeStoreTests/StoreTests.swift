@@ -118,7 +118,7 @@ import Glibc
     defer { try? store.close() }
     #expect(throws: Stop.self) {
       try store.write { transaction throws in
-        try transaction.put(1, [KeptContent(hashes: [transaction.keepContent(Data([1, 2, 3]))], length: 3)])
+        try transaction.put(1, [PreparedSave(hashes: [transaction.keepContent(Data([1, 2, 3]))], length: 3)])
         throw Stop()
       }
     }
@@ -134,11 +134,10 @@ import Glibc
     struct Stop: Error {}
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    let reverted = Shared(false)
     var pending: [PendingCommit<Void>] = []
     for number in UInt64(1)...20 {
       pending.append(
-        try store.submit([SubmittedContent(slot: "slot \(number)", bytes: Data([UInt8(number)]))], reverted: { reverted.value = true }) {
+        try store.submit([(slot: "slot \(number)", bytes: Data([UInt8(number)]))]) {
           transaction, kept in
           try transaction.put(number, slot: "slot \(number)", kept)
           if number == 7 { throw Stop() }
@@ -147,7 +146,6 @@ import Glibc
     for (index, commit) in pending.enumerated() {
       if index == 6 { #expect(throws: Stop.self) { try commit.wait() } } else { try commit.wait() }
     }
-    #expect(!reverted.value)
     #expect(try store.read { try $0.slots().count } == 19)
     #expect(try store.read { try !$0.hasContent(ContentHash(of: Data([7]))) })
   }
@@ -156,7 +154,7 @@ import Glibc
   func awaits() async throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    let commit = try store.submit([SubmittedContent(slot: "main", bytes: Data("x".utf8))]) { transaction, kept in
+    let commit = try store.submit([(slot: "main", bytes: Data("x".utf8))]) { transaction, kept in
       try transaction.put(1, kept)
       return kept[0].hashes[0]
     }
@@ -197,7 +195,7 @@ import Glibc
     defer { try? store.close() }
     var last: PendingCommit<Void>?
     for number in UInt64(1)...500 {
-      last = try store.submit([SubmittedContent(slot: "main", bytes: Data("\(number)".utf8))]) { transaction, kept in
+      last = try store.submit([(slot: "main", bytes: Data("\(number)".utf8))]) { transaction, kept in
         try transaction.put(number, covers: number > 1 ? [number - 1] : [], kept)
       }
     }

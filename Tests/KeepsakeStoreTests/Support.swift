@@ -43,7 +43,7 @@ func record(
 extension StoreTransaction {
   /// A save that replaces one other, as a device's commit would write it, without an outbox.
   mutating func put(
-    _ number: UInt64, slot: String = "main", covers: [UInt64] = [], _ kept: [KeptContent] = [],
+    _ number: UInt64, slot: String = "main", covers: [UInt64] = [], _ kept: [PreparedSave] = [],
     acknowledged: Bool = true, savedAt: Int64? = nil
   ) throws {
     let record = record(
@@ -58,7 +58,7 @@ extension Store {
   func save(
     _ bytes: Data, as number: UInt64, slot: String = "main", acknowledged: Bool = true, savedAt: Int64? = nil
   ) throws {
-    try submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
+    try submit([(slot: slot, bytes: bytes)]) { transaction, kept in
       try transaction.put(
         number, slot: slot, covers: number > 1 ? [number - 1] : [], kept, acknowledged: acknowledged, savedAt: savedAt)
     }.wait()

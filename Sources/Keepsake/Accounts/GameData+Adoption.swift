@@ -57,7 +57,7 @@ extension GameData {
       try store.close()
     } catch {
       do { try store.close() } catch {
-        core.report(Incident(kind: .unreadable, message: "the \(other) can't be closed: \(error)", date: core.now))
+        core.events.report(Incident(kind: .unreadable, message: "the \(other) can't be closed: \(error)", date: core.now))
       }
       throw error
     }
@@ -82,7 +82,7 @@ extension GameData {
     let slots = adoption.saves + adoption.files.map(FileSlot.slot)
     if !slots.isEmpty { eventHandler.handle(.slots(slots)) }
     if !adoption.money.isEmpty { eventHandler.handle(.wallet) }
-    core.didCommit()
+    core.cloud.didCommit()
     return adoption
   }
 }

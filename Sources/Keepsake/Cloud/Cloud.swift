@@ -101,25 +101,12 @@ public final class Cloud: Sendable {
     var status = CloudStatus(phase: .off)
     // Of an earlier run that kept it back.
     status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
-    state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.statusTicks.send(()) }
+    state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.events.statusDidChange() }
     let eventHandler = CloudEventHandler(
       core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     let connection = CloudConnection(core: core, eventHandler: eventHandler, state: state)
     self.connection = connection
-    core.onCloud { [state] hooks in
-      hooks.refresh = { [weak connection] in try await connection?.fetchChanges() }
-      hooks.download = { [weak connection] slot in
-        guard let connection else { throw GameDataError.notConnected }
-        try await connection.download(slot)
-      }
-      hooks.largestDownload = { [weak connection] in connection?.deliveryBuffer.downloads.largest }
-      hooks.devices = { [weak connection] versions in
-        guard let connection else { throw GameDataError.notConnected }
-        return try await connection.devices(having: versions)
-      }
-      hooks.status = { state.status }
-      hooks.deliver = { [weak connection] in _ = try connection?.deliver() }
-    }
+    core.cloud = connection
   }
 
   /// Connects to a cloud, and stays connected until `disconnect` or `close`. Returns at once; `status` shows the

@@ -31,7 +31,7 @@ extension Cloud {
     set {
       connection.deliveryBuffer.set(newValue)
       // What comes by itself from now on is begun.
-      connection.core.didCommit()
+      connection.core.cloud.didCommit()
     }
   }
 }

@@ -114,10 +114,9 @@ public struct TrackedFile: Sendable {
 
   func keep(_ bytes: Data, replacing shown: [VersionID] = []) throws -> Pending<Version> {
     try refuse(tooLarge: bytes.count)
-    let save = GameCore.Save(
-      parents: core.slotParents.snapshot(slot), payload: .bytes(bytes), metadata: SaveMetadata(), additionalParents: shown, isOfFile: true)
+    let save = core.commits.draft(ofFile: bytes, to: slot, additionalParents: shown)
     return Pending(
-      try core.commit(saves: [save]).map { committed in
+      try core.commits.submit(saves: [save]).map { committed in
         guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
         return version
       })

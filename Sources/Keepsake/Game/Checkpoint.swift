@@ -22,7 +22,7 @@ public struct Checkpoint: ~Copyable {
 
   private let core: GameCore
   private let boards: HighScores
-  var saves: [GameCore.Save] = []
+  var saves: [SaveDraft] = []
   var cells: [CellDraft] = []
   var scores: [ScoreDraft] = []
   var operations: [WalletOperation] = []

@@ -92,7 +92,6 @@ public final class GameData: Sendable {
     url = store.url
     self.options = options
     core = GameCore(store: store, environment: environment)
-    core.reportSealFindings()
     try core.showSlots()
     saves = SaveSlots(core: core)
     progress = try ProgressStore(core: core)
@@ -124,7 +123,7 @@ public final class GameData: Sendable {
     if !operations.isEmpty { try wallet.refuseUnshown(operations) }
     let pending = try progress.performing(cells) {
       try scores.performing(submitted) {
-        try core.commit(saves: saves, cells: cells, scores: submitted, wallet: operations)
+        try core.commits.submit(saves: saves, cells: cells, scores: submitted, wallet: operations)
       }
     }
     return Pending(
@@ -134,16 +133,16 @@ public final class GameData: Sendable {
   }
 
   /// What has gone wrong with the data since it was opened, oldest first; at most the newest 100.
-  public var incidents: [Incident] { core.incidents }
+  public var incidents: [Incident] { core.events.incidents }
 
   /// What arrives from other devices and from the bank. A reader that falls behind by more than 256 changes misses the
   /// oldest.
-  public var changes: AsyncStream<GameChange> { core.changes.stream() }
+  public var changes: AsyncStream<GameChange> { core.events.changes.stream() }
 
   /// Returns the changes since the last call, for a game loop that doesn't run tasks.
   ///
   /// - Returns: The changes, oldest first; at most the newest 256.
-  public func takeChanges() -> [GameChange] { core.takeChanges() }
+  public func takeChanges() -> [GameChange] { core.events.takeChanges() }
 
   /// Closes the data: ends the connection to the cloud, waits for queued captures and preferences, and closes the
   /// files. Closing again does nothing.
@@ -171,9 +170,7 @@ public final class GameData: Sendable {
     progress.finish()
     preferences.finish()
     scores.finish()
-    core.changes.finish()
-    core.slotTicks.finish()
-    core.statusTicks.finish()
+    core.events.finish()
   }
 
   deinit {

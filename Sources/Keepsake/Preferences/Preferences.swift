@@ -59,7 +59,7 @@ public final class Preferences: Sendable {
     }
     table = Mutex(PreferenceTable(kept, cells))
     if unreadable > 0 {
-      core.report(
+      core.events.report(
         Incident(
           kind: .unreadable, message: "\(unreadable) preferences can't be read; their defaults are given until they are set", date: core.now
         ))
@@ -99,7 +99,7 @@ public final class Preferences: Sendable {
   }
 
   private func report(_ error: any Error) {
-    core.report(Incident(kind: .failedCommit, message: "a preference was not set: \(error)", date: core.now))
+    core.events.report(Incident(kind: .failedCommit, message: "a preference was not set: \(error)", date: core.now))
   }
 
   /// Sets a preference.
@@ -225,7 +225,7 @@ public final class Preferences: Sendable {
   }
 
   private func report<Value>(_ what: String, _ key: PreferenceKey<Value>) {
-    core.report(
+    core.events.report(
       Incident(
         kind: .unreadable, message: "the preference \"\(key.name.prefix(80))\" \(what); its default is given until it is set",
         date: core.now))
@@ -280,7 +280,7 @@ public final class Preferences: Sendable {
     guard !shown.isEmpty else { return }
     shown.sort()
     changeBroadcast.send(shown)
-    core.emit(.preferences(shown))
+    core.events.emit(.preferences(shown))
   }
 
   func finish() { changeBroadcast.finish() }

@@ -173,14 +173,14 @@ public final class ProgressStore: Sendable {
   func perform(_ draft: CellDraft) throws -> Pending<Void> { try perform([draft]) }
 
   private func perform(_ drafts: [CellDraft]) throws -> Pending<Void> {
-    let pending = try performing(drafts) { try self.core.commit(cells: drafts) }
+    let pending = try performing(drafts) { try self.core.commits.submit(cells: drafts) }
     return Pending(pending.map { _ in })
   }
 
   /// Shows the drafts at once, then commits them with `commit`, in the order in which they were shown.
   func performing(
-    _ drafts: [CellDraft], _ commit: () throws -> PendingCommit<GameCore.Committed>
-  ) throws -> PendingCommit<GameCore.Committed> {
+    _ drafts: [CellDraft], _ commit: () throws -> PendingCommit<CommitPipeline.Committed>
+  ) throws -> PendingCommit<CommitPipeline.Committed> {
     guard !drafts.isEmpty else { return try commit() }
     let facts = facts.withLock { $0 }
     let context = CellDraft.Context(
@@ -191,7 +191,7 @@ public final class ProgressStore: Sendable {
         let (cells, growth) = try shown(drafts, context, in: view)
         return view.begin(cells, growth: growth)
       }
-      let pending: PendingCommit<GameCore.Committed>
+      let pending: PendingCommit<CommitPipeline.Committed>
       do {
         // May block while the store is behind; the view stays readable.
         pending = try commit()
@@ -253,7 +253,7 @@ public final class ProgressStore: Sendable {
     do {
       try join(older)
     } catch {
-      core.report(Incident(kind: .unreadable, message: "progress can't be read: \(error)", date: core.now))
+      core.events.report(Incident(kind: .unreadable, message: "progress can't be read: \(error)", date: core.now))
     }
   }
 
@@ -290,7 +290,7 @@ public final class ProgressStore: Sendable {
     guard !changed.isEmpty else { return }
     let names = changed.map(\.key).sorted()
     keys.send(names)
-    core.emit(.progress(names))
+    core.events.emit(.progress(names))
   }
 
   func finish() { keys.finish() }

@@ -90,7 +90,7 @@ extension GameCore {
   }
 
   func evict(_ slot: String, keepingHistory: Bool) throws {
-    let largest = cloud.largestDownload()
+    let largest = cloud.largestDownload
     let isDone = try translating {
       try store.write { transaction in
         func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(FileSlot.shown(slot))\" stays here: \(why)") }
@@ -119,8 +119,8 @@ extension GameCore {
       }
     }
     guard isDone else { return }
-    slotsDidChange()
-    didCommit()
+    events.slotsDidChange()
+    cloud.didCommit()
   }
 }
 

@@ -46,9 +46,8 @@ extension SaveSlots {
   public func rename<Value: Archivable>(_ slot: Slot<Value>, to other: Slot<Value>) throws -> Version {
     try refuse(slot, to: other)
     let view = try currentSave(in: slot, alone: true)
-    let delete = GameCore.Save(
-      parents: core.slotParents.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(), additionalParents: view.parents)
-    let committed = try core.commit(saves: [move(view.record, to: other.name, nil), delete]).wait()
+    let delete = core.commits.draft(.tombstone, to: slot.name, additionalParents: view.parents)
+    let committed = try core.commits.submit(saves: [move(view.record, to: other.name, nil), delete]).wait()
     guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
     return version
   }
@@ -74,9 +73,9 @@ extension SaveSlots {
     let view = try currentSave(in: slot, alone: true)
     guard view.record.metadata != metadata else { return view.version }
     return try commit(
-      GameCore.Save(
-        parents: core.slotParents.snapshot(slot.name), payload: .contents(view.record.contents, length: view.record.length),
-        metadata: metadata, additionalParents: view.parents, redescribes: view.record.id)
+      core.commits.draft(
+        .stored(view.record.contents, length: view.record.length), to: slot.name, metadata, additionalParents: view.parents,
+        redescribing: view.record.id)
     ).wait()
   }
 
@@ -102,10 +101,10 @@ extension SaveSlots {
     }
   }
 
-  private func move(_ record: VersionRecord, to slot: String, _ metadata: SaveMetadata?) -> GameCore.Save {
-    GameCore.Save(
-      parents: core.slotParents.snapshot(slot), payload: .contents(record.contents, length: record.length),
-      metadata: metadata ?? record.metadata, additionalParents: core.slotParents.shown(slot))
+  private func move(_ record: VersionRecord, to slot: String, _ metadata: SaveMetadata?) -> SaveDraft {
+    core.commits.draft(
+      .stored(record.contents, length: record.length), to: slot, metadata ?? record.metadata,
+      additionalParents: core.slotParents.shown(slot))
   }
 
   /// Nothing of a slot that stays on this device goes to a cloud by a detour.

@@ -36,9 +36,9 @@ extension SaveSlots {
     try waitForCaptures(in: slot)
     let question = try core.store.read { try SeenByQuery([slot], in: $0) }
     guard !question.isEmpty else { return [] }
-    let answers = try await question.answers { [core] in try await core.cloud.devices($0) }
+    let answers = try await question.answers { [core] in try await core.cloud.devices(having: $0) }
     core.seen.note(answers)
-    core.statusTicks.send(())
+    core.events.statusDidChange()
     return answers[slot]?.devices
   }
 }

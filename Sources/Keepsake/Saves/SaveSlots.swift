@@ -77,21 +77,18 @@ public final class SaveSlots: Sendable {
   /// - Throws: `GameDataError` and `StoreError` if the delete can't be written.
   @discardableResult
   public func delete<Value: Archivable>(_ slot: Slot<Value>) throws -> Version {
-    let save = GameCore.Save(
-      parents: core.slotParents.snapshot(slot.name), payload: .tombstone, metadata: SaveMetadata(),
-      additionalParents: core.slotParents.shown(slot.name))
-    return try commit(save).wait()
+    try commit(core.commits.draft(.tombstone, to: slot.name, additionalParents: core.slotParents.shown(slot.name))).wait()
   }
 
   func save<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata
-  ) throws -> GameCore.Save {
+  ) throws -> SaveDraft {
     let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: slot.name, of: core.store.writer))
-    return GameCore.Save(parents: core.slotParents.snapshot(slot.name), payload: .bytes(bytes), metadata: metadata)
+    return core.commits.draft(.bytes(bytes), to: slot.name, metadata)
   }
 
-  func commit(_ save: GameCore.Save, within limit: Duration? = nil) throws -> PendingCommit<Version> {
-    try core.commit(saves: [save], within: limit).map { committed in
+  func commit(_ save: SaveDraft, within limit: Duration? = nil) throws -> PendingCommit<Version> {
+    try core.commits.submit(saves: [save], within: limit).map { committed in
       guard let version = committed.versions.first else { throw StoreError(.io, "a save ended without a version") }
       return version
     }
@@ -118,10 +115,10 @@ public final class SaveSlots: Sendable {
     try refuseLocal(slot.name)
     do {
       let view = try resolver(slot, try read(slot), context).view()
-      core.slotParents.loaded(slot.name, .versions(view.parents))
+      core.slotParents.loaded(slot.name, view.parents)
       return view.value
     } catch {
-      core.slotParents.loaded(slot.name, .versions([]))
+      core.slotParents.loaded(slot.name, [])
       throw error
     }
   }
@@ -177,7 +174,7 @@ public final class SaveSlots: Sendable {
     do {
       try await core.ask(within: limit) { [core] in try await core.download(slot) }
     } catch {
-      core.slotParents.loaded(slot, .versions([]))
+      core.slotParents.loaded(slot, [])
       throw error
     }
   }
@@ -220,14 +217,12 @@ public final class SaveSlots: Sendable {
     // What the game saved while the player was choosing is replaced too: it came from one of the sides.
     return Pending(
       try commit(
-        GameCore.Save(
-          parents: core.slotParents.snapshot(conflict.slot), payload: .bytes(bytes), metadata: metadata,
-          additionalParents: conflict.heads)))
+        core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads)))
   }
 
   private func resolver<Value: Archivable>(_ slot: Slot<Value>, _ reading: SlotReading, _ context: Any?) -> ConflictResolver<Value> {
     ConflictResolver(slot: slot, reading: reading, context: context) { [core] version, error in
-      core.report(
+      core.events.report(
         Incident(
           kind: .unreadable, slot: slot.name, version: version,
           message: "an earlier version of the slot \"\(slot.name)\" can't be decoded, so a conflict is merged without it: \(error)",
@@ -241,7 +236,7 @@ public final class SaveSlots: Sendable {
       try SlotReading.read(try transaction.place(of: slot.name), policy: slot.policy.order, in: transaction)
     }
     for damage in reading.damage {
-      core.report(
+      core.events.report(
         Incident(
           kind: .damagedVersion, slot: slot.name, version: damage.version, usedInstead: damage.usedInstead,
           message: damage.message, date: core.now))
@@ -369,10 +364,11 @@ public final class SaveSlots: Sendable {
       try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
     }
     let record = side.version.record
-    let save = GameCore.Save(
-      parents: core.slotParents.snapshot(slot.name), payload: .contents(record.contents, length: record.length),
-      metadata: record.metadata, additionalParents: core.slotParents.shown(slot.name))
-    return try commit(save).wait()
+    return try commit(
+      core.commits.draft(
+        .stored(record.contents, length: record.length), to: slot.name, record.metadata,
+        additionalParents: core.slotParents.shown(slot.name))
+    ).wait()
   }
 
   /// Keeps a version and its contents until it is unpinned, whatever the history rules say. Durable on return.
@@ -406,7 +402,7 @@ public final class SaveSlots: Sendable {
     } catch let error as StoreError where error.code == .missing {
       throw GameDataError(.missing, error.message)
     }
-    core.slotsDidChange()
+    core.events.slotsDidChange()
   }
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {

@@ -56,7 +56,7 @@ public struct SlotQuery: AsyncSequence, Sendable {
     init(_ query: SlotQuery) {
       self.query = query
       // Before the first look: what changes after it is heard of.
-      ticks = query.saves.core.slotTicks.stream().makeAsyncIterator()
+      ticks = query.saves.core.events.slotTicks.stream().makeAsyncIterator()
     }
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Update? {

@@ -87,9 +87,9 @@ public struct SlotStatusUpdates: AsyncSequence, Sendable {
     init(_ updates: SlotStatusUpdates) {
       self.updates = updates
       let core = updates.saves.core
-      ticks = core.statusTicks.stream().makeAsyncIterator()
+      ticks = core.events.statusTicks.stream().makeAsyncIterator()
       look = core.seen.look(at: updates.slot)
-      core.statusTicks.send(())
+      core.events.statusDidChange()
     }
 
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> SlotStatus? {
@@ -155,7 +155,7 @@ extension SaveSlots {
   public func statusUpdates(of slot: String) -> SlotStatusUpdates { SlotStatusUpdates(saves: self, slot: slot) }
 
   func durableStatus(of slot: String) throws -> SlotStatus {
-    let cloud = core.cloudStatus
+    let cloud = core.cloud.status
     return try core.store.read { transaction in
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(

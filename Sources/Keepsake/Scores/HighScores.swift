@@ -24,7 +24,7 @@ import Synchronization
 /// out, and an incident reports it. Safe to use from any thread.
 public final class HighScores: Sendable {
   /// The greatest number of players on a board. Each has a value on every device.
-  public static let maximumPlayers = 1_000
+  public static let maximumPlayers = ScoreCommit.maximumPlayers
 
   private struct State {
     /// Shown, but not yet durable; short, because the store bounds what waits.
@@ -76,7 +76,7 @@ public final class HighScores: Sendable {
   }
 
   private func submit(_ draft: ScoreDraft) throws -> Pending<Score> {
-    let pending = try performing([draft]) { try core.commit(scores: [draft]) }
+    let pending = try performing([draft]) { try core.commits.submit(scores: [draft]) }
     return Pending(pending.map { _ in Score(draft.entry) })
   }
 
@@ -135,8 +135,8 @@ public final class HighScores: Sendable {
 
   /// Shows the scores at once, then commits them with `commit`.
   func performing(
-    _ drafts: [ScoreDraft], _ commit: () throws -> PendingCommit<GameCore.Committed>
-  ) throws -> PendingCommit<GameCore.Committed> {
+    _ drafts: [ScoreDraft], _ commit: () throws -> PendingCommit<CommitPipeline.Committed>
+  ) throws -> PendingCommit<CommitPipeline.Committed> {
     guard !drafts.isEmpty else { return try commit() }
     let number = state.withLock { state in
       state.last += 1
@@ -157,7 +157,7 @@ public final class HighScores: Sendable {
 
   /// Commits scores and waits for the disk.
   func commit(_ drafts: [ScoreDraft]) throws {
-    _ = try performing(drafts) { try core.commit(scores: drafts) }.wait()
+    _ = try performing(drafts) { try core.commits.submit(scores: drafts) }.wait()
   }
 
   /// How many of the scores are in the store.
@@ -291,7 +291,7 @@ public final class HighScores: Sendable {
       }
     }
     for objection in found.objections {
-      core.report(
+      core.events.report(
         Incident(
           kind: objection.code == .tampered ? .tampered : .unreadable,
           message: "a score of the board \"\(board.name)\" is left out: \(objection.message)", date: core.now))
@@ -337,7 +337,7 @@ public final class HighScores: Sendable {
         }
       }.wait()
     }
-    core.didCommit()
+    core.cloud.didCommit()
   }
 
   // MARK: Other devices
@@ -351,7 +351,7 @@ public final class HighScores: Sendable {
     let names = Set(keys.compactMap { ScoreEntry.names(in: $0)?.board }).sorted()
     guard !names.isEmpty else { return }
     boards.send(names)
-    core.emit(.scores(names))
+    core.events.emit(.scores(names))
   }
 
   func finish() { boards.finish() }

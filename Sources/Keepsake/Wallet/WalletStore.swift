@@ -43,7 +43,7 @@ public final class WalletStore: Sendable {
     do {
       return try balance(of: currency)
     } catch {
-      core.report(
+      core.events.report(
         Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
       return Balance(total: 0, spendable: 0, pending: 0)
     }
@@ -163,7 +163,7 @@ public final class WalletStore: Sendable {
           in: &transaction, using: &random)
       }
     }
-    core.didCommit()
+    core.cloud.didCommit()
     return operation.id
   }
 

@@ -68,7 +68,7 @@ struct SeriesEstimate: Encodable {
 
   private static func save(_ bytes: Data, as index: Int, in store: Store) throws {
     let writer = store.writer
-    try store.submit([SubmittedContent(slot: "save", bytes: bytes)]) { transaction, kept in
+    try store.submit([("save", bytes)]) { transaction, kept in
       let record = VersionRecord(
         id: id(index), slot: "save", covers: index > 0 ? [id(index - 1)] : [], contents: kept.flatMap(\.hashes), length: bytes.count,
         metadata: SaveMetadata(), savedAtMilliseconds: Int64(index), writer: writer, provisional: false)

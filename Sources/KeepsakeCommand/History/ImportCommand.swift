@@ -73,7 +73,7 @@ struct ImportCommand: AsyncParsableCommand {
     let slot = slot ?? save.slot
     let now = Int64(Date().timeIntervalSince1970 * 1_000)
     let writer = store.writer
-    return try store.submit([SubmittedContent(slot: slot, bytes: save.bytes)]) { transaction, kept in
+    return try store.submit([(slot, save.bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
       let place = try transaction.place(of: slot)
       let view = try Resolution.view(of: place, in: transaction, policy: .newest)

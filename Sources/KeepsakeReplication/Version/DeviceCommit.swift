@@ -1,83 +1,3 @@
-/// What a save replaces.
-package enum SaveParents: Hashable, Sendable {
-  /// What the game loaded, or its own newest save since: every version that went into what the player sees.
-  case versions([VersionID])
-  /// All that the slot list showed: for a new game over a slot, a delete, a restore from history.
-  case everyHead
-
-  /// This, and these versions too.
-  package func joined(with others: [VersionID]) -> SaveParents {
-    switch self {
-    case .versions(let ids): .versions(Set(ids).union(others).sorted())
-    case .everyHead: self
-    }
-  }
-}
-
-/// One save, before it is known which versions it covers.
-package struct SaveDraft: Hashable, Sendable {
-  package var id: VersionID
-  package var slot: String
-  package var parents: SaveParents
-  /// Already in the storage. Empty for a tombstone.
-  package var contents: [ContentHash]
-  package var length: Int
-  package var metadata: SaveMetadata
-  package var savedAtMilliseconds: Int64
-  /// A delete.
-  package var tombstone: Bool
-
-  package init(
-    id: VersionID, slot: String, parents: SaveParents, contents: [ContentHash], length: Int,
-    metadata: SaveMetadata = SaveMetadata(), savedAtMilliseconds: Int64, tombstone: Bool = false
-  ) {
-    self.id = id
-    self.slot = slot
-    self.parents = parents
-    self.contents = contents
-    self.length = length
-    self.metadata = metadata
-    self.savedAtMilliseconds = savedAtMilliseconds
-    self.tombstone = tombstone
-  }
-}
-
-/// What one checkpoint writes: all of it or nothing.
-package struct CommitDraft: Hashable, Sendable {
-  package var saves: [SaveDraft]
-  package var cells: [CellDraft]
-  package var wallet: [WalletOperation]
-
-  package init(saves: [SaveDraft] = [], cells: [CellDraft] = [], wallet: [WalletOperation] = []) {
-    self.saves = saves
-    self.cells = cells
-    self.wallet = wallet
-  }
-}
-
-/// What a game can get wrong about a save.
-package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The save names a content that the storage doesn't have.
-  case missingContent(VersionID, ContentHash)
-  case idTaken(VersionID)
-  /// The save breaks a limit that every store and cloud holds to.
-  case invalid(VersionID, String)
-  /// A cell breaks a limit that every store and cloud holds to.
-  case invalidCell(CellKey, String)
-  /// One checkpoint has more than one exchange can carry.
-  case tooMuch(String)
-
-  package var description: String {
-    switch self {
-    case .missingContent(let id, let hash): "the save \(id) names the content \(hash), which isn't here"
-    case .idTaken(let id): "there is a save \(id) already"
-    case .invalid(let id, let why): "the save \(id) can't be kept: \(why)"
-    case .invalidCell(let key, let why): "\(key) can't be kept: \(why)"
-    case .tooMuch(let what): "too much for one checkpoint: \(what)"
-    }
-  }
-}
-
 /// How a device's own writes enter its storage, and the outbox with them.
 package enum DeviceCommit {
   /// What a group may hold before the next commit starts a new one. Commits that wait together travel together, so a
@@ -235,13 +155,18 @@ package enum DeviceCommit {
     _ pending: inout OutboxGroup?, in storage: inout some DeviceStorage
   ) throws -> VersionRecord {
     guard try storage.version(save.id) == nil, try !storage.isCovered(save.id) else { throw CommitError.idTaken(save.id) }
-    for hash in save.contents where try !storage.hasContent(hash) {
-      throw CommitError.missingContent(save.id, hash)
+    let (contents, length): ([ContentHash], Int)
+    switch save.content {
+    case .stored(let hashes, let bytes): (contents, length) = (hashes, bytes)
+    case .tombstone: (contents, length) = ([], 0)
+    case .bytes: throw CommitError.invalid(save.id, "its bytes were not stored before")
     }
+    for hash in contents where try !storage.hasContent(hash) { throw CommitError.missingContent(save.id, hash) }
     let parents: [VersionID]
     switch save.parents {
     case .versions(let ids): parents = ids
     case .everyHead: parents = try storage.heads(of: save.slot)
+    case .game, .file: throw CommitError.invalid(save.id, "what it replaces was not decided before")
     }
 
     // A store that was never connected has sent nothing: what it replaces needs no place in the outbox.
@@ -272,9 +197,9 @@ package enum DeviceCommit {
     if !isConnected { covers = try newest(of: covers, keeping: parents, in: storage) }
 
     let record = VersionRecord(
-      id: save.id, slot: save.slot, covers: covers.sorted(), contents: save.contents, length: save.length,
+      id: save.id, slot: save.slot, covers: covers.sorted(), contents: contents, length: length,
       metadata: save.metadata, savedAtMilliseconds: save.savedAtMilliseconds, writer: writer, provisional: provisional,
-      tombstone: save.tombstone)
+      tombstone: save.isTombstone)
     if let why = ExchangeRules.objection(toOwn: record) { throw CommitError.invalid(save.id, why.message) }
     // Of a local slot nothing is owed to any cloud.
     let isLocal = LocalSlot.contains(record.slot)

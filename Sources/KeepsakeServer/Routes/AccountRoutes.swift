@@ -5,7 +5,7 @@ import Hummingbird
 import KeepsakeReplication
 
 /// Registering a device, and letting a second one join its player.
-extension Cloud {
+extension CloudRoutes {
   private struct Registration: Decodable {
     var name: String?
   }

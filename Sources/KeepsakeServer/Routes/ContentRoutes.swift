@@ -6,7 +6,7 @@ import KeepsakeReplication
 import NIOCore
 
 /// Contents by name: put before the versions that need them, and fetched after.
-extension Cloud {
+extension CloudRoutes {
   private struct Received: Encodable {
     var received: Int
   }

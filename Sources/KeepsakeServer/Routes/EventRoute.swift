@@ -6,7 +6,7 @@ import NIOCore
 import ServiceLifecycle
 
 /// The stream that tells a device how far its container has come and by what (server-sent events), and the same as single answers.
-extension Cloud {
+extension CloudRoutes {
   func addEventRoute(to router: RouterGroup<CloudContext>) {
     router.get("events/next") { request, _ in try await nextEvent(request) }
     router.get("events") { request, _ in

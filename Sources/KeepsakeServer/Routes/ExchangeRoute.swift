@@ -4,7 +4,7 @@ import Hummingbird
 import KeepsakeReplication
 
 /// The one round trip in which a device tells what it wrote and hears what others wrote.
-extension Cloud {
+extension CloudRoutes {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, _ in
       let identity = try await identity(of: request)

@@ -6,7 +6,7 @@ import KeepsakeReplication
 import NIOCore
 
 /// A player's devices, and all that a player has: listed, taken along, deleted.
-extension Cloud {
+extension CloudRoutes {
   func addPlayerRoutes(to router: RouterGroup<CloudContext>) {
     router.get("devices") { request, _ in
       let identity = try await identity(of: request)

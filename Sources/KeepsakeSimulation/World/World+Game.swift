@@ -222,7 +222,7 @@ extension World {
     let before = devices[index].storage
     var seen: [VersionID: Set<VersionID>] = [:]
     for save in draft.saves {
-      let known = save.tombstone ? nil : devices[index].loaded[save.slot]
+      let known = save.isTombstone ? nil : devices[index].loaded[save.slot]
       seen[save.id] = Set(known ?? before.heads(of: save.slot))
     }
     do {

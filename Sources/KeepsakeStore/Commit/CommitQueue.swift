@@ -1,27 +1,11 @@
 import Dispatch
 package import Foundation
 import GRDB
-package import KeepsakeReplication
+import KeepsakeReplication
 import Synchronization
 
-/// Bytes that a commit brings with it.
-package struct SubmittedContent: Sendable {
-  package var slot: String
-  package var bytes: Data
-
-  package init(slot: String, bytes: Data) {
-    self.slot = slot
-    self.bytes = bytes
-  }
-}
-
-/// Bytes that are in the store as far as the transaction goes.
-package struct KeptContent: Hashable, Sendable {
-  /// What they consist of, in order: one, or the parts of a large save.
-  package var hashes: [ContentHash]
-  /// Of all together.
-  package var length: Int
-}
+/// A save's bytes, and the slot whose versions they probably resemble.
+package typealias SaveBytes = (slot: String, bytes: Data)
 
 /// Takes commits at once and makes them durable in order, off the caller's thread: contents are hashed and compressed first,
 /// then everything that waits goes into one transaction, one savepoint each.
@@ -35,13 +19,13 @@ final class CommitQueue: Sendable {
 
   /// One commit on its way.
   struct Job: Sendable {
-    var contents: [SubmittedContent]
-    /// Runs within the transaction.
-    var apply: @Sendable (inout StoreTransaction, [KeptContent]) throws -> Void
+    var saves: [SaveBytes]
+    /// Runs within the transaction, in which the saves are kept. Changes the lineage that the job before it left.
+    var apply: @Sendable (inout StoreTransaction, [PreparedSave], inout SaveLineage) throws -> Void
     /// Runs on the queue, when the transaction is durable or has failed.
     var finish: @Sendable ((any Error)?) -> Void
 
-    var byteCount: Int { contents.reduce(0) { $0 + $1.bytes.count } }
+    var byteCount: Int { saves.reduce(0) { $0 + $1.bytes.count } }
   }
 
   private struct Waiting {
@@ -58,6 +42,8 @@ final class CommitQueue: Sendable {
   private let waiting = Mutex(Waiting())
   /// Signalled when room was made. NSCondition, because the lock's state above is looked at again after each signal.
   private let room = NSCondition()
+  /// What the commits that are durable left behind. Only the queue changes it.
+  private let lineage = Mutex(SaveLineage())
 
   init(database: StoreDatabase) {
     self.database = database
@@ -147,40 +133,46 @@ final class CommitQueue: Sendable {
     var batch = ContentKeeper.Batch()
     for (index, job) in jobs.enumerated() {
       do {
-        for content in job.contents { prepared[index, default: []].append(try keeper.prepare(content, in: &batch)) }
+        for save in job.saves { prepared[index, default: []].append(try keeper.prepare(save.bytes, of: save.slot, in: &batch)) }
       } catch {
         failures[index] = error
       }
     }
     do {
-      try StoreError.translating("saving") {
+      let after = try StoreError.translating("saving") {
         try database.write { database in
+          var lineage = self.lineage.withLock { $0 }
           for (index, job) in jobs.enumerated() where failures[index] == nil {
-            if let failure = try apply(job, prepared[index] ?? [], in: database) { failures[index] = failure }
+            if let failure = try apply(job, prepared[index] ?? [], &lineage, in: database) { failures[index] = failure }
           }
+          return lineage
         }
       }
+      lineage.withLock { $0 = after }
       keeper.committed(batch)
     } catch {
       for index in jobs.indices where failures[index] == nil { failures[index] = error }
     }
     for save in prepared.values.joined() { keeper.release(save) }
     if !failures.isEmpty { keeper.failed(failures.keys.flatMap { prepared[$0] ?? [] }) }
-    // Backwards where it failed, so that what a commit undoes stands as it found it.
-    for index in jobs.indices.reversed() { if let failure = failures[index] { jobs[index].finish(failure) } }
-    for index in jobs.indices where failures[index] == nil { jobs[index].finish(nil) }
+    for (index, job) in jobs.enumerated() { job.finish(failures[index]) }
   }
 
   /// One job in a savepoint of its own: what is wrong with it must not take the others along. Throws what ends them all.
-  private func apply(_ job: Job, _ saves: [PreparedSave], in database: Database) throws -> (any Error)? {
+  private func apply(
+    _ job: Job, _ saves: [PreparedSave], _ lineage: inout SaveLineage, in database: Database
+  ) throws -> (any Error)? {
+    // A job that fails leaves nothing behind.
+    var after = lineage
     do {
       try database.inSavepoint {
         var transaction = StoreTransaction(database, in: self.database.context)
         for content in saves.flatMap(\.contents) { try transaction.contents.keep(content) }
-        try job.apply(&transaction, saves.map { KeptContent(hashes: $0.hashes, length: $0.length) })
+        try job.apply(&transaction, saves, &after)
         try History.prune(transaction)
         return .commit
       }
+      lineage = after
       return nil
     } catch let error as DatabaseError where error.endsTransaction {
       throw error

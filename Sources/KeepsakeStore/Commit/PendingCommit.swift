@@ -54,8 +54,15 @@ package final class PendingCommit<Value: Sendable>: Sendable {
 
   /// The same commit with another value. `transform` runs where the commit ends.
   package func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) throws -> Other) -> PendingCommit<Other> {
+    mapResult { result in result.flatMap { value in Result { try transform(value) } } }
+  }
+
+  /// The same commit with another result. `transform` runs where the commit ends.
+  package func mapResult<Other: Sendable>(
+    _ transform: @escaping @Sendable (Result<Value, any Error>) -> Result<Other, any Error>
+  ) -> PendingCommit<Other> {
     let other = PendingCommit<Other>()
-    observe { result in other.complete(result.flatMap { value in Result { try transform(value) } }) }
+    observe { other.complete(transform($0)) }
     return other
   }
 

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import KeepsakeReplication
+package import KeepsakeReplication
 import Synchronization
 
 /// The slow half of keeping saves: cuts, hashes and compresses them before their transaction, off the game's thread.
@@ -25,18 +25,18 @@ final class ContentKeeper: Sendable {
   init(database: StoreDatabase) { self.database = database }
 
   /// Prepares a save. Everything that it consists of is held until `release`.
-  func prepare(_ save: SubmittedContent, in batch: inout Batch) throws -> PreparedSave {
-    let previous = try previous(of: save.slot, in: batch)
-    let (segments, parts) = Self.segments(of: save.bytes, after: previous)
+  func prepare(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
+    let previous = try previous(of: slot, in: batch)
+    let (segments, parts) = Self.segments(of: bytes, after: previous)
     let hashes = parts.map(\.hash)
     memory.hold(hashes)
-    var prepared = PreparedSave(hashes: hashes, length: save.bytes.count)
+    var prepared = PreparedSave(hashes: hashes, length: bytes.count)
     do {
       let bases = ContentAlignment(of: parts, in: previous).bases
       var seen: Set<ContentHash> = []
       for (index, segment) in segments.enumerated() where seen.insert(hashes[index]).inserted {
         prepared.contents.append(
-          try prepare(segment, as: hashes[index], from: bases[index], of: save.bytes.count, in: &batch, &prepared))
+          try prepare(segment, as: hashes[index], from: bases[index], of: bytes.count, in: &batch, &prepared))
         if segments.count > 1 { try writeAhead(&prepared, atLeast: Self.aheadBytes, in: &batch) }
       }
       if segments.count > 1 { try writeAhead(&prepared, atLeast: 0, in: &batch) }
@@ -45,7 +45,7 @@ final class ContentKeeper: Sendable {
       failed([prepared])
       throw error
     }
-    batch.newest[save.slot] = parts
+    batch.newest[slot] = parts
     return prepared
   }
 
@@ -161,12 +161,18 @@ final class ContentKeeper: Sendable {
 }
 
 /// A save whose contents are hashed, and as far as they were new, encoded.
-struct PreparedSave: Sendable {
-  /// All of it, in order.
-  var hashes: [ContentHash]
-  var length: Int
+package struct PreparedSave: Sendable {
+  /// What it consists of, in order: one content, or the parts of a large save.
+  package var hashes: [ContentHash]
+  /// Of all together.
+  package var length: Int
   /// What the commit still has to write.
   var contents: [PreparedContent] = []
   /// What is held beside the contents themselves.
   var bases: [ContentHash] = []
+
+  package init(hashes: [ContentHash], length: Int) {
+    self.hashes = hashes
+    self.length = length
+  }
 }

@@ -64,7 +64,7 @@ final class HTTPSession: Sendable {
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
   ) async -> (answer: Answer?, failure: TransportFailure?) {
     let collected = Mutex<(head: HTTPURLResponse?, body: Data)>((nil, Data()))
-    let exchange = HTTPExchange(
+    let call = HTTPCall(
       limit: limit, sent: sent,
       head: { response throws(TransportFailure) in collected.withLock { $0.head = response } },
       part: { [traffic] part, progress in
@@ -74,7 +74,7 @@ final class HTTPSession: Sendable {
       })
     var failure: TransportFailure?
     do throws(TransportFailure) {
-      _ = try await run(request, body: body, exchange)
+      _ = try await run(request, body: body, call)
     } catch {
       failure = error
     }
@@ -88,15 +88,15 @@ final class HTTPSession: Sendable {
     _ request: URLRequest, accept: @escaping @Sendable (HTTPURLResponse) throws(TransportFailure) -> Void,
     part: @escaping @Sendable (Data) -> Void
   ) async throws(TransportFailure) {
-    let exchange = HTTPExchange(limit: .max, sent: nil, head: accept) { [traffic] data, _ in
+    let call = HTTPCall(limit: .max, sent: nil, head: accept) { [traffic] data, _ in
       traffic?.didReceive(data.count)
       part(data)
     }
-    _ = try await run(request, body: nil, exchange)
+    _ = try await run(request, body: nil, call)
   }
 
   private func run(
-    _ request: URLRequest, body: Data?, _ exchange: HTTPExchange
+    _ request: URLRequest, body: Data?, _ call: HTTPCall
   ) async throws(TransportFailure) -> HTTPURLResponse {
     guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
       throw TransportFailure(.rejected, "A server's address begins with http: or https:.")
@@ -114,10 +114,10 @@ final class HTTPSession: Sendable {
     let (life, task) = current.withLock { [request] life -> (Life, URLSessionTask) in
       (life, body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request))
     }
-    let result: Result<HTTPURLResponse, HTTPExchange.Failure> = await withTaskCancellationHandler {
+    let result: Result<HTTPURLResponse, HTTPCall.Failure> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        exchange.start(continuation)
-        (life.session.delegate as? HTTPDelegate)?.add(exchange, for: task)
+        call.start(continuation)
+        (life.session.delegate as? HTTPDelegate)?.add(call, for: task)
         task.resume()
       }
     } onCancel: {

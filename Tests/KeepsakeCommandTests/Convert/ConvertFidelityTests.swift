@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeInterchange
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@
 import ArgumentParser
 import FlowerGarden
 import Foundation
+import KeepsakeInspection
 import Keepsake
 import TestSupport
 import Testing

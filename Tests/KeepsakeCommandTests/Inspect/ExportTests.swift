@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 import TestSupport

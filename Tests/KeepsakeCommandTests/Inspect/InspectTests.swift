@@ -3,6 +3,7 @@ import FlowerGarden
 import Foundation
 import Keepsake
 import KeepsakeArchive
+import KeepsakeInspection
 import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeStore

@@ -239,7 +239,7 @@ import Testing
     let draft = SaveDraft(id: id, slot: "main", parents: .everyHead, contents: [nowhere], length: 1, savedAtMilliseconds: 0)
     #expect(throws: CommitError.missingContent(id, nowhere)) { try lab.commit(0, CommitDraft(saves: [draft])) }
     var unnamed = draft
-    unnamed.contents = []
+    unnamed.content = .stored([], length: 1)
     unnamed.slot = ""
     #expect(throws: CommitError.self) { try lab.commit(0, CommitDraft(saves: [unnamed])) }
     let taken = try lab.save(0, "a", over: .everyHead)

@@ -44,7 +44,7 @@ final class Device: Sendable {
     var random = SystemRandomNumberGenerator()
     let id = VersionID(using: &random)
     let writer = store.writer
-    try store.submit([SubmittedContent(slot: slot, bytes: bytes)]) { transaction, kept in
+    try store.submit([(slot: slot, bytes: bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
       let draft = SaveDraft(
         id: id, slot: slot, parents: parents, contents: kept.flatMap(\.hashes), length: bytes.count, savedAtMilliseconds: 1_000)

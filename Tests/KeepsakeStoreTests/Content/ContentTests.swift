@@ -129,7 +129,7 @@ import Testing
     try store.close()
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    let pending = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    let pending = try store.submit([(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
     #expect(throws: Refused.self) { try pending.wait() }
     try store.drain()
     try store.save(bytes, as: 2)
@@ -309,7 +309,7 @@ import Testing
     #expect(try store.read { try $0.plainContent(ContentHash(of: second)) } == second)
     if count > 1 { #expect(try storedSizes(store).allSatisfy(\.isFull)) }
     #expect(
-      errorCode { _ = try store.submit([SubmittedContent(slot: "x", bytes: Data(count: (256 << 20) + 1))]) { _, _ in } }
+      errorCode { _ = try store.submit([(slot: "x", bytes: Data(count: (256 << 20) + 1))]) { _, _ in } }
         == .tooLarge)
   }
 }

@@ -148,7 +148,7 @@ import Testing
     struct Refused: Error {}
     let store = try Store.open(at: folder.store)
     let bytes = Self.map(9 << 20, seed: 5)
-    let pending = try store.submit([SubmittedContent(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
+    let pending = try store.submit([(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
     #expect(throws: Refused.self) { try pending.wait() }
     try store.drain()
     #expect(try store.read { try Int.fetchOne($0.database, sql: "SELECT COUNT(*) FROM content") } == 0)

@@ -87,9 +87,9 @@ import Testing
   func keepsAncestors() throws {
     let store = try Store.open(at: folder.store)
     defer { try? store.close() }
-    func content(_ text: String) throws -> [KeptContent] {
+    func content(_ text: String) throws -> [PreparedSave] {
       let bytes = Data(text.utf8)
-      return [KeptContent(hashes: [try store.write { try $0.keepContent(bytes) }], length: bytes.count)]
+      return [PreparedSave(hashes: [try store.write { try $0.keepContent(bytes) }], length: bytes.count)]
     }
     let common = try content("common")
     let left = try content("left")
@@ -274,7 +274,7 @@ import Testing
     let shared = try store.write { try $0.keepContent(Data("shared".utf8)) }
     let orphan = try store.write { try $0.keepContent(Data("orphan".utf8)) }
     try store.write { transaction throws in
-      try transaction.put(1, [KeptContent(hashes: [shared], length: 6)])
+      try transaction.put(1, [PreparedSave(hashes: [shared], length: 6)])
       try transaction.stage([CloudChange(seq: 1, item: .version(record(500, contents: [shared])))])
     }
     for number in UInt64(2)...40 {
@@ -317,7 +317,7 @@ import Testing
       let newest = try transaction.keepContent(Data("save 60".utf8))
       for number in UInt64(21)...60 {
         let hash = number == 60 ? newest : ContentHash(of: Data("save \(number)".utf8))
-        try transaction.put(number, covers: [number - 1], [KeptContent(hashes: [hash], length: 7)])
+        try transaction.put(number, covers: [number - 1], [PreparedSave(hashes: [hash], length: 7)])
       }
     }
     try store.read { transaction throws in

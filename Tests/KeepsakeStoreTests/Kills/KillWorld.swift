@@ -45,7 +45,7 @@ enum KillWorld {
   /// Hands in commit `number`, which is one whole: contents, versions, outbox and values.
   static func submit(_ number: UInt64, to store: Store) throws -> PendingCommit<Void> {
     let saved = saved(by: number)
-    let contents = saved.map { SubmittedContent(slot: $0, bytes: world($0, at: number)) }
+    let contents = saved.map { (slot: $0, bytes: world($0, at: number)) }
     return try store.submit(contents) { transaction, kept in
       var saves: [SaveDraft] = []
       for (index, (slot, content)) in zip(saved, kept).enumerated() {

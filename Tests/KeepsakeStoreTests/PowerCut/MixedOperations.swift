@@ -39,12 +39,12 @@ struct MixedCommit: Sendable {
   var cells: [CellDraft] = []
   var wallet: [WalletOperation] = []
 
-  var contents: [SubmittedContent] {
-    saves.compactMap { save in save.bytes.map { SubmittedContent(slot: save.slot, bytes: $0) } }
+  var contents: [SaveBytes] {
+    saves.compactMap { save in save.bytes.map { (save.slot, $0) } }
   }
 
   /// Within the store's transaction.
-  func apply(to transaction: inout StoreTransaction, _ kept: [KeptContent]) throws {
+  func apply(to transaction: inout StoreTransaction, _ kept: [PreparedSave]) throws {
     // Preferences ride along; each is taken away again now and then.
     if number % 3 == 0 { try transaction.setPreference(Data("choice \(number)".utf8), named: "choice \(number % 9)") }
     if number % 13 == 0 { try transaction.removePreference(named: "choice \(number % 9)") }

@@ -181,7 +181,7 @@ private struct Player {
         }
       }
     case .receive(let slot, let bytes, let number):
-      try store.submit([SubmittedContent(slot: slot, bytes: bytes)]) { try $0.put(number, slot: slot, $1) }.wait()
+      try store.submit([(slot: slot, bytes: bytes)]) { try $0.put(number, slot: slot, $1) }.wait()
     case .stage(let number):
       try store.write { try $0.stage([CloudChange(seq: number, item: .version(record(number)))]) }
     case .clearStaged: try store.write { try $0.clearStaged() }

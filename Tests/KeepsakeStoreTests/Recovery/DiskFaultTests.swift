@@ -119,4 +119,22 @@ import Testing
     #expect(seen.value.1 > 0, "acknowledged over a failed sync, without a look at the disk: \(seen.value)")
   }
 
+  @Test(
+    "a transaction that fails leaves nothing behind: the player's next save replaces the last that is durable",
+    arguments: [FaultyDisk.Fault.write(SQLITE_FULL), .sync(FaultyDisk.failedSync)])
+  func goesOnFromDurable(fault: FaultyDisk.Fault) throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let store = try Store.open(at: folder)
+    defer { try? store.close() }
+    _ = try store.submit(GameCommit(1)).wait()
+    try failing(fault) {
+      let pending = try (UInt64(2)...4).map { try store.submit(GameCommit($0)) }
+      let move = try store.submit(SlotMove(of: "main", .leave(removing: false), now: 5))
+      for commit in pending { #expect(throws: StoreError.self) { try commit.wait() } }
+      #expect(throws: StoreError.self) { try move.wait() }
+    }
+    let outcome = try store.submit(GameCommit(6)).wait()
+    #expect(outcome.versions[0].record.covers == [id(1)] && outcome.versions[0].record.slot == "main")
+    #expect(try heads(store) == [id(6)])
+  }
 }

@@ -31,7 +31,7 @@ import Testing
     }
     for number in UInt64(1)...12 {
       for (slot, base) in [("main", UInt64(0)), ("other", 100)] {
-        try store.submit([SubmittedContent(slot: slot, bytes: Self.bytes(number + base))]) { transaction, kept in
+        try store.submit([(slot: slot, bytes: Self.bytes(number + base))]) { transaction, kept in
           try transaction.put(number + base, slot: slot, covers: number > 1 ? [number + base - 1] : [], kept)
         }.wait()
       }

@@ -94,7 +94,8 @@ import Testing
     defer { end(game) }
     let (gate, answer) = AsyncStream<Void>.makeStream()
     let asking = Task { for await _ in gate {} }
-    game.core.onCloud { $0.refresh = { await asking.value } }
+    let stub = StubCloud(of: game, fetching: { await asking.value })
+    defer { withExtendedLifetime(stub) {} }
     await #expect { try await game.cloud.fetchChanges(within: .milliseconds(20)) } throws: { ($0 as? GameDataError)?.code == .timedOut }
     answer.finish()
     await asking.value

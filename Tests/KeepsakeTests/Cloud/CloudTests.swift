@@ -180,7 +180,8 @@ import Testing
     let (gate, answer) = AsyncStream<Void>.makeStream()
     // As the first registration at a server that takes the connection and says nothing: it doesn't end when it is cancelled.
     let asking = Task { for await _ in gate {} }
-    here.core.onCloud { $0.refresh = { await asking.value } }
+    let stub = StubCloud(of: here, fetching: { await asking.value })
+    defer { withExtendedLifetime(stub) {} }
     #expect(try await here.saves.fetch(.main, waitingUpTo: .milliseconds(20))?.level == 5)
     answer.finish()
     await asking.value

@@ -257,7 +257,8 @@ import Testing
     try await until { there.cloud.status.hasArrivals }
     // Instead of the service, which would ask the cloud at once.
     let commits = Mutex(0)
-    there.core.onCloud { $0.committed = { commits.withLock { $0 += 1 } } }
+    let stub = StubCloud(of: there, onCommit: { commits.withLock { $0 += 1 } })
+    defer { withExtendedLifetime(stub) {} }
     try await there.progress.record(7, for: .level).value
     try await until { commits.withLock { $0 } == 1 }
     #expect(try !there.cloud.deliver())

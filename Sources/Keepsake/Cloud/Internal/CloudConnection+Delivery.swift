@@ -13,11 +13,11 @@ extension CloudConnection {
         return try core.store.write { try DeviceEngine.deliver(in: &$0) }
       }
       // What was shown may have something for the cloud. Even where the game sees no difference its service says what is left.
-      defer { if shown != nil { core.didCommit() } }
+      defer { if shown != nil { core.cloud.didCommit() } }
       // It is in the store by now, whatever becomes of the money.
       for item in shown ?? [] { eventHandler.handle(item) }
       let changes = try takeChanges()
-      for change in changes { core.emit(change) }
+      for change in changes { core.events.emit(change) }
       state.delivered()
       return shown?.isEmpty == false || !changes.isEmpty
     } catch {
@@ -45,14 +45,14 @@ extension CloudConnection {
       if before != .immediately { eventHandler.wallet.release() }
       showWithoutService()
       // A step that is under way may still keep back what it brings.
-      return core.didCommit()
+      return core.cloud.didCommit()
     }
     guard before == .immediately else { return }
     do {
       try eventHandler.wallet.hold()
     } catch {
       // Money then shows as it is, which is told.
-      core.report(Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
+      core.events.report(Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
     }
   }
 
@@ -62,7 +62,7 @@ extension CloudConnection {
     do {
       _ = try deliver()
     } catch {
-      core.report(Incident(kind: .failedCommit, message: "what was kept back could not be shown: \(error)", date: core.now))
+      core.events.report(Incident(kind: .failedCommit, message: "what was kept back could not be shown: \(error)", date: core.now))
     }
   }
 }

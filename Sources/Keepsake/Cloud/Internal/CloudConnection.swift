@@ -3,9 +3,10 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
+import Synchronization
 
 /// Brings what the game wants of the cloud about: registers this device, and runs the synchronization.
-actor CloudConnection {
+actor CloudConnection: CloudLink {
   /// Pauses between tries to register: from half a second, doubled each time, to five minutes.
   private static let firstPause = 0.5
   private static let longestPause = 300.0
@@ -24,6 +25,8 @@ actor CloudConnection {
   /// The address that the service, or the registering, is for.
   private var address: CloudAddress?
   private var service: SyncService<Store>?
+  /// The service that has to know of commits.
+  private nonisolated let informed = Mutex<SyncService<Store>?>(nil)
   /// The way that the service goes.
   private var transport: (any Transport)?
   private var seenByMonitor: SeenByMonitor?
@@ -136,7 +139,7 @@ actor CloudConnection {
       Task { for await _ in statuses { self.showStatus(of: generation) } },
       Task { for await item in notifications { self.handle(item, of: generation) } },
     ]
-    core.onCloud { $0.committed = { service.committed() } }
+    informed.withLock { $0 = service }
     do {
       try await service.start(rebinding: rebinding)
       if rebinding { try self.eventHandler.joined() }
@@ -155,7 +158,7 @@ actor CloudConnection {
   private func end() async {
     registering?.cancel()
     registering = nil
-    core.onCloud { $0.committed = {} }
+    informed.withLock { $0 = nil }
     await seenByMonitor?.stop()
     (seenByMonitor, transport) = (nil, nil)
     core.seen.forget()
@@ -236,6 +239,12 @@ actor CloudConnection {
   }
 
   // MARK: What a game calls
+
+  nonisolated var status: CloudStatus { state.status }
+
+  nonisolated var largestDownload: Int? { deliveryBuffer.downloads.largest }
+
+  nonisolated func didCommit() { informed.withLock { $0 }?.committed() }
 
   func sync() async throws { try await ask { try await $0.sync() } }
 

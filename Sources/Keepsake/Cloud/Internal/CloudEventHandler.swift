@@ -20,15 +20,15 @@ struct CloudEventHandler: Sendable {
     case .decisions(let decisions):
       wallet.invalidate()
       emit(.decisions(decisions.map(WalletVerdict.init)))
-    case .acknowledged: core.slotsDidChange()
+    case .acknowledged: core.events.slotsDidChange()
     case .refused(let refusals):
-      core.slotsDidChange()
+      core.events.slotsDidChange()
       for refusal in refusals {
-        core.report(
+        core.events.report(
           Incident(kind: .refusedByCloud, message: "\(refusal.item): \(refusal.message)", date: core.now))
       }
     case .damaged(let hash):
-      core.report(
+      core.events.report(
         Incident(
           kind: .damagedInCloud, message: "the content \(hash) is damaged in the cloud, or gone from it", date: core.now))
     }
@@ -36,28 +36,28 @@ struct CloudEventHandler: Sendable {
 
   /// Now, or with the rest of what is kept back.
   private func emit(_ change: GameChange) {
-    if !deliveryBuffer.keep(change) { core.emit(change) }
+    if !deliveryBuffer.keep(change) { core.events.emit(change) }
   }
 
   /// The store joined another player.
   func joined() throws {
-    core.slotsDidChange()
+    core.events.slotsDidChange()
     try progress.reload()
   }
 
   /// Of slots that stay here nothing that the game sees has changed.
   private func arrived(_ names: [String]) {
-    core.slotsDidChange()
+    core.events.slotsDidChange()
     var local: Set<String> = []
     do {
       local = try core.store.read { try $0.localSlots() }
     } catch {
-      core.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
+      core.events.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
     }
     let seen = names.filter { !local.contains($0) }
     let (files, slots) = (seen.compactMap(FileSlot.name), seen.filter { !FileSlot.contains($0) })
-    if !slots.isEmpty { core.emit(.slots(slots)) }
-    if !files.isEmpty { core.emit(.files(files)) }
+    if !slots.isEmpty { core.events.emit(.slots(slots)) }
+    if !files.isEmpty { core.events.emit(.files(files)) }
   }
 
   private func received(_ keys: [CellKey]) {
@@ -67,7 +67,7 @@ struct CloudEventHandler: Sendable {
       try preferences.received(keys)
     } catch {
       // The store closes under the last news; what it holds is read at the next opening.
-      core.report(
+      core.events.report(
         Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
     }
   }

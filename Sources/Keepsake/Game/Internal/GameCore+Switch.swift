@@ -12,7 +12,7 @@ extension GameCore {
       guard try isCloudEnabled() != isEnabled else { return }
       try store.write { try $0.setFact(Self.factName, isEnabled) }
     } catch {
-      report(
+      events.report(
         Incident(
           kind: .failedCommit, message: "whether the cloud is switched on could not be kept: \(error)", date: now))
     }

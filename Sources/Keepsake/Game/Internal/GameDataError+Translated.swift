@@ -2,6 +2,15 @@ import KeepsakeReplication
 import KeepsakeSync
 
 extension GameDataError {
+  /// Runs `body` and turns what the floors below throw for themselves into errors that a game can see.
+  static func translating<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      throw translated(error)
+    }
+  }
+
   /// The errors of replication as a game sees them; others unchanged.
   static func translated(_ error: any Error) -> any Error {
     switch error {
@@ -18,6 +27,7 @@ extension GameDataError {
     case let error as CommitError:
       // Between looking at a version and committing what it holds, history may have let go of it.
       if case .missingContent = error { return GameDataError(.missing, error.description) }
+      if case .tooManyPlayers = error { return GameDataError(.tooLarge, error.description) }
       return GameDataError(.misuse, error.description)
     case let error as AccountError:
       switch error.code {

@@ -26,7 +26,7 @@ extension Preferences {
     do {
       try submit(within: limit)
     } catch {
-      core.report(failure(error))
+      core.events.report(failure(error))
     }
   }
 
@@ -46,7 +46,7 @@ extension Preferences {
       reopen()
       throw error
     } catch {
-      core.report(failure(error))
+      core.events.report(failure(error))
       return nil
     }
   }
@@ -57,7 +57,7 @@ extension Preferences {
   @discardableResult
   private func submit(within limit: Duration? = nil) throws -> PendingCommit<Void> {
     let batch = PreferenceBatch()
-    let finished: @Sendable ((any Error)?) -> Void = { self.finish(batch, $0) }
+    let finished: @Sendable (Result<Void, any Error>) -> Void = { self.finish(batch, $0) }
     return try core.store.submit(finished: finished, within: limit) { transaction, _ in
       // Only now: whatever was set while commits before it were written goes along.
       batch.taken = self.table.withLock { $0.take() }
@@ -134,26 +134,26 @@ extension Preferences {
   }
 
   /// On the store's thread, before whoever waits goes on.
-  private func finish(_ batch: PreferenceBatch, _ error: (any Error)?) {
+  private func finish(_ batch: PreferenceBatch, _ result: Result<Void, any Error>) {
     guard let taken = batch.taken else {
-      if let error { core.report(failure(error)) }
+      if case .failure(let error) = result { core.events.report(failure(error)) }
       return
     }
-    guard let error else {
+    guard case .failure(let error) = result else {
       table.withLock { $0.committed(batch.kept) }
       for (name, why) in batch.refused {
-        core.report(
+        core.events.report(
           Incident(kind: .failedCommit, message: "the preference \"\(name.prefix(80))\" was not kept: \(why)", date: core.now))
       }
       guard batch.hasCells else { return }
-      core.didCommit()
+      core.cloud.didCommit()
       // What came from another device meanwhile may be newer. Not on this thread, where nobody may wait for a commit.
       let keys = taken.filter(\.slot.isSynced).map { CellKey(collection: Self.collection, key: $0.slot.name) }
       notificationQueue.async { self.lookAgain(at: keys) }
       return
     }
     table.withLock { $0.failed(taken) }
-    core.report(failure(error))
+    core.events.report(failure(error))
   }
 
   private func lookAgain(at keys: [CellKey]) {
@@ -161,7 +161,7 @@ extension Preferences {
     do {
       try received(keys)
     } catch {
-      core.report(Incident(kind: .unreadable, message: "synced preferences can't be read: \(error)", date: core.now))
+      core.events.report(Incident(kind: .unreadable, message: "synced preferences can't be read: \(error)", date: core.now))
     }
   }
 

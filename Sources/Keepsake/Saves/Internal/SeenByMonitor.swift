@@ -27,7 +27,7 @@ actor SeenByMonitor {
   }
 
   func start() {
-    let ticks = core.statusTicks.stream(beginningWith: ())
+    let ticks = core.events.statusTicks.stream(beginningWith: ())
     ticking = Task { for await _ in ticks { await self.look() } }
   }
 
@@ -57,7 +57,7 @@ actor SeenByMonitor {
       let answers = try await question.answers { [transport] in try await transport.devices(having: $0) }
       guard ticking != nil else { return }
       core.seen.note(answers)
-      core.statusTicks.send(())
+      core.events.statusDidChange()
     } catch {
       // It is asked again after the pause; what is wrong with the cloud stands in its status.
     }
@@ -78,7 +78,7 @@ actor SeenByMonitor {
   }
 
   private var isReached: Bool {
-    switch core.cloudStatus.phase {
+    switch core.cloud.status.phase {
     case .upToDate, .syncing: true
     case .off, .paused, .connecting, .waiting, .refused, .storeFailed: false
     }

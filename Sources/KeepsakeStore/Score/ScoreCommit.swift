@@ -1,17 +1,23 @@
-import KeepsakeReplication
-import KeepsakeStore
+package import KeepsakeReplication
 
 /// A score on its way into a commit.
-struct ScoreDraft: Sendable {
-  var entry: ScoreEntry
+package struct ScoreDraft: Sendable {
+  package var entry: ScoreEntry
   /// How many scores of its board stay; nil if this commit clears nothing away.
-  var trimmedTo: Int?
+  package var trimmedTo: Int?
+
+  package init(entry: ScoreEntry, trimmedTo: Int?) {
+    self.entry = entry
+    self.trimmedTo = trimmedTo
+  }
 }
 
 /// How scores enter and leave the store's tables.
-enum ScoreCommit {
+package enum ScoreCommit {
   /// Scores that one commit clears away at most. A board that kept everything and no longer does shrinks by as many each time.
-  static let maximumTrimmed = 10_000
+  package static let maximumTrimmed = 10_000
+  /// The most players of a board: each has a value that every device holds.
+  package static let maximumPlayers = 1_000
   /// Values that are taken back together: an exchange carries no more.
   private static let withdrawnTogether = 1_000
 
@@ -21,11 +27,9 @@ enum ScoreCommit {
     let best = try transaction.cell(entry.key)
     // Values whose best was taken back stay, and make nobody a player.
     if !hasEntry(best), try !transaction.hasScores(of: entry.player, on: entry.board),
-      try transaction.playerCount(on: entry.board, atMost: HighScores.maximumPlayers) >= HighScores.maximumPlayers
+      try transaction.playerCount(on: entry.board, atMost: maximumPlayers) >= maximumPlayers
     {
-      throw GameDataError(
-        .tooLarge,
-        "the board \"\(entry.board)\" has \(HighScores.maximumPlayers) players, which is the most: remove some, or take another board")
+      throw CommitError.tooManyPlayers(board: entry.board, maximum: maximumPlayers)
     }
     try transaction.putScore(entry)
     if let count = draft.trimmedTo {
@@ -42,7 +46,7 @@ enum ScoreCommit {
   }
 
   /// Removes the score; where it is the player's best, the next that is known here takes its place on every device.
-  static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
+  package static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScore(entry)
     guard let best = try transaction.cell(entry.key), ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id else { return [] }
     let next = try transaction.scores(1, of: entry.player, on: entry.board, entry.order).entries.first
@@ -50,7 +54,7 @@ enum ScoreCommit {
   }
 
   /// Removes all scores of a board, here, and its players' bests everywhere.
-  static func removeAll(on board: String, in transaction: inout StoreTransaction) throws -> [CellDraft] {
+  package static func removeAll(on board: String, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScores(on: board)
     return try transaction.cells(in: ScoreEntry.collection).compactMap { cell in
       guard ScoreEntry.names(in: cell.key)?.board == board, case .best(let best) = cell.state.value, best.entry != nil else { return nil }
@@ -58,7 +62,7 @@ enum ScoreCommit {
     }
   }
 
-  static func withdraw(_ drafts: [CellDraft], now: Int64, writer: WriterID, in transaction: inout StoreTransaction) throws {
+  package static func withdraw(_ drafts: [CellDraft], now: Int64, writer: WriterID, in transaction: inout StoreTransaction) throws {
     var random = SystemRandomNumberGenerator()
     for start in stride(from: 0, to: drafts.count, by: withdrawnTogether) {
       let together = Array(drafts[start..<min(start + withdrawnTogether, drafts.count)])

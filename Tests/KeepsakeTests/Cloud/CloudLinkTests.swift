@@ -4,7 +4,7 @@ import Testing
 @testable import Keepsake
 
 /// What a running game asks again and again.
-@Suite struct CloudHooksTests {
+@Suite struct CloudLinkTests {
   @Test("asking two hundred thousand times takes no more stack than once")
   func asksForHours() async throws {
     let game = try Device().open()
@@ -14,8 +14,8 @@ import Testing
         continuation.resume(
           with: Result {
             for _ in 0..<200_000 {
-              _ = game.core.cloudStatus
-              game.core.didCommit()
+              _ = game.core.cloud.status
+              game.core.cloud.didCommit()
             }
             for _ in 0..<1_000 { try game.core.cloud.deliver() }
           })
@@ -23,6 +23,6 @@ import Testing
       thread.stackSize = 1 << 20
       thread.start()
     }
-    #expect(game.core.cloudStatus.phase == .off)
+    #expect(game.core.cloud.status.phase == .off)
   }
 }

@@ -7,7 +7,7 @@ import FoundationNetworking
 #endif
 
 /// One request under way, as the session's delegate tells of it.
-final class HTTPExchange: Sendable {
+final class HTTPCall: Sendable {
   enum Failure: Error {
     /// We don't take the answer.
     case refused(TransportFailure)
@@ -101,40 +101,40 @@ final class HTTPExchange: Sendable {
 
 /// Hands what a session tells to the request that it is about.
 final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
-  private let exchanges = Mutex<[Int: HTTPExchange]>([:])
+  private let calls = Mutex<[Int: HTTPCall]>([:])
 
-  func add(_ exchange: HTTPExchange, for task: URLSessionTask) {
-    exchanges.withLock { $0[task.taskIdentifier] = exchange }
+  func add(_ call: HTTPCall, for task: URLSessionTask) {
+    calls.withLock { $0[task.taskIdentifier] = call }
   }
 
-  private func exchange(of task: URLSessionTask) -> HTTPExchange? {
-    exchanges.withLock { $0[task.taskIdentifier] }
+  private func call(of task: URLSessionTask) -> HTTPCall? {
+    calls.withLock { $0[task.taskIdentifier] }
   }
 
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    exchange(of: task)?.didSend(totalBytesSent, of: totalBytesExpectedToSend)
+    call(of: task)?.didSend(totalBytesSent, of: totalBytesExpectedToSend)
   }
 
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
-    let goesOn = exchange(of: dataTask)?.didReceive(response) == true
+    let goesOn = call(of: dataTask)?.didReceive(response) == true
     // Foundation off Apple's platforms doesn't act on `.cancel`.
     if !goesOn { dataTask.cancel() }
     completionHandler(goesOn ? .allow : .cancel)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-    if exchange(of: dataTask)?.didReceive(data) != true { dataTask.cancel() }
+    if call(of: dataTask)?.didReceive(data) != true { dataTask.cancel() }
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    let exchange = exchanges.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-    exchange?.didComplete(error)
+    let call = calls.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    call?.didComplete(error)
   }
 
   /// A cloud doesn't send its devices elsewhere; who does is a portal that wants to be seen first.

@@ -4,7 +4,7 @@ import Hummingbird
 import KeepsakeReplication
 
 /// What the routes share: the storage, who may come in, and who listens.
-struct Cloud<Storage: CloudStorage>: Sendable {
+struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var storage: Storage
   var appKeys: AppKeys
   var tokens: TokenSigner

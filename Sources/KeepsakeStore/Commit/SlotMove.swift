@@ -1,37 +1,62 @@
-import KeepsakeReplication
-import KeepsakeStore
+package import KeepsakeReplication
 
-/// Takes a slot out of the cloud's reach and back, each in one transaction: a crash leaves it on one side or the other.
+/// Takes a slot out of the cloud's reach, or back, in one transaction: a crash leaves it on one side or the other.
 ///
-/// While a slot stays here its versions stand in a place of their own (`LocalSlot`), and what other devices save under its name arrives beside
-/// it. Both sides of the border have versions with the same bytes then: `substitutes` says which one took the place of which, for a game that plays on.
-struct SlotMove {
+/// While a slot stays here its versions are under a key of their own (`LocalSlot`), and what other devices save under its name arrives beside
+/// it. Both sides of the border have versions with the same bytes then: what it leaves behind says which one is a substitute for which, for a
+/// game that plays on.
+package struct SlotMove: Sendable {
+  package enum Direction: Hashable, Sendable {
+    /// From here on nothing of the slot is sent; `removing` if the other devices shall see it go.
+    case leave(removing: Bool)
+    /// What is here is offered again.
+    case comeBack
+  }
+  package let slot: String
+  package let direction: Direction
+  /// The device's clock, in milliseconds since 1970.
+  package let now: Int64
+
+  package init(of slot: String, _ direction: Direction, now: Int64) {
+    (self.slot, self.direction, self.now) = (slot, direction, now)
+  }
+
+  /// What the delete says that stands in the place of a slot which came back: no history is to show it.
+  fileprivate static let end = SaveMetadata(custom: ["keepsake": "came back"])
+
+  /// Whether a version is one that a game made, for a history.
+  package static func isOfGame(_ version: StoredVersion) -> Bool {
+    !version.record.tombstone || !LocalSlot.contains(version.record.slot) || version.record.metadata != end
+  }
+
+  /// Runs within the store's transaction, in the order of the commits. Gives what it leaves behind for the saves after it.
+  func apply(after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction) throws -> SaveLineage {
+    var crossing = Crossing(slot: slot, now: now, writer: writer)
+    switch direction {
+    case .leave(let removing): try crossing.leave(removing: removing, in: &transaction)
+    case .comeBack: try crossing.comeBack(in: &transaction)
+    }
+    var lineage = lineage
+    lineage.substitute(crossing.substitutes)
+    return lineage
+  }
+}
+
+/// One move as it happens.
+private struct Crossing {
   let slot: String
   let now: Int64
   let writer: WriterID
   /// By the version that a game may have loaded: the one that says the same on the other side.
   private(set) var substitutes: [VersionID: VersionID] = [:]
 
-  /// What the delete says that stands in the place of a slot which came back: no history is to show it.
-  private static let end = SaveMetadata(custom: ["keepsake": "came back"])
-
-  /// Whether a version is one that a game made, for a history.
-  static func isOfGame(_ version: StoredVersion) -> Bool {
-    !version.record.tombstone || !LocalSlot.contains(version.record.slot) || version.record.metadata != end
-  }
-
-  init(of slot: String, now: Int64, writer: WriterID) {
-    (self.slot, self.now, self.writer) = (slot, now, writer)
-  }
+  init(slot: String, now: Int64, writer: WriterID) { (self.slot, self.now, self.writer) = (slot, now, writer) }
 
   // MARK: Out
 
-  /// From here on nothing of the slot is sent.
-  ///
-  /// - Parameter removing: Whether the other devices shall see it go.
   mutating func leave(removing: Bool, in transaction: inout StoreTransaction) throws {
     if try transaction.isLocal(slot) { return removing ? try remove(in: &transaction) : () }
-    let view = try currentView(in: slot, transaction)
+    let view = try standing(in: slot, transaction)
     var declaration = LocalDeclaration(parents: view.parents)
     try DeviceCommit.withdraw(slot, in: &transaction)
     var random = SystemRandomNumberGenerator()
@@ -69,7 +94,7 @@ struct SlotMove {
   mutating func comeBack(in transaction: inout StoreTransaction) throws {
     guard try transaction.isLocal(slot) else { return }
     let place = LocalSlot.place(of: slot)
-    let view = try currentView(in: place, transaction)
+    let view = try standing(in: place, transaction)
     let parents = try transaction.localDeclaration(of: slot)?.parents ?? []
     var random = SystemRandomNumberGenerator()
     var saves: [SaveDraft] = []
@@ -85,7 +110,7 @@ struct SlotMove {
       for id in view.parents { substitutes[id] = same }
       // Nothing stands here any more.
       var end = delete(in: place, replacing: .everyHead, &random)
-      end.metadata = Self.end
+      end.metadata = SlotMove.end
       saves.append(end)
     }
     try apply(saves, in: &transaction, &random)
@@ -105,12 +130,9 @@ struct SlotMove {
 
   // MARK: -
 
-  private func currentView(in place: String, _ transaction: StoreTransaction) throws -> SlotView {
+  private func standing(in place: String, _ transaction: StoreTransaction) throws -> SlotView {
     let view = try Resolution.view(of: place, in: transaction)
-    guard !view.isConflict else {
-      throw GameDataError(
-        .misuse, "\"\(FileSlot.shown(slot))\" was written twice without one knowing of the other: end the conflict first")
-    }
+    guard !view.isConflict else { throw CommitError.inConflict(FileSlot.shown(slot)) }
     return view
   }
 
@@ -132,43 +154,5 @@ struct SlotMove {
   ) throws {
     if !saves.isEmpty { try DeviceCommit.apply(CommitDraft(saves: saves), now: now, writer: writer, in: &transaction, using: &random) }
     if let base = try transaction.fileBase(of: slot), let same = substitutes[base] { try transaction.setFileBase(same, of: slot) }
-  }
-}
-
-extension GameCore {
-  /// Takes what stands in the slot out of the cloud's reach. Durable when it returns.
-  func keepLocal(_ slot: String, removing: Bool) throws {
-    // Nothing damaged is carried on. Read before the transaction, which keeps other saves waiting.
-    try store.read { transaction in
-      guard try !transaction.isLocal(slot), let winner = try Resolution.view(of: slot, in: transaction).winner else { return }
-      _ = try SlotReading.side(winner, in: transaction)
-    }
-    try move(slot) { try $0.leave(removing: removing, in: &$1) }
-  }
-
-  func syncAgain(_ slot: String) throws { try move(slot) { try $0.comeBack(in: &$1) } }
-
-  private func move(_ slot: String, _ body: (inout SlotMove, inout StoreTransaction) throws -> Void) throws {
-    let now = environment.nowMilliseconds()
-    var undo: [VersionID: VersionID]?
-    do {
-      try translating {
-        try store.write { transaction in
-          do {
-            var move = SlotMove(of: slot, now: now, writer: store.writer)
-            try body(&move, &transaction)
-            // Before any later commit is decided, which goes on from these.
-            undo = slotParents.substitute(move.substitutes)
-          } catch {
-            throw GameDataError.translated(error)
-          }
-        }
-      }
-    } catch {
-      if let undo { slotParents.restoreSubstitutes(undo) }
-      throw error
-    }
-    slotsDidChange()
-    didCommit()
   }
 }

@@ -1,18 +1,17 @@
 import Foundation
 import KeepsakeReplication
-import KeepsakeStore
 
 /// What a new version of a tracked file replaces: the version from which the file on this device came, never what came meanwhile from others.
 struct FileParents {
   /// The version that says the same already; a new one isn't needed then.
   private(set) var same: VersionID?
-  private(set) var parents = SaveParents.versions([])
+  private(set) var versions: [VersionID] = []
 
-  /// - Parameter others: What it replaces besides, as it stands now.
-  init(
-    of save: GameCore.Save, _ contents: [ContentHash], length: Int, at place: String, additionalParents others: [VersionID],
-    in transaction: StoreTransaction
-  ) throws {
+  /// - Parameters:
+  ///   - save: With its contents in the store.
+  ///   - others: What it replaces besides, as it is now.
+  init(of save: SaveDraft, at place: String, additionalParents others: [VersionID], in transaction: StoreTransaction) throws {
+    guard case .stored(let contents, let length) = save.content else { throw StoreError(.misuse, "a tracked file has no deletes") }
     let heads = try transaction.heads(of: place).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
@@ -33,18 +32,6 @@ struct FileParents {
     } else if heads.count == 1 {
       same = try heads.first(where: says)?.id
     }
-    let replaced = (known.map { [$0] } ?? []) + others
-    parents = try .versions(replaced, at: place, of: save.slot, in: transaction)
-  }
-}
-
-extension SaveParents {
-  /// Without what stands on the other side of the border between this device and the cloud, where nothing of this side replaces it.
-  static func versions(_ ids: [VersionID], at place: String, of slot: String, in transaction: StoreTransaction) throws -> SaveParents {
-    .versions(
-      try ids.filter { id in
-        guard let other = try transaction.version(id)?.record.slot else { return true }
-        return other == place || LocalSlot.slot(at: other) != slot
-      })
+    versions = try transaction.onOneSide((known.map { [$0] } ?? []) + others, of: place, save.slot)
   }
 }

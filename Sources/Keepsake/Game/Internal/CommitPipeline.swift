@@ -1,0 +1,136 @@
+import Foundation
+import KeepsakeReplication
+import KeepsakeStore
+
+/// The one way by which all parts of a game's data commit: checks what is handed in, hands it to the store as one value, and reports what
+/// became of it.
+final class CommitPipeline: Sendable {
+  /// What a commit made.
+  struct Committed: Sendable {
+    /// In the order of the saves.
+    var versions: [Version] = []
+    /// The cells that it wrote to, as they are now.
+    var cells: [CellUpdate] = []
+  }
+
+  let slotParents = SlotParents()
+  private let store: Store
+  private let environment: GameEnvironment
+  private let events: GameEvents
+  private let cloud: CloudReference
+
+  init(store: Store, environment: GameEnvironment, events: GameEvents, cloud: CloudReference) {
+    self.store = store
+    self.environment = environment
+    self.events = events
+    self.cloud = cloud
+  }
+
+  /// A save of what the game has in a slot now.
+  ///
+  /// - Parameters:
+  ///   - others: What it replaces beside what the game's state came from.
+  ///   - redescribed: Where it only changes what is said about a version: that one.
+  func draft(
+    _ content: SaveContent, to slot: String, _ metadata: SaveMetadata = SaveMetadata(), additionalParents others: [VersionID] = [],
+    redescribing redescribed: VersionID? = nil
+  ) -> SaveDraft {
+    var origin = slotParents.origin(in: slot)
+    (origin.alsoReplaced, origin.redescribed) = (others, redescribed)
+    return draft(content, to: slot, metadata, .game(origin))
+  }
+
+  /// A version of the tracked file that has the slot.
+  func draft(ofFile bytes: Data, to slot: String, additionalParents others: [VersionID]) -> SaveDraft {
+    draft(.bytes(bytes), to: slot, SaveMetadata(), .file(alsoReplaced: others))
+  }
+
+  private func draft(_ content: SaveContent, to slot: String, _ metadata: SaveMetadata, _ parents: SaveParents) -> SaveDraft {
+    var random = SystemRandomNumberGenerator()
+    return SaveDraft(
+      id: VersionID(using: &random), slot: slot, parents: parents, content: content, metadata: metadata,
+      savedAtMilliseconds: environment.nowMilliseconds())
+  }
+
+  /// Hands everything to the store as one commit: all of it or nothing. Returns before it is durable.
+  ///
+  /// - Parameter limit: For how long this may block while the disk is behind; nil for any time.
+  /// - Returns: What becomes the versions, in the order of `saves`, and the cells. A save that changes nothing gives the version that is there
+  ///   already.
+  /// - Throws: What can be seen to be wrong at once, and `timedOut` if nothing is taken within the limit.
+  func submit(
+    saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [],
+    within limit: Duration? = nil
+  ) throws -> PendingCommit<Committed> {
+    var commit = GameCommit(saves: saves, cells: cells, scores: scores, wallet: wallet, now: environment.nowMilliseconds())
+    for index in commit.saves.indices {
+      commit.saves[index].savedAtMilliseconds = commit.now
+      try check(commit.saves[index])
+    }
+    let slots = saves.map(\.slot)
+    let submitted = try GameDataError.translating {
+      try store.submit(
+        commit,
+        finished: { [weak self, slotParents] result in
+          if case .success(let outcome) = result { slotParents.adopt(outcome.parents) }
+          self?.finished(slots, result.mapError(GameDataError.translated))
+        }, within: limit)
+    }
+    let pending = submitted.mapResult { result in
+      result.map { outcome in
+        Committed(
+          versions: outcome.versions.map { Version($0, isPinned: outcome.pinned.contains($0.record.id)) }, cells: outcome.cells)
+      }.mapError(GameDataError.translated)
+    }
+    for slot in slots { slotParents.setPending(pending, in: slot) }
+    return pending
+  }
+
+  /// Moves a slot out of the cloud's reach, or back. Durable when it returns.
+  func submit(_ move: SlotMove) throws {
+    try GameDataError.translating {
+      _ = try store.submit(move) { [slotParents] result in
+        if case .success(let parents) = result { slotParents.adopt(parents) }
+      }.wait()
+    }
+    events.slotsDidChange()
+    cloud.cloud.didCommit()
+  }
+
+  private func check(_ save: SaveDraft) throws {
+    var record = VersionRecord(
+      id: save.id, slot: save.slot, covers: [], contents: [], length: 0, metadata: save.metadata,
+      savedAtMilliseconds: save.savedAtMilliseconds, writer: store.writer, provisional: false)
+    if case .bytes(let bytes) = save.content {
+      record.length = bytes.count
+      guard bytes.count <= EncodedContent.maximumContentBytes else {
+        throw GameDataError(
+          .tooLarge,
+          "the save for \"\(save.slot)\" has \(bytes.count) bytes; \(EncodedContent.maximumContentBytes) are the most")
+      }
+    }
+    let refusal: Refusal?
+    if case .file = save.parents {
+      // Its name was checked when it was tracked; one that stays here may be a little longer.
+      record.slot = LocalSlot.place(of: record.slot)
+      refusal = ExchangeRules.objection(toOwn: record)
+    } else {
+      refusal = SaveSlots.objection(to: record)
+    }
+    if let refusal {
+      throw GameDataError(
+        refusal.reason == .tooLarge ? .tooLarge : .misuse, "\"\(save.slot.prefix(80))\" can't be saved: \(refusal.message)")
+    }
+  }
+
+  private func finished(_ slots: [String], _ result: Result<GameCommit.Outcome, any Error>) {
+    switch result {
+    case .success:
+      if !slots.isEmpty { events.slotsDidChange() }
+      cloud.cloud.didCommit()
+    case .failure(let error):
+      events.report(
+        Incident(kind: .failedCommit, slot: slots.first, message: "a save could not be kept: \(error)", date: events.now))
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package import KeepsakeReplication
+
+/// What one commit of a game will do: all of it or nothing. Handed to the store once, as a value.
+package struct GameCommit: Sendable {
+  package var saves: [SaveDraft]
+  package var cells: [CellDraft]
+  package var scores: [ScoreDraft]
+  package var wallet: [WalletOperation]
+  /// The device's clock, in milliseconds since 1970.
+  package var now: Int64
+
+  package init(
+    saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [], now: Int64
+  ) {
+    self.saves = saves
+    self.cells = cells
+    self.scores = scores
+    self.wallet = wallet
+    self.now = now
+  }
+
+  /// What a commit made.
+  package struct Outcome: Sendable {
+    /// In the order of the saves; where a save changes nothing, the version that was there already.
+    package var versions: [StoredVersion]
+    /// Those of them that are pinned.
+    package var pinned: Set<VersionID>
+    /// The cells that it wrote to, as they are now.
+    package var cells: [CellUpdate]
+    /// What it leaves behind for the saves after it.
+    package var lineage: SaveLineage
+  }
+
+  /// The bytes that it brings, in the order of the saves.
+  var bytes: [SaveBytes] {
+    saves.compactMap { save in
+      guard case .bytes(let bytes) = save.content else { return nil }
+      return (save.slot, bytes)
+    }
+  }
+
+  /// Runs within the store's transaction, in the order of the commits.
+  ///
+  /// - Parameters:
+  ///   - prepared: What became of `bytes`.
+  ///   - lineage: What the commits before it left behind.
+  func apply(
+    _ prepared: [PreparedSave], after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction
+  ) throws -> Outcome {
+    var random = SystemRandomNumberGenerator()
+    var prepared = prepared[...]
+    var lineage = lineage
+    var draft = CommitDraft(cells: cells, wallet: wallet)
+    var ids: [VersionID] = []
+    for var save in saves {
+      let decision: SaveDecision
+      if case .bytes = save.content {
+        guard let stored = prepared.popFirst() else { throw StoreError(.io, "a commit lost its bytes") }
+        save.content = .stored(stored.hashes, length: stored.length)
+        decision = try SaveDecision(on: save, mayBeUnchanged: true, after: lineage, in: transaction)
+      } else {
+        decision = try SaveDecision(on: save, mayBeUnchanged: false, after: lineage, in: transaction)
+      }
+      let id = decision.unchanged ?? save.id
+      ids.append(id)
+      if case .file = save.parents { try transaction.setFileBase(id, of: save.slot) }
+      guard decision.unchanged == nil else { continue }
+      if case .game(let origin) = save.parents { lineage.insert(save, from: origin) }
+      (save.slot, save.parents) = (decision.place, decision.parents)
+      draft.saves.append(save)
+    }
+    for score in scores {
+      if let best = try ScoreCommit.apply(score, in: &transaction) { draft.cells.append(best) }
+    }
+    if !draft.saves.isEmpty || !draft.cells.isEmpty || !draft.wallet.isEmpty {
+      try DeviceCommit.apply(draft, now: now, writer: writer, in: &transaction, using: &random)
+    }
+    return Outcome(
+      versions: try ids.map { id in
+        guard let version = try transaction.version(id) else { throw StoreError(.damaged, "the version \(id) is gone") }
+        return version
+      },
+      pinned: Set(try ids.filter(transaction.isPinned)),
+      cells: try cells.compactMap { draft in try transaction.cell(draft.key).map { CellUpdate(key: draft.key, state: $0) } },
+      lineage: lineage)
+  }
+}
+
+extension SaveLineage {
+  /// One that only changes what is said about a version is gone on from only by a game whose state came from that version.
+  fileprivate mutating func insert(_ save: SaveDraft, from origin: SaveOrigin) {
+    if let source = origin.redescribed, versions(of: origin, in: save.slot) != current([source]) { return }
+    insert(save.id, from: origin, in: save.slot)
+  }
+}

@@ -1,0 +1,32 @@
+import Testing
+
+@testable import KeepsakeReplication
+
+/// What a running game's commits leave behind, as a value.
+@Suite struct SaveLineageTests {
+  private func id(_ number: UInt64) -> VersionID { VersionID(high: 0, low: number) }
+
+  @Test("a save replaces what was loaded, or the game's own newest save since that load")
+  func followsLoads() {
+    var lineage = SaveLineage()
+    let first = SaveOrigin(load: 1, loaded: [id(1), id(2)])
+    #expect(lineage.versions(of: first, in: "main") == [id(1), id(2)])
+    lineage.insert(id(3), from: first, in: "main")
+    #expect(lineage.versions(of: first, in: "main") == [id(3)])
+    #expect(lineage.versions(of: first, in: "other") == [id(1), id(2)])
+    #expect(lineage.versions(of: SaveOrigin(load: 2, loaded: [id(7)]), in: "main") == [id(7)])
+    #expect(lineage.newest(in: "main") == id(3) && lineage.newest(in: "other") == nil)
+  }
+
+  @Test("a version is followed through all its substitutes, and a slot that goes there and back ends where it is")
+  func followsSubstitutes() {
+    var lineage = SaveLineage()
+    lineage.substitute([id(1): id(2)])
+    lineage.substitute([id(2): id(3)])
+    #expect(lineage.current([id(1), id(2), id(9)]) == [id(3), id(3), id(9)])
+    lineage.substitute([id(3): id(1)])
+    #expect(lineage.current([id(1), id(2), id(3)]) == [id(1), id(1), id(1)])
+    lineage.insert(id(3), from: SaveOrigin(load: 1, loaded: []), in: "main")
+    #expect(lineage.versions(of: SaveOrigin(load: 1, loaded: []), in: "main") == [id(1)])
+  }
+}

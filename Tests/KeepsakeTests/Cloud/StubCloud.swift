@@ -1,0 +1,31 @@
+import KeepsakeReplication
+import KeepsakeSync
+
+@testable import Keepsake
+
+/// A game's cloud with some of its answers replaced. To be kept for as long as it shall answer.
+final class StubCloud: CloudLink {
+  private let original: any CloudLink
+  private let onCommit: (@Sendable () -> Void)?
+  private let fetching: (@Sendable () async throws -> Void)?
+
+  /// Stands before the game's cloud from here on.
+  init(
+    of game: GameData, onCommit: (@Sendable () -> Void)? = nil, fetching: (@Sendable () async throws -> Void)? = nil
+  ) {
+    original = game.core.cloud
+    self.onCommit = onCommit
+    self.fetching = fetching
+    game.core.cloud = self
+  }
+
+  var status: CloudStatus { original.status }
+  var largestDownload: Int? { original.largestDownload }
+  func didCommit() { onCommit.map { $0() } ?? original.didCommit() }
+  func fetchChanges() async throws {
+    if let fetching { try await fetching() } else { try await original.fetchChanges() }
+  }
+  func download(_ slot: String) async throws { try await original.download(slot) }
+  func deliver() throws -> Bool { try original.deliver() }
+  func devices(having versions: [VersionID]) async throws -> [AccountDevice]? { try await original.devices(having: versions) }
+}
