@@ -72,7 +72,7 @@ final class CommitPipeline: Sendable {
       try store.submit(
         commit,
         finished: { [weak self, slotParents] result in
-          if case .success(let outcome) = result { slotParents.adopt(outcome.parents) }
+          if case .success(let outcome) = result { slotParents.adopt(outcome.lineage) }
           self?.finished(slots, result.mapError(GameDataError.translated))
         }, within: limit)
     }
