@@ -6,13 +6,13 @@ import Testing
 
 /// Whole worlds from one seed each. A seed that fails here replays, with its trace, through `World.Options.keepsLines`.
 @Suite(.serialized) struct SimulationTests {
-  static let seeds: ClosedRange<UInt64> = 1...Depth.worlds
+  static let seeds: ClosedRange<UInt64> = 1...TestDepth.worlds
   /// A planted bug that isn't found in this many worlds counts as not found.
   static let firstCatch: UInt64 = 120
   /// In how many worlds all catches have to be.
   static let plantedSeeds: UInt64 = 400
   /// How many catches are looked for, so that a median means something.
-  static let catches = Depth.catches
+  static let catches = TestDepth.catches
   static let threads = 2
 
   /// Lives through worlds without keeping a thread of the pool that tests for servers wait for.

@@ -146,7 +146,7 @@ private enum Later {
 
   /// All of them where that is asked for; else those that change one bit, and a few.
   private static let steps: [UInt8] =
-    Depth.everyByteValue ? Array(1...255) : [1, 2, 3, 4, 5, 8, 16, 31, 32, 64, 100, 128, 192, 254, 255]
+    TestDepth.everyByteValue ? Array(1...255) : [1, 2, 3, 4, 5, 8, 16, 31, 32, 64, 100, 128, 192, 254, 255]
 
   @Test func bytesPutInAndTakenOutBehindTheChecksumAreAnErrorOrAValue() throws {
     for (number, reader) in Self.readers.enumerated() {

@@ -108,7 +108,7 @@ struct Chest: Archivable {
 
   /// Reads altered archives into changed types, which takes other ways through the reader than unchanged ones.
   @Test func altersReadByAChangedProgramNeverCrash() throws {
-    let rounds = Depth.alteredArchives
+    let rounds = TestDepth.alteredArchives
     let (robot, tank) = (Old.Robot(), Old.Tank(gun: 88))
     (robot.next, tank.next, tank.removed) = (tank, robot, tank)
     let stage = Stage(name: "castle")

@@ -70,11 +70,11 @@ enum GoldenMessages {
     ],
     late: [operation(5, .earn)], wanted: ["gems": 4])
 
-  private static func reply(_ present: WalletReply.State) -> WalletReply {
+  private static func reply(_ state: WalletReply.State) -> WalletReply {
     var totals = WalletTotals()
     (totals.granted, totals.earned, totals.spent, totals.returned) = (4, 3, 2, 1)
     return WalletReply(
-      chain: ChainID(high: 5, low: 6), present: present, totals: ["gems": totals], balances: ["gems": 9], recalled: ["gems": 1],
+      chain: ChainID(high: 5, low: 6), state: state, totals: ["gems": totals], balances: ["gems": 9], recalled: ["gems": 1],
       decisions: [
         WalletDecision(id: OperationID(high: 9, low: 4), verdict: .declined),
         WalletDecision(id: OperationID(high: 9, low: 1), verdict: .accepted),
@@ -134,9 +134,9 @@ enum GoldenMessages {
       ("response-held", response(.held(parts: 2), .fenced(head))), ("response-behind", response(nil, .behind(head))),
     ]
 
-  private static func response(_ outcome: ExchangeOutcome?, _ present: WalletReply.State) -> ExchangeResponse {
+  private static func response(_ outcome: ExchangeOutcome?, _ state: WalletReply.State) -> ExchangeResponse {
     ExchangeResponse(
-      outcome: outcome, changes: [], contents: [], wallet: reply(present), cursor: cursor, more: false, serverTimeMilliseconds: 5)
+      outcome: outcome, changes: [], contents: [], wallet: reply(state), cursor: cursor, more: false, serverTimeMilliseconds: 5)
   }
 
   static let events: [(name: String, message: CloudEvent)] = [

@@ -43,12 +43,12 @@ enum GoldenStore {
   static func version(_ number: UInt64) -> VersionID { VersionID(high: 3, low: number) }
 
   private static func record(
-    _ number: UInt64, _ slot: String, covers: [UInt64] = [], _ kept: [KeptContent] = [], metadata: SaveMetadata = SaveMetadata(),
+    _ number: UInt64, _ slot: String, covers: [UInt64] = [], _ kept: (hashes: [ContentHash], length: Int) = ([], 0), metadata: SaveMetadata = SaveMetadata(),
     provisional: Bool = false, tombstone: Bool = false
   ) -> VersionRecord {
     VersionRecord(
-      id: version(number), slot: slot, covers: covers.map { version($0) }, contents: kept.flatMap(\.hashes),
-      length: kept.reduce(0) { $0 + $1.length }, metadata: metadata, savedAtMilliseconds: Int64(number), writer: writer,
+      id: version(number), slot: slot, covers: covers.map { version($0) }, contents: kept.hashes,
+      length: kept.length, metadata: metadata, savedAtMilliseconds: Int64(number), writer: writer,
       provisional: provisional, tombstone: tombstone)
   }
 
@@ -56,10 +56,10 @@ enum GoldenStore {
     _ bytes: Data?, _ number: UInt64, _ slot: String, covers: [UInt64] = [], metadata: SaveMetadata = SaveMetadata(),
     provisional: Bool = false, acknowledged: Bool = true, in store: Store
   ) throws {
-    let contents = bytes.map { [SubmittedContent(slot: slot, bytes: $0)] } ?? []
+    let contents = bytes.map { [(slot: slot, bytes: $0)] } ?? []
     try store.submit(contents) { transaction, kept in
       let record = record(
-        number, slot, covers: covers, kept, metadata: metadata, provisional: provisional, tombstone: bytes == nil)
+        number, slot, covers: covers, (kept.flatMap(\.hashes), kept.reduce(0) { $0 + $1.length }), metadata: metadata, provisional: provisional, tombstone: bytes == nil)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
       for covered in covers { try transaction.markCovered(version(covered)) }
     }.wait()
@@ -73,7 +73,7 @@ enum GoldenStore {
     cell(
       "flowers",
       .set(
-        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), standing: [3: .string("rose"), 6: .int(7)])]))),
+        ObservedSet([WriterID(1): ObservedSet.Additions(seen: NumberRanges([1...4, 6...6]), present: [3: .string("rose"), 6: .int(7)])]))),
     cell("best times", .dictionary([.string("cave"): .min(.int(61)), .string("hill"): .min(.double(40.5))])),
     cell("first win", .optional(.min(.int(9)))), cell("never", .optional(nil)),
     cell(
@@ -180,7 +180,7 @@ enum GoldenStore {
   static func fillDeferred(_ store: Store) throws {
     try store.write { transaction throws in
       let hash = ContentHash(of: Data("in the cloud".utf8))
-      let away = record(600, "away", [KeptContent(hashes: [hash], length: 12)])
+      let away = record(600, "away", ([hash], 12))
       try transaction.putVersion(StoredVersion(record: away, acknowledged: true, offered: true))
       try transaction.setNotDownloaded(true, away.id)
     }

@@ -14,7 +14,7 @@ import Darwin
 /// A child process saves without pause and writes down what it was told is durable; a thread of its own kills it.
 @Suite(.serialized, .hangLimit) struct CrashTests {
   /// `make kills` sets a thousand.
-  static let kills = Depth.kills
+  static let kills = TestDepth.kills
   /// Kills of one store; then a new one is made, which is killed while it is made, too.
   static let killsPerStore = 40
   /// A life ends a moment after its last acknowledgement, by its number: so it is as long in commits on a busy machine.

@@ -8,9 +8,9 @@ import Testing
 /// docs/TESTING.md.
 @Suite(.serialized, .hangLimit) struct PowerCutTests {
   /// How many operations the long run has.
-  static let operations = Depth.powerCutOperations
+  static let operations = TestDepth.powerCutOperations
   /// How many points of the long run are sampled between the syncs; `make power` sets 5,000.
-  static let samples = Depth.powerCuts
+  static let samples = TestDepth.powerCuts
 
   @Test("whenever the power fails, the store opens again with what was acknowledged last, or later, whole")
   func survivesPowerCuts() async throws {

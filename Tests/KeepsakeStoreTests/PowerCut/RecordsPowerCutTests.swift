@@ -25,14 +25,14 @@ import Testing
   func survives() async throws {
     let (run, result) = try await onThread {
       let folder = try TemporaryFolder.inMemory()
-      let run = try RecordsRun.play(Depth.powerCutRecords, seed: 21, in: folder.url)
+      let run = try RecordsRun.play(TestDepth.powerCutRecords, seed: 21, in: folder.url)
       return (run, try Self.cut(run, samples: Self.samples, seed: 22, in: folder.url))
     }
     let states = Set(run.states).count
     print("records: \(states) states, \(result.cuts) power cuts, \(result.cutsOfOpenings) more while they were opened")
     for text in (result.losses + result.repairs).prefix(5) { Issue.record("\(text)") }
     #expect(result.losses.isEmpty && result.repairs.isEmpty)
-    #expect(states > Depth.powerCutRecords * 7 / 10 && result.cuts > Depth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
+    #expect(states > TestDepth.powerCutRecords * 7 / 10 && result.cuts > TestDepth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
   }
 
   @Test("a log that isn't synced at each commit is found out by the power cuts", arguments: RecordsRun.Mistake.allCases)

@@ -8,7 +8,7 @@ import Testing
 
 /// Three devices, each with a copy of the folder of its own, and between them a program that carries files as badly as it can.
 @Suite("A folder carried badly", .hangLimit) struct FolderShuffleTests {
-  static let rounds = Depth.folderRounds
+  static let rounds = TestDepth.folderRounds
   static let firstSeed: UInt64 = 2026
 
   @Test("whatever order, delay, pieces, copies and losses files come with: all devices end up the same, and nobody sees half a checkpoint")

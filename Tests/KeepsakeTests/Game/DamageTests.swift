@@ -8,7 +8,7 @@ import Testing
 /// Bytes of a store's files change under it: what the player is given is the newest that can be read, or an older state that
 /// is told of, never something else, never silence, and the game goes on saving.
 ///
-/// `Depth` says how many byte flips are tried; `make damage` tries 20,000, and every page.
+/// `TestDepth` says how many byte flips are tried; `make damage` tries 20,000, and every page.
 @Suite(.serialized) struct DamageTests {
   private static let seed: UInt64 = 2026
 
@@ -29,7 +29,7 @@ import Testing
 
   @Test("one altered byte anywhere in a closed store is repaired or reported, and the game goes on")
   func closedStore() async throws {
-    let count = (Depth.damagedBytes) / 2
+    let count = (TestDepth.damagedBytes) / 2
     let result = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 0, isRunning: false, seed: Self.seed)
       return try Self.flip(in: stores, "store.sqlite", count: count, seed: Self.seed)
@@ -39,7 +39,7 @@ import Testing
 
   @Test("one altered byte in a killed game's log or database is repaired or reported, and the game goes on")
   func killedStore() async throws {
-    let count = (Depth.damagedBytes) / 4
+    let count = (TestDepth.damagedBytes) / 4
     let (inLog, beside) = try await onThread {
       let stores = try DamagedStores(levels: 8, ballast: 0, isRunning: true, seed: Self.seed)
       return (
@@ -59,7 +59,7 @@ import Testing
       let whole = stores.files["store.sqlite"] ?? Data()
       let pages = whole.count / 4_096
       // The first pages are the roots of all tables; of the rest some, evenly.
-      let tried = Depth.everyPage ? Array(0..<pages) : Array(0..<20) + Array(stride(from: 20, to: pages, by: max(pages / 12, 1)))
+      let tried = TestDepth.everyPage ? Array(0..<pages) : Array(0..<20) + Array(stride(from: 20, to: pages, by: max(pages / 12, 1)))
       var result = Result()
       for page in tried {
         var bytes = whole

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// `make test`, which a newcomer waits for, makes every kind of check with few rounds; `make test-deep`, which CI runs, sets
 /// `KEEPSAKE_DEEP=1` and makes many. A variable of its own, where a count has one, goes before either.
-package enum Depth {
+package enum TestDepth {
   package static let isDeep = environment["KEEPSAKE_DEEP"] == "1"
 
   /// Simulated worlds of one seed each.
