@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 sanitizer=${1:-}
 case $sanitizer in
-  thread) export TSAN_OPTIONS="suppressions=$PWD/Scripts/tsan-suppressions.txt ${TSAN_OPTIONS:-}" ;;
+  thread) ;;
   # Leaks aren't looked for: what Foundation and the runtime keep until the process ends is reported as such.
   address) export ASAN_OPTIONS="detect_leaks=0 ${ASAN_OPTIONS:-}" ;;
   *) echo "usage: Scripts/sanitize.sh thread|address" >&2; exit 64 ;;
