@@ -381,8 +381,9 @@ public struct ArchiveWriter: ~Copyable {
     }
     if length <= WriterCore.mostOutputBytes {
       // Copying so little costs less than handing the memory over and allocating as much for the next archive.
+      let data = Data(bytes: base, count: length)
       core.keepOutput(base, limit - base)
-      return Data(bytes: base, count: length)
+      return data
     }
     // Growth by doubling leaves up to half of the memory unused, and the bytes may be kept for long.
     if limit - base > length + length / 4 + Self.leastBytes, let exact = realloc(base, length) { base = exact }

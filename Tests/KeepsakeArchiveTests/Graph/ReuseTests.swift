@@ -52,6 +52,21 @@ struct ReuseTests {
     #expect(original == nil && copy == nil)
   }
 
+  @Test("a small archive after a large one of its type has its own bytes, and keeps them while others are made")
+  func smallAfterLarge() throws {
+    let expected = try Archive.encode(Listed(leaves: [Leaf("small")]))
+    // More than is kept for the next archive, so that the writer's memory is freed.
+    _ = try Archive.encode(Listed(leaves: (0..<5_000).map { Leaf("a leaf with a longer name, number \($0)") }))
+    var small: [Data] = []
+    for _ in 0..<4 { small.append(try Archive.encode(Listed(leaves: [Leaf("small")]))) }
+    _ = try Archive.encode(Listed(leaves: [Leaf("another")]))
+    for bytes in small {
+      let isSame = bytes == expected
+      #expect(isSame)
+      #expect(try Archive.decode(Listed.self, from: bytes).leaves.map(\.name) == ["small"])
+    }
+  }
+
   @Test(arguments: [3, 100]) func anErrorLeavesNothingBehind(count: Int) throws {
     let bytes = try Archive.encode(Listed(leaves: (0..<count).map { Leaf("\($0)") }))
     var errors = 0
