@@ -43,7 +43,8 @@ enum GoldenStore {
   static func version(_ number: UInt64) -> VersionID { VersionID(high: 3, low: number) }
 
   private static func record(
-    _ number: UInt64, _ slot: String, covers: [UInt64] = [], _ kept: (hashes: [ContentHash], length: Int) = ([], 0), metadata: SaveMetadata = SaveMetadata(),
+    _ number: UInt64, _ slot: String, covers: [UInt64] = [], _ kept: (hashes: [ContentHash], length: Int) = ([], 0),
+    metadata: SaveMetadata = SaveMetadata(),
     provisional: Bool = false, tombstone: Bool = false
   ) -> VersionRecord {
     VersionRecord(
@@ -59,7 +60,8 @@ enum GoldenStore {
     let contents = bytes.map { [(slot: slot, bytes: $0)] } ?? []
     try store.submit(contents) { transaction, kept in
       let record = record(
-        number, slot, covers: covers, (kept.flatMap(\.hashes), kept.reduce(0) { $0 + $1.length }), metadata: metadata, provisional: provisional, tombstone: bytes == nil)
+        number, slot, covers: covers, (kept.flatMap(\.hashes), kept.reduce(0) { $0 + $1.length }), metadata: metadata,
+        provisional: provisional, tombstone: bytes == nil)
       try transaction.putVersion(StoredVersion(record: record, acknowledged: acknowledged, offered: acknowledged))
       for covered in covers { try transaction.markCovered(version(covered)) }
     }.wait()

@@ -32,7 +32,8 @@ import Testing
     print("records: \(states) states, \(result.cuts) power cuts, \(result.cutsOfOpenings) more while they were opened")
     for text in (result.losses + result.repairs).prefix(5) { Issue.record("\(text)") }
     #expect(result.losses.isEmpty && result.repairs.isEmpty)
-    #expect(states > TestDepth.powerCutRecords * 7 / 10 && result.cuts > TestDepth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
+    #expect(
+      states > TestDepth.powerCutRecords * 7 / 10 && result.cuts > TestDepth.powerCutRecords * 2 && result.cutsOfOpenings > result.cuts / 8)
   }
 
   @Test("a log that isn't synced at each commit is found out by the power cuts", arguments: RecordsRun.Mistake.allCases)
