@@ -18,8 +18,8 @@ from space_harness import MIDDLE, Failure, Player, numbers
 
 RATE = 60
 INTERVAL = 0.5
-# Until what was captured is durable, beyond the interval: no disk takes so long, however many use it.
-DURABLE = 60.0
+# Until what was captured is durable, beyond the interval: a disk that many use may take its time.
+DURABLE = 2.0
 # How long a game is stopped in one stop of ten; in the others hardly.
 LONG_STOP = 1.5
 
