@@ -10,7 +10,7 @@ package struct NeverHappened: Error, CustomStringConvertible {
 /// How long tests wait before they give up.
 package enum Patience {
   /// No machine that works takes this long for anything that a test waits for: a test that runs into it hangs.
-  package static let limit: Duration = .seconds(1_800)
+  package static let limit: Duration = .seconds(600)
 }
 
 /// Waits until something that must happen has happened. Ends as soon as it has, and throws `NeverHappened` after `Patience.limit`.

@@ -57,7 +57,7 @@ import Darwin
       }
       kill(getpid(), first)
       // Two that wait together would come in the order of their numbers.
-      while !autosave.isEndRequested { usleep(1_000) }
+      while SignalNotes.endSignal == 0 { usleep(1_000) }
       kill(getpid(), second)
       while true {
         try autosave.update()
