@@ -23,13 +23,14 @@ import Testing
     store = try Store.open(at: folder.store)
     defer { try? store.close() }
     // Both wait for this one, and then share a transaction.
-    let gate = DispatchSemaphore(value: 0)
-    let blocker = try store.submit { _, _ in gate.wait() }
+    let gate = Gate()
+    let blocker = try store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
     let a = try store.submit([(slot: "main", bytes: bytes)]) { _, _ in throw Refused() }
     let b = try store.submit([(slot: "main", bytes: bytes)]) { transaction, kept in
       try transaction.put(2, covers: [1], kept)
     }
-    gate.signal()
+    gate.open()
     try blocker.wait()
     #expect(throws: Refused.self) { try a.wait() }
     try b.wait()

@@ -30,9 +30,10 @@ extension GameCommit {
 
   /// What `body` submits shares one transaction.
   private func together(_ body: () throws -> Void) throws {
-    let gate = DispatchSemaphore(value: 0)
-    let blocker = try store.submit { _, _ in gate.wait() }
-    defer { gate.signal() }
+    let gate = Gate()
+    let blocker = try store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
+    defer { gate.open() }
     try body()
     _ = blocker
   }

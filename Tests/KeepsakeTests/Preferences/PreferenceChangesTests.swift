@@ -290,8 +290,10 @@ import Testing
     let patience = DispatchTimeInterval.seconds(600)
     let wasHeldUp = Shared(false)
     try await onThread { [self] in
-      let gate = DispatchSemaphore(value: 0)
-      let first = try game.core.store.submit { _, _ in gate.wait() }
+      // The store is held up before anything else is submitted, so that the two commits share a transaction.
+      let gate = Gate()
+      let first = try game.core.store.submit { _, _ in gate.pass() }
+      gate.waitForArrival()
       game.preferences[.hat] = "crown"
       game.preferences.commitSoon()
       withObservationTracking {
@@ -307,7 +309,7 @@ import Testing
           CellUpdate(
             key: CellKey(collection: "preferences", key: "hat"), state: CellState(value: .latest(stamp, .data(Archive.encode("theirs"))))))
       }
-      gate.signal()
+      gate.open()
       try first.wait()
       try second.wait()
       #expect(told.wait(timeout: .now() + patience) == .success)

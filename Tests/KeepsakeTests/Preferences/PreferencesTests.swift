@@ -189,14 +189,15 @@ func storedPreference(_ name: String, of game: GameData) throws -> Data? {
     defer { end(game) }
     game.preferences[.volume] = 0.1
     try game.preferences.flush()
-    let gate = DispatchSemaphore(value: 0)
-    let first = try game.core.store.submit { _, _ in gate.wait() }
+    let gate = Gate()
+    let first = try game.core.store.submit { _, _ in gate.pass() }
+    gate.waitForArrival()
     // The three that wait go into one transaction: the first has 0.2, and the last 0.1, which the store had before.
     game.preferences[.volume] = 0.2
     game.preferences.commitSoon()
     let second = try game.core.store.submit { [preferences = game.preferences] _, _ in preferences[.volume] = 0.1 }
     let third = try #require(try game.preferences.commit())
-    gate.signal()
+    gate.open()
     try first.wait()
     try second.wait()
     try third.wait()

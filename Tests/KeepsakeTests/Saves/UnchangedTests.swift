@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import KeepsakeStore
+import TestSupport
 import Testing
 
 @testable import Keepsake
@@ -92,13 +93,14 @@ import Testing
     // There and back between two commits, which wait for one that holds the store's writer.
     #expect(
       try !writes {
-        let gate = DispatchSemaphore(value: 0)
-        _ = try game.core.store.submit { _, _ in gate.wait() }
+        let gate = Gate()
+        _ = try game.core.store.submit { _, _ in gate.pass() }
+        gate.waitForArrival()
         try game.preferences.set(0.25, for: .volume)
         try game.preferences.set("blue", for: .hat)
         try game.preferences.set(0.5, for: .volume)
         try game.preferences.set("red", for: .hat)
-        gate.signal()
+        gate.open()
         try game.preferences.flush()
       })
     #expect(try writes { try set(0.5, Bindings(jump: "w"), "red") })
