@@ -79,9 +79,7 @@ extension GameData {
     try? StoreReader.open(at: url, seal: options.sealRequest).read { transaction in
       let local = try transaction.localSlots()
       let heads = try transaction.headVersionsOfAllSlots()
-        .filter { place, _ in
-          !FileSlot.contains(LocalSlot.slot(at: place)) && local.contains(LocalSlot.slot(at: place)) == LocalSlot.contains(place)
-        }
+        .filter { key, _ in !key.isFile && local.contains(key.slot) == key.isLocal }
         .mapValues { $0.map(\.version.record).filter { !$0.tombstone } }.filter { !$0.value.isEmpty }
       var contents = AccountSummary.Contents(
         saves: heads.count, money: [:], unsent: try UnsentData(transaction, hasRecords: RecordsDatabase.isPresent(in: url)),

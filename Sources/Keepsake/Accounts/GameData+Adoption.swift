@@ -79,7 +79,7 @@ extension GameData {
     let eventHandler = CloudEventHandler(
       core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     if !keys.isEmpty { eventHandler.handle(.cells(keys)) }
-    let slots = adoption.saves + adoption.files.map(FileSlot.slot)
+    let slots = adoption.saves + adoption.files.map { SlotKey.file($0).text }
     if !slots.isEmpty { eventHandler.handle(.slots(slots)) }
     if !adoption.money.isEmpty { eventHandler.handle(.wallet) }
     core.cloud.didCommit()

@@ -46,11 +46,11 @@ extension UnsentData {
   /// - Parameter everything: Whether to count also what the cloud once had, as where it refuses the device.
   init(_ transaction: StoreTransaction, hasRecords: Bool, everything: Bool = false) throws {
     self.hasRecords = hasRecords
-    var (slots, keys, money): (Set<String>, Set<String>, Set<String>) = ([], [], [])
+    var (slots, keys, money): (Set<SlotKey>, Set<String>, Set<String>) = ([], [], [])
     for group in try transaction.outbox(limit: transaction.outboxCount()) {
       keys.formUnion(group.cells.map(\.key.description))
       for id in group.versions {
-        if let record = try transaction.version(id)?.record { slots.insert(record.slot) }
+        if let record = try transaction.version(id)?.record { slots.insert(record.key) }
       }
     }
     let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
@@ -58,17 +58,17 @@ extension UnsentData {
     // It has left the wallet, and stands nowhere else yet.
     if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.parcel.operations.map(\.currency)) }
     if try everything || transaction.facts().isRefused {
-      for (slot, heads) in try transaction.headVersionsOfAllSlots() where !LocalSlot.contains(slot) {
-        if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(slot) }
+      for (key, heads) in try transaction.headVersionsOfAllSlots() where !key.isLocal {
+        if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(key) }
       }
       keys.formUnion(try transaction.cells(in: nil).map(\.key.description))
       if let wallet { money.formUnion(wallet.currencies.filter { wallet.total($0) != 0 || wallet.pending($0) != 0 }) }
     }
-    for (place, heads) in try transaction.headVersionsOfAllSlots() where LocalSlot.contains(place) {
-      if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(LocalSlot.slot(at: place)) }
+    for (key, heads) in try transaction.headVersionsOfAllSlots() where key.isLocal {
+      if heads.contains(where: { !$0.version.record.tombstone }) { slots.insert(key.synced) }
     }
-    saves = slots.filter { !FileSlot.contains($0) }.sorted()
-    files = slots.compactMap(FileSlot.name).sorted()
+    saves = slots.filter { !$0.isFile }.map(\.name).sorted()
+    files = slots.compactMap(\.fileName).sorted()
     (values, currencies) = (keys.sorted(), money.sorted())
   }
 }

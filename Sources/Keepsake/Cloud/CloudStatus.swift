@@ -87,7 +87,7 @@ public struct CloudStatus: Sendable, Hashable {
     /// The slot's name as the cloud knows it; nil for a value.
     public var slot: String?
     /// The name of the tracked file; nil for anything else.
-    public var file: String? { slot.flatMap(FileSlot.name) }
+    public var file: String? { slot.flatMap { SlotKey(text: $0).fileName } }
     /// Why it is refused.
     public var reason: Reason
     /// The quota, if the reason is `quota` and the cloud reported it.
@@ -106,7 +106,7 @@ public struct CloudStatus: Sendable, Hashable {
     /// The slot's name as the cloud knows it.
     public var slot: String
     /// The name of the tracked file; nil for a saved game.
-    public var file: String? { FileSlot.name(of: slot) }
+    public var file: String? { SlotKey(text: slot).fileName }
     /// Bytes of the save, uncompressed, that are transferred. Never falls while the version is being transferred, even
     /// if a part is sent again.
     public var bytesDone: Int64

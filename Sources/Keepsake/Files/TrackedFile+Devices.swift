@@ -93,7 +93,7 @@ extension TrackedFile {
 
   /// The game is shown it, so a choice replaces it.
   private func view(in transaction: StoreTransaction) throws -> SlotView {
-    let view = try Resolution.view(of: transaction.place(of: slot), in: transaction, policy: .newest)
+    let view = try Resolution.view(of: transaction.key(of: slot), in: transaction, policy: .newest)
     core.slotParents.show(slot, view.parents)
     return view
   }

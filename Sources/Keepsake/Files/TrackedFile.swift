@@ -13,7 +13,7 @@ public struct TrackedFile: Sendable {
   /// A file that is changed again and again while it is read has no state that could be kept.
   static let maximumAttempts = 5
 
-  var slot: String { FileSlot.slot(name) }
+  var slot: String { SlotKey.file(name).text }
 
   // MARK: Keeping
 
@@ -56,7 +56,7 @@ public struct TrackedFile: Sendable {
     let current = try read()
     try settle()
     return try core.store.read { transaction in
-      let heads = try transaction.heads(of: transaction.place(of: slot))
+      let heads = try transaction.heads(of: transaction.key(of: slot))
       let origins = try transaction.fileBase(of: slot).map { [$0] } ?? heads
       return try !origins.contains { id in
         guard let record = try transaction.version(id)?.record, !record.tombstone, record.length == current.count else { return false }
@@ -75,7 +75,7 @@ public struct TrackedFile: Sendable {
   public func history() throws -> [Version] {
     try settle()
     return try core.store.read { transaction in
-      core.slotParents.show(slot, try transaction.heads(of: transaction.place(of: slot)))
+      core.slotParents.show(slot, try transaction.heads(of: transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
       return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
@@ -133,7 +133,7 @@ public struct TrackedFile: Sendable {
   }
 
   private func readable(_ id: VersionID, in transaction: StoreTransaction) throws -> VersionRecord {
-    guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
+    guard let version = try transaction.version(id), version.record.key.slot == slot, !version.record.tombstone,
       try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
     else { throw GameDataError(.missing, "\"\(name)\" has no version \(id) that could be read") }
     return version.record
@@ -141,10 +141,10 @@ public struct TrackedFile: Sendable {
 
   func checkName() throws {
     // One that is here already was taken as it is, and stays here.
-    let place = try core.store.read { try $0.place(of: slot) }
+    let key = try core.store.read { try $0.key(of: slot) }
     let record = VersionRecord(
-      id: VersionID(high: 0, low: 0), slot: place, covers: [], contents: [], length: 0, savedAtMilliseconds: 0, writer: core.store.writer,
-      provisional: false)
+      id: VersionID(high: 0, low: 0), slot: key.text, covers: [], contents: [], length: 0, savedAtMilliseconds: 0,
+      writer: core.store.writer, provisional: false)
     if let refusal = ExchangeRules.objection(toOwn: record) {
       throw GameDataError(.misuse, "\"\(name.prefix(80))\" can't be a tracked file's name: \(refusal.message)")
     }

@@ -114,7 +114,7 @@ public final class TrackedFiles: Sendable {
   ///
   /// - Parameter name: A name from `list`.
   /// - Throws: As `SaveSlots.download`.
-  public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(FileSlot.slot(name.canonical)) }
+  public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(SlotKey.file(name.canonical).text) }
 
   /// Stops tracking a file until it, or another file, is tracked under the name again. Its versions stay.
   ///
@@ -160,9 +160,9 @@ public final class TrackedFiles: Sendable {
     let files = try core.store.read { transaction in
       let local = try transaction.localSlots()
       var files: [FileSummary] = []
-      for (place, heads) in try transaction.headVersionsOfAllSlots() {
-        let (slot, isLocal) = (LocalSlot.slot(at: place), LocalSlot.contains(place))
-        guard let name = FileSlot.name(of: slot), local.contains(slot) == isLocal else { continue }
+      for (key, heads) in try transaction.headVersionsOfAllSlots() {
+        let isLocal = key.isLocal
+        guard let name = key.fileName, local.contains(key.slot) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
           heads: heads.map(\.version.record.id), policy: .newest, record: transaction.sharedRecords(known.mapValues(\.version)))
@@ -182,6 +182,6 @@ public final class TrackedFiles: Sendable {
   /// - Returns: The names.
   /// - Throws: `StoreError` if the store can't be read.
   public func names() throws -> [String] {
-    Set(try core.store.read { try $0.slots() }.compactMap { FileSlot.name(of: LocalSlot.slot(at: $0)) }).sorted()
+    Set(try core.store.read { try $0.slots() }.compactMap { SlotKey(text: $0).fileName }).sorted()
   }
 }

@@ -93,7 +93,7 @@ extension GameCore {
     let largest = cloud.largestDownload
     let isDone = try translating {
       try store.write { transaction in
-        func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(FileSlot.shown(slot))\" stays here: \(why)") }
+        func refuse(_ why: String) -> GameDataError { GameDataError(.misuse, "\"\(SlotKey(text: slot).name)\" stays here: \(why)") }
         guard try !transaction.isLocal(slot) else { throw refuse("nothing else has it, as keepLocal says") }
         let heads = try transaction.heads(of: slot).compactMap(transaction.version)
         guard heads.count == 1 else { if heads.isEmpty { return false } else { throw refuse("it is in conflict: load and save it first") } }
@@ -129,7 +129,7 @@ extension GameDataError {
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
-      "\"\(FileSlot.shown(LocalSlot.slot(at: record.slot)))\" is in the cloud, and not on this device: `download` brings its \(record.length) bytes"
+      "\"\(record.key.name)\" is in the cloud, and not on this device: `download` brings its \(record.length) bytes"
     )
   }
 }
@@ -137,7 +137,7 @@ extension GameDataError {
 extension StoreTransaction {
   /// Whether the slot has a save, and none of its contents are on this device.
   func isNotDownloaded(_ slot: String) throws -> Bool {
-    let live = try heads(of: place(of: slot)).compactMap(version).filter { !$0.record.tombstone }
+    let live = try heads(of: key(of: slot)).compactMap(version).filter { !$0.record.tombstone }
     return try !live.isEmpty && live.allSatisfy { try isNotDownloaded($0.record) }
   }
 }

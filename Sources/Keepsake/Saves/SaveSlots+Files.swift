@@ -31,7 +31,7 @@ extension SaveSlots {
     try waitForCaptures(in: slot.name)
     let side = try core.store.read { transaction in
       if let version { return try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction) }
-      let view = try Resolution.view(of: try transaction.place(of: slot.name), in: transaction, policy: slot.policy.order)
+      let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       return try SlotReading.side(winner, in: transaction)
     }

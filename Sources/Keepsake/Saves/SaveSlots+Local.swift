@@ -94,7 +94,7 @@ extension SaveSlots {
 
   /// Why a saved game can't have this record; nil if it can.
   static func objection(to record: VersionRecord) -> Refusal? {
-    if FileSlot.contains(record.slot) {
+    if record.key.isFile {
       return Refusal(item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin so are for tracked files")
     }
     return ExchangeRules.objection(to: record)

@@ -90,7 +90,7 @@ extension SaveSlots {
     try refuseLocal(slot.name)
     try waitForCaptures(in: slot.name)
     return try core.store.read { transaction in
-      let view = try Resolution.view(of: try transaction.place(of: slot.name), in: transaction, policy: slot.policy.order)
+      let view = try Resolution.view(of: try transaction.key(of: slot.name), in: transaction, policy: slot.policy.order)
       guard let winner = view.winner else { throw GameDataError(.missing, "the slot \"\(slot.name)\" is empty") }
       guard !alone || !view.isConflict else {
         throw GameDataError(

@@ -233,7 +233,7 @@ public final class SaveSlots: Sendable {
   private func read<Value: Archivable>(_ slot: Slot<Value>) throws -> SlotReading {
     try waitForCaptures(in: slot.name)
     let reading = try core.store.read { transaction in
-      try SlotReading.read(try transaction.place(of: slot.name), policy: slot.policy.order, in: transaction)
+      try SlotReading.read(try transaction.key(of: slot.name).text, policy: slot.policy.order, in: transaction)
     }
     for damage in reading.damage {
       core.events.report(
@@ -250,8 +250,8 @@ public final class SaveSlots: Sendable {
 
   /// Refuses names of local slots and tracked files, whose versions `load` doesn't handle.
   func refuseLocal(_ slot: String) throws {
-    guard !LocalSlot.contains(slot) else { throw GameDataError(.misuse, "a slot's name has no control characters") }
-    guard !FileSlot.contains(slot) else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
+    guard !SlotKey(text: slot).isLocal else { throw GameDataError(.misuse, "a slot's name has no control characters") }
+    guard !SlotKey(text: slot).isFile else { throw GameDataError(.misuse, "names that begin so are for tracked files") }
   }
 
   /// Waits for earlier captures of the slot. A capture that failed has already reported its error.
@@ -290,14 +290,14 @@ public final class SaveSlots: Sendable {
       var slots: [SlotSummary] = []
       var shown: [String: [VersionID]] = [:]
       let local = try transaction.localSlots()
-      for (place, heads) in try transaction.headVersionsOfAllSlots() {
-        let (name, isLocal) = (LocalSlot.slot(at: place), LocalSlot.contains(place))
+      for (key, heads) in try transaction.headVersionsOfAllSlots() {
+        let (name, isLocal) = (key.slot, key.isLocal)
         guard local.contains(name) == isLocal else { continue }
         let known = Dictionary(heads.map { ($0.version.record.id, $0) }) { first, _ in first }
         let view = try Resolution.view(
           heads: heads.map(\.version.record.id), policy: .mostProgress, record: transaction.sharedRecords(known.mapValues(\.version)))
         shown[name] = view.parents
-        guard let winner = view.winner, let head = known[winner.id], !FileSlot.contains(name) else { continue }
+        guard let winner = view.winner, let head = known[winner.id], !key.isFile else { continue }
         slots.append(
           SlotSummary(
             name: name, current: Version(head.version, isPinned: head.isPinned), isConflicted: view.isConflict, isLocal: isLocal,
@@ -324,7 +324,7 @@ public final class SaveSlots: Sendable {
   public func history(of slot: String) throws -> [Version] {
     try waitForCaptures(in: slot)
     return try core.store.read { transaction in
-      core.slotParents.show(slot, try transaction.heads(of: try transaction.place(of: slot)))
+      core.slotParents.show(slot, try transaction.heads(of: try transaction.key(of: slot)))
       let pinned = try transaction.pinned(in: slot)
       return try transaction.wholeHistory(of: slot).filter(SlotMove.isOfGame).map { Version($0, isPinned: pinned.contains($0.record.id)) }
     }
@@ -406,7 +406,7 @@ public final class SaveSlots: Sendable {
   }
 
   func readable(_ id: VersionID, in slot: String, _ transaction: StoreTransaction) throws -> VersionRecord {
-    guard let version = try transaction.version(id), LocalSlot.slot(at: version.record.slot) == slot, !version.record.tombstone,
+    guard let version = try transaction.version(id), version.record.key.slot == slot, !version.record.tombstone,
       try !transaction.wasPruned(version.record) || transaction.isNotDownloaded(version.record)
     else {
       throw GameDataError(.missing, "the slot \"\(slot)\" has no version \(id) that could be read")

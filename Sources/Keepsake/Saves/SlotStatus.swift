@@ -159,7 +159,7 @@ extension SaveSlots {
     return try core.store.read { transaction in
       let state = try Self.state(of: slot, cloud, in: transaction)
       return SlotStatus(
-        slot: FileSlot.shown(slot), state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
+        slot: SlotKey(text: slot).name, state: state, arrival: try Self.arrival(in: slot, cloud, in: transaction),
         isDownloaded: try !transaction.isNotDownloaded(slot), elsewhere: try Self.elsewhere(than: slot, in: transaction),
         lastFetched: try transaction.facts().lastFetchedMilliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) },
         seenBy: state == .stored ? core.seen.devices(of: slot, having: try transaction.heads(of: slot)) : nil)
@@ -167,10 +167,10 @@ extension SaveSlots {
   }
 
   private static func state(of slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.State {
-    let place = try transaction.place(of: slot)
-    let heads = try transaction.heads(of: place)
+    let key = try transaction.key(of: slot)
+    let heads = try transaction.heads(of: key)
     guard !heads.isEmpty else { return .empty }
-    guard !LocalSlot.contains(place) else { return .local(.kept) }
+    guard !key.isLocal else { return .local(.kept) }
     guard try transaction.facts().container != nil else { return .local(.neverConnected) }
     let waiting = try heads.filter { try transaction.version($0)?.acknowledged == false }
     guard !waiting.isEmpty else { return .stored }

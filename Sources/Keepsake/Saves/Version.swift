@@ -34,13 +34,13 @@ public struct Version: Sendable, Hashable, Identifiable {
     self.isPinned = isPinned
     let record = version.record
     id = record.id
-    slot = FileSlot.shown(record.slot)
+    slot = record.key.name
     savedAt = Date(timeIntervalSince1970: Double(record.savedAtMilliseconds) / 1000)
     metadata = record.metadata
     length = record.length
     isDeleted = record.tombstone
     // A version that was replaced before anybody else could know it is never sent.
-    state = LocalSlot.contains(record.slot) ? .local : version.acknowledged && version.offered ? .stored : .queued
+    state = record.key.isLocal ? .local : version.acknowledged && version.offered ? .stored : .queued
   }
 }
 

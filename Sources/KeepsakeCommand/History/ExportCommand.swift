@@ -86,7 +86,7 @@ struct ExportCommand: AsyncParsableCommand {
     if let version {
       chosen = try VersionChoice.choose(version, among: history.map(\.record))
     } else {
-      chosen = try Resolution.view(of: try transaction.place(of: slot), in: transaction, policy: .newest).winner
+      chosen = try Resolution.view(of: try transaction.key(of: slot), in: transaction, policy: .newest).winner
     }
     guard let chosen, !chosen.tombstone else {
       throw CommandFailure(

@@ -1,6 +1,7 @@
 #if Cloud
 import ArgumentParser
 import Foundation
+import KeepsakeReplication
 import KeepsakeStore
 
 /// `keepsake history`: every version that is kept.
@@ -31,9 +32,9 @@ struct HistoryCommand: AsyncParsableCommand {
       let reports = try StoreReader.open(at: url, seal: seal.request()).read { transaction in
         let slots = try transaction.slots()
         if let slot {
-          let places = try SlotName.places(of: slot).filter { try !transaction.history(of: $0).isEmpty }
-          guard !places.isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
-          return try places.map { try SlotReport($0, in: transaction) }
+          let keys = try SlotName.keys(of: slot).map(\.text).filter { try !transaction.history(of: $0).isEmpty }
+          guard !keys.isEmpty else { throw StoreInput.noSlot(slot, among: slots) }
+          return try keys.map { try SlotReport($0, in: transaction) }
         }
         return try slots.enumerated().map { index, slot in
           progress.update("slot \(index + 1) of \(slots.count)")

@@ -75,8 +75,8 @@ struct ImportCommand: AsyncParsableCommand {
     let writer = store.writer
     return try store.submit([(slot, save.bytes)]) { transaction, kept in
       var random = SystemRandomNumberGenerator()
-      let place = try transaction.place(of: slot)
-      let view = try Resolution.view(of: place, in: transaction, policy: .newest)
+      let key = try transaction.key(of: slot)
+      let view = try Resolution.view(of: key, in: transaction, policy: .newest)
       let contents = kept.flatMap(\.hashes)
       let shown = view.heads.map(\.id)
       var answer = Answer(
@@ -90,7 +90,7 @@ struct ImportCommand: AsyncParsableCommand {
       let id = VersionID(using: &random)
       answer.version = id.description
       let draft = SaveDraft(
-        id: id, slot: place, parents: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
+        id: id, slot: key.text, parents: .everyHead, contents: contents, length: save.bytes.count, metadata: save.metadata,
         savedAtMilliseconds: now)
       do {
         try DeviceCommit.apply(CommitDraft(saves: [draft]), now: now, writer: writer, in: &transaction, using: &random)

@@ -68,12 +68,12 @@ struct RestoreCommand: AsyncParsableCommand {
         progress("checking part \(index + 1) of \(chosen.contents.count)")
         _ = try transaction.plainContent(hash)
       }
-      let place = try transaction.place(of: slot)
-      let view = try Resolution.view(of: place, in: transaction, policy: .newest)
+      let key = try transaction.key(of: slot)
+      let view = try Resolution.view(of: key, in: transaction, policy: .newest)
       let id = VersionID(using: &random)
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
       let draft = SaveDraft(
-        id: id, slot: place, parents: .everyHead, contents: chosen.contents, length: chosen.length,
+        id: id, slot: key.text, parents: .everyHead, contents: chosen.contents, length: chosen.length,
         metadata: chosen.metadata, savedAtMilliseconds: now, tombstone: chosen.tombstone)
       _ = try DeviceCommit.apply(
         CommitDraft(saves: [draft], cells: [], wallet: []), now: now, writer: store.writer, in: &transaction, using: &random)

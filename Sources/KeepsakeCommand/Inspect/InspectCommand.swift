@@ -83,8 +83,8 @@ struct InspectCommand: AsyncParsableCommand {
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let slot = SlotName.slot(slot)
     let id: VersionID?
-    if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.place(of: slot), in: store).winner?.id }
-    guard let id, let record = try store.version(id)?.record, record.slot == slot || LocalSlot.slot(at: record.slot) == slot,
+    if let version { id = VersionID(version) } else { id = try Resolution.view(of: try store.key(of: slot), in: store).winner?.id }
+    guard let id, let record = try store.version(id)?.record, record.slot == slot || record.key.slot == slot,
       !record.tombstone
     else { return nil }
     return try store.plainBytes(of: record)

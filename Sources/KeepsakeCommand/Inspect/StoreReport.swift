@@ -64,19 +64,19 @@ struct SlotReport: Codable, Hashable {
   var conflict: Bool
   var versions: [VersionReport]
 
-  /// - Parameter place: The slot by the store's name for it.
-  init(_ place: String, in transaction: StoreTransaction) throws {
-    slot = SlotName.shown(place)
-    local = LocalSlot.contains(place)
-    self.place = slot == place ? nil : place
-    let view = try Resolution.view(of: place, in: transaction, policy: .newest)
+  /// - Parameter key: The text of the slot's key.
+  init(_ key: String, in transaction: StoreTransaction) throws {
+    slot = SlotName.shown(key)
+    local = SlotKey(text: key).isLocal
+    self.place = slot == key ? nil : key
+    let view = try Resolution.view(of: key, in: transaction, policy: .newest)
     // The winner first; those with the same bytes as another, and deletes, last.
     let shown = view.heads.map(\.id)
     heads = (shown + view.parents.filter { !shown.contains($0) }).map(\.description)
     conflict = view.isConflict
-    let known = try Set(transaction.heads(of: place))
-    let pinned = try transaction.pinnedVersions(of: place)
-    versions = try transaction.history(of: place).map {
+    let known = try Set(transaction.heads(of: key))
+    let pinned = try transaction.pinnedVersions(of: key)
+    versions = try transaction.history(of: key).map {
       try VersionReport($0, isHead: known.contains($0.record.id), isPinned: pinned.contains($0.record.id), in: transaction)
     }
   }

@@ -202,7 +202,7 @@ package enum DeviceCommit {
       tombstone: save.isTombstone)
     if let why = ExchangeRules.objection(toOwn: record) { throw CommitError.invalid(save.id, why.message) }
     // Of a local slot nothing is owed to any cloud.
-    let isLocal = LocalSlot.contains(record.slot)
+    let isLocal = record.key.isLocal
     try storage.putVersion(StoredVersion(record: record, acknowledged: isLocal, offered: false))
     for id in record.covers { try storage.markCovered(id) }
     if !isLocal { group.versions.append(record.id) }

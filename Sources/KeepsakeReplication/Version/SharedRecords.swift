@@ -12,7 +12,7 @@ extension DeviceStorage {
 
     func isShared(_ version: StoredVersion) throws -> Bool {
       // What stays here is this device's alone, and looks the same to nobody else.
-      if version.acknowledged && version.offered || LocalSlot.contains(version.record.slot) { return true }
+      if version.acknowledged && version.offered || version.record.key.isLocal { return true }
       guard try isCovered(version.record.id) else { return true }
       guard !version.neverLeft else { return false }
       let sent = try waiting ?? Set(outbox(limit: outboxCount()).flatMap(\.versions))

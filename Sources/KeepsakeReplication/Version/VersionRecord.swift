@@ -40,6 +40,7 @@ public struct SaveMetadata: Hashable, Sendable, Codable {
 /// One saved game or file as it was at one save: what it holds, by name, and which versions it replaces.
 package struct VersionRecord: Hashable, Sendable {
   package var id: VersionID
+  /// The text of its key.
   package var slot: String
   /// The versions that this one replaces, sorted. A version that no known version covers is a head.
   package var covers: [VersionID]

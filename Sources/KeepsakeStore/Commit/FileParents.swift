@@ -10,9 +10,9 @@ struct FileParents {
   /// - Parameters:
   ///   - save: With its contents in the store.
   ///   - others: What it replaces besides, as it is now.
-  init(of save: SaveDraft, at place: String, additionalParents others: [VersionID], in transaction: StoreTransaction) throws {
+  init(of save: SaveDraft, at key: SlotKey, additionalParents others: [VersionID], in transaction: StoreTransaction) throws {
     guard case .stored(let contents, let length) = save.content else { throw StoreError(.misuse, "a tracked file has no deletes") }
-    let heads = try transaction.heads(of: place).compactMap { try transaction.version($0)?.record }
+    let heads = try transaction.heads(of: key).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
       // Large files are cut as the one before was, so the same bytes may have other parts.
@@ -22,7 +22,7 @@ struct FileParents {
       return try transaction.plainBytes(of: record) == contents.reduce(into: Data()) { $0 += try transaction.plainContent($1) }
     }
     // Stores from before files were synced say nothing of it: only this device had them.
-    let known = try transaction.fileBase(of: save.slot) ?? (LocalSlot.contains(place) && heads.count == 1 ? heads[0].id : nil)
+    let known = try transaction.fileBase(of: save.slot) ?? (key.isLocal && heads.count == 1 ? heads[0].id : nil)
     if others.isEmpty {
       if let known, let record = try transaction.version(known)?.record, try says(record) {
         same = known
@@ -32,6 +32,6 @@ struct FileParents {
     } else if heads.count == 1 {
       same = try heads.first(where: says)?.id
     }
-    versions = try transaction.onOneSide((known.map { [$0] } ?? []) + others, of: place, save.slot)
+    versions = try transaction.onOneSide((known.map { [$0] } ?? []) + others, of: key)
   }
 }

@@ -66,7 +66,7 @@ package struct GameCommit: Sendable {
       if case .file = save.parents { try transaction.setFileBase(id, of: save.slot) }
       guard decision.unchanged == nil else { continue }
       if case .game(let origin) = save.parents { lineage.insert(save, from: origin) }
-      (save.slot, save.parents) = (decision.place, decision.parents)
+      (save.slot, save.parents) = (decision.key.text, decision.parents)
       draft.saves.append(save)
     }
     for score in scores {

@@ -2,7 +2,7 @@ package import KeepsakeReplication
 
 /// Takes a slot out of the cloud's reach, or back, in one transaction: a crash leaves it on one side or the other.
 ///
-/// While a slot stays here its versions are under a key of their own (`LocalSlot`), and what other devices save under its name arrives beside
+/// While a slot stays here its versions are under a key of their own (`SlotKey`), and what other devices save under its name arrives beside
 /// it. Both sides of the border have versions with the same bytes then: what it leaves behind says which one is a substitute for which, for a
 /// game that plays on.
 package struct SlotMove: Sendable {
@@ -21,12 +21,12 @@ package struct SlotMove: Sendable {
     (self.slot, self.direction, self.now) = (slot, direction, now)
   }
 
-  /// What the delete says that stands in the place of a slot which came back: no history is to show it.
+  /// What the delete under the local key of a slot says which came back: no history is to show it.
   fileprivate static let end = SaveMetadata(custom: ["keepsake": "came back"])
 
   /// Whether a version is one that a game made, for a history.
   package static func isOfGame(_ version: StoredVersion) -> Bool {
-    !version.record.tombstone || !LocalSlot.contains(version.record.slot) || version.record.metadata != end
+    !version.record.tombstone || !version.record.key.isLocal || version.record.metadata != end
   }
 
   /// Runs within the store's transaction, in the order of the commits. Gives what it leaves behind for the saves after it.
@@ -45,28 +45,33 @@ package struct SlotMove: Sendable {
 /// One move as it happens.
 private struct Crossing {
   let slot: String
+  /// In the cloud's reach.
+  let key: SlotKey
   let now: Int64
   let writer: WriterID
   /// By the version that a game may have loaded: the one that says the same on the other side.
   private(set) var substitutes: [VersionID: VersionID] = [:]
 
-  init(slot: String, now: Int64, writer: WriterID) { (self.slot, self.now, self.writer) = (slot, now, writer) }
+  init(slot: String, now: Int64, writer: WriterID) {
+    (self.slot, self.now, self.writer) = (slot, now, writer)
+    key = SlotKey(text: slot)
+  }
 
   // MARK: Out
 
   mutating func leave(removing: Bool, in transaction: inout StoreTransaction) throws {
     if try transaction.isLocal(slot) { return removing ? try remove(in: &transaction) : () }
-    let view = try standing(in: slot, transaction)
+    let view = try currentView(under: key, transaction)
     var declaration = LocalDeclaration(parents: view.parents)
     try DeviceCommit.withdraw(slot, in: &transaction)
     var random = SystemRandomNumberGenerator()
     var saves: [SaveDraft] = []
     if let winner = view.winner {
-      let copy = draft(of: winner, in: LocalSlot.place(of: slot), replacing: .everyHead, &random)
+      let copy = draft(of: winner, under: key.local, replacing: .everyHead, &random)
       saves.append(copy)
       for id in view.parents { substitutes[id] = copy.id }
       if removing {
-        let delete = delete(in: slot, replacing: .versions(view.parents), &random)
+        let delete = delete(under: key, replacing: .versions(view.parents), &random)
         saves.append(delete)
         declaration.parents = [delete.id]
       }
@@ -82,7 +87,7 @@ private struct Crossing {
     let left = try declaration.parents.filter { try heads.contains($0) && transaction.version($0)?.record.tombstone == false }
     guard !left.isEmpty else { return }
     var random = SystemRandomNumberGenerator()
-    let delete = delete(in: slot, replacing: .versions(left), &random)
+    let delete = delete(under: key, replacing: .versions(left), &random)
     declaration.parents = declaration.parents.filter { !left.contains($0) } + [delete.id]
     try apply([delete], in: &transaction, &random)
     try transaction.setLocalDeclaration(declaration, of: slot)
@@ -93,8 +98,7 @@ private struct Crossing {
   /// What stands here is offered as if it had been saved over what the slot showed when it left. What others did meanwhile stands beside it.
   mutating func comeBack(in transaction: inout StoreTransaction) throws {
     guard try transaction.isLocal(slot) else { return }
-    let place = LocalSlot.place(of: slot)
-    let view = try standing(in: place, transaction)
+    let view = try currentView(under: key.local, transaction)
     let parents = try transaction.localDeclaration(of: slot)?.parents ?? []
     var random = SystemRandomNumberGenerator()
     var saves: [SaveDraft] = []
@@ -103,13 +107,13 @@ private struct Crossing {
       if let known = try alike(winner, among: parents + transaction.heads(of: slot), transaction) {
         same = known
       } else {
-        let copy = draft(of: winner, in: slot, replacing: .versions(parents), &random)
+        let copy = draft(of: winner, under: key, replacing: .versions(parents), &random)
         saves.append(copy)
         same = copy.id
       }
       for id in view.parents { substitutes[id] = same }
       // Nothing stands here any more.
-      var end = delete(in: place, replacing: .everyHead, &random)
+      var end = delete(under: key.local, replacing: .everyHead, &random)
       end.metadata = SlotMove.end
       saves.append(end)
     }
@@ -130,23 +134,23 @@ private struct Crossing {
 
   // MARK: -
 
-  private func standing(in place: String, _ transaction: StoreTransaction) throws -> SlotView {
-    let view = try Resolution.view(of: place, in: transaction)
-    guard !view.isConflict else { throw CommitError.inConflict(FileSlot.shown(slot)) }
+  private func currentView(under key: SlotKey, _ transaction: StoreTransaction) throws -> SlotView {
+    let view = try Resolution.view(of: key, in: transaction)
+    guard !view.isConflict else { throw CommitError.inConflict(key.name) }
     return view
   }
 
   private func draft(
-    of record: VersionRecord, in place: String, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator
+    of record: VersionRecord, under key: SlotKey, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator
   ) -> SaveDraft {
     SaveDraft(
-      id: VersionID(using: &random), slot: place, parents: parents, contents: record.contents, length: record.length,
+      id: VersionID(using: &random), slot: key.text, parents: parents, contents: record.contents, length: record.length,
       metadata: record.metadata, savedAtMilliseconds: record.savedAtMilliseconds)
   }
 
-  private func delete(in place: String, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator) -> SaveDraft {
+  private func delete(under key: SlotKey, replacing parents: SaveParents, _ random: inout SystemRandomNumberGenerator) -> SaveDraft {
     SaveDraft(
-      id: VersionID(using: &random), slot: place, parents: parents, contents: [], length: 0, savedAtMilliseconds: now, tombstone: true)
+      id: VersionID(using: &random), slot: key.text, parents: parents, contents: [], length: 0, savedAtMilliseconds: now, tombstone: true)
   }
 
   private func apply(

@@ -150,7 +150,7 @@ final class ContentKeeper: Sendable {
     return try StoreError.translating("reading the save before") {
       try database.read { database in
         let transaction = StoreTransaction(database, in: context)
-        let heads = try transaction.heads(of: transaction.place(of: slot)).compactMap { try transaction.version($0)?.record }.filter {
+        let heads = try transaction.heads(of: transaction.key(of: slot)).compactMap { try transaction.version($0)?.record }.filter {
           !$0.contents.isEmpty
         }
         if let last, heads.contains(where: { $0.contents == last.map(\.hash) }) { return last }

@@ -327,7 +327,7 @@ struct Salvage {
       guard let newest = ids.last(where: { versions[$0]?.marks.pruned == false }) else { continue }
       covered.remove(newest)
       // Others may have it replaced already, or never have seen it: either way it is offered again.
-      versions[newest]?.stored.acknowledged = try LocalSlot.contains(slot) || transaction.localDeclaration(of: slot) != nil
+      versions[newest]?.stored.acknowledged = try SlotKey(text: slot).isLocal || transaction.localDeclaration(of: slot) != nil
       steppedBack.append(slot)
     }
   }

@@ -36,27 +36,30 @@ extension StoreTransaction {
     try setFact(Self.declarations + slot, declaration ?? ended)
   }
 
-  /// Whether what is saved in the slot stays on this device: that was declared, or something stands in its place here, as of files that were
+  /// Whether what is saved in the slot stays on this device: that was declared, or something is under its local key, as of files that were
   /// tracked before they could be synced.
   package func isLocal(_ slot: String) throws -> Bool {
-    try localDeclaration(of: slot) != nil || isTaken(LocalSlot.place(of: slot))
+    try localDeclaration(of: slot) != nil || isTaken(SlotKey(text: slot).local)
   }
 
-  private func isTaken(_ place: String) throws -> Bool {
-    try heads(of: place).contains { try version($0)?.record.tombstone == false }
+  private func isTaken(_ key: SlotKey) throws -> Bool {
+    try heads(of: key).contains { try version($0)?.record.tombstone == false }
   }
 
-  /// Where the slot's versions stand that the game sees.
-  package func place(of slot: String) throws -> String { try isLocal(slot) ? LocalSlot.place(of: slot) : slot }
+  /// The key of the slot's versions that the game sees.
+  package func key(of slot: String) throws -> SlotKey {
+    let key = SlotKey(text: slot)
+    return try isLocal(slot) ? key.local : key
+  }
 
-  /// Every slot of which that is true. Costs a query, and the records of what stands in their places.
+  /// Every slot of which that is true. Costs a query, and the records of what is under local keys.
   package func localSlots() throws -> Set<String> {
     let names = try String.fetchAll(
       statement("SELECT name FROM fact WHERE name > ? AND name < ?"), arguments: [Self.declarations, Self.declarationsEnd])
     let declared = names.map { String(decoding: $0.utf8.dropFirst(Self.declarations.utf8.count), as: UTF8.self) }
     var slots = Set(try declared.filter { try localDeclaration(of: $0) != nil })
-    let places = try String.fetchAll(statement("SELECT DISTINCT slot FROM head WHERE slot >= char(1) AND slot < char(2)"))
-    for place in places where try isTaken(place) { slots.insert(LocalSlot.slot(at: place)) }
+    let keys = try String.fetchAll(statement("SELECT DISTINCT slot FROM head WHERE slot >= char(1) AND slot < char(2)"))
+    for key in keys.map(SlotKey.init(text:)) where try isTaken(key) { slots.insert(key.slot) }
     return slots
   }
 
@@ -64,18 +67,18 @@ extension StoreTransaction {
 
   /// The pinned versions of a slot, here and there.
   package func pinned(in slot: String) throws -> Set<VersionID> {
-    try pinnedVersions(of: slot).union(pinnedVersions(of: LocalSlot.place(of: slot)))
+    try pinnedVersions(of: slot).union(pinnedVersions(of: SlotKey(text: slot).local.text))
   }
 
   /// The versions of a slot that are kept whole, those that were made while it stayed here among them, newest first in the order in which this
   /// store came to know them.
   package func wholeHistory(of slot: String) throws -> [StoredVersion] {
-    let place = LocalSlot.place(of: slot)
+    let local = SlotKey(text: slot).local
     let all = try versions(
-      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC", [slot, place])
+      "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC", [slot, local.text])
     guard try !isLocal(slot) else { return all }
     // What only says that the slot went back to the cloud is no delete.
-    let ends = Set(try heads(of: place))
+    let ends = Set(try heads(of: local))
     return all.filter { !ends.contains($0.record.id) }
   }
 }

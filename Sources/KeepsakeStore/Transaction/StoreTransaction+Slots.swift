@@ -19,19 +19,19 @@ extension StoreTransaction {
     """
 
   /// The heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no record.
-  package func headsOfAllSlots() throws -> [String: [VersionID]] {
-    var heads: [String: [VersionID]] = [:]
+  package func headsOfAllSlots() throws -> [SlotKey: [VersionID]] {
+    var heads: [SlotKey: [VersionID]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headsQuery))
     while let row = try rows.next() {
       try Self.refuseCovered(row.checked(at: 2, "mark"))
-      heads[try row.checked(at: 0, "slot"), default: []].append(try Self.versionID(row.checked(at: 1, "id")))
+      heads[SlotKey(text: try row.checked(at: 0, "slot")), default: []].append(try Self.versionID(row.checked(at: 1, "id")))
     }
     return heads
   }
 
   /// The same with what is known of each head. Costs one query and the records of the heads; no other version is looked at, and no content.
-  package func headVersionsOfAllSlots() throws -> [String: [SlotHead]] {
-    var heads: [String: [SlotHead]] = [:]
+  package func headVersionsOfAllSlots() throws -> [SlotKey: [SlotHead]] {
+    var heads: [SlotKey: [SlotHead]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headVersionsQuery))
     while let row = try rows.next() {
       try Self.refuseCovered(row.checked(at: 0, "mark"))
@@ -39,7 +39,7 @@ extension StoreTransaction {
       let version = StoredVersion(
         record: try codec.decode(VersionRecord.self, from: found.body, place: found.place), acknowledged: found.marks.acknowledged,
         offered: found.marks.offered)
-      heads[found.slot, default: []].append(
+      heads[SlotKey(text: found.slot), default: []].append(
         SlotHead(version: version, isPinned: found.marks.pinned, isNotDownloaded: found.marks.notDownloaded))
     }
     return heads

@@ -111,7 +111,7 @@ extension GameCommit {
       pending.append(try store.submit(GameCommit(2)))
     }
     let save = try #require(try pending[0].wait().versions.first?.record)
-    #expect(save.slot == LocalSlot.place(of: "main"))
+    #expect(save.slot == SlotKey.localSave("main").text)
     let replaced = try store.read { transaction in try save.covers.compactMap { try transaction.version($0)?.record } }
     #expect(replaced.map(\.slot) == [save.slot] && replaced.map(\.contents) == [[ContentHash(of: Data("save 1".utf8))]])
     #expect(try heads(save.slot) == [id(2)] && heads("main") == [id(1)])

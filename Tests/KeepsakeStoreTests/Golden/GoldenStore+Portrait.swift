@@ -33,7 +33,7 @@ extension GoldenStore {
       "adoption: \(try json(transaction.adoptionNote()))", "adopted: \(try json(parcels))",
       "local slots: \(locals.joined(separator: ", "))",
       "declarations: \(try json(locals.map { try transaction.localDeclaration(of: $0) }))",
-      "base of level.dat: \(try transaction.fileBase(of: FileSlot.slot("level.dat"))?.description ?? "none")",
+      "base of level.dat: \(try transaction.fileBase(of: SlotKey.file("level.dat").text)?.description ?? "none")",
     ]
   }
 

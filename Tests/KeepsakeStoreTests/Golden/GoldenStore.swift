@@ -129,12 +129,12 @@ enum GoldenStore {
     try put(Data("theirs".utf8), 202, "journal", covers: [200], in: store)
     try put(Data("gone".utf8), 300, "deleted", in: store)
     try put(nil, 301, "deleted", covers: [300], in: store)
-    try put(Data("stays here".utf8), 400, LocalSlot.place(of: "secret"), in: store)
-    try put(Data("a file".utf8), 500, FileSlot.slot("level.dat"), in: store)
+    try put(Data("stays here".utf8), 400, SlotKey.localSave("secret").text, in: store)
+    try put(Data("a file".utf8), 500, SlotKey.file("level.dat").text, in: store)
     try store.write { transaction throws in
       try transaction.setPinned(true, version(10))
       try transaction.setLocalDeclaration(LocalDeclaration(parents: [version(399)]), of: "secret")
-      try transaction.setFileBase(version(500), of: FileSlot.slot("level.dat"))
+      try transaction.setFileBase(version(500), of: SlotKey.file("level.dat").text)
       var facts = DeviceFacts(
         container: container, cursor: Cursor(epoch: 3, seq: 7, mark: 9), caughtUp: true, serverOffsetMilliseconds: -250,
         lastFetchedMilliseconds: 1_700_000_000_000)

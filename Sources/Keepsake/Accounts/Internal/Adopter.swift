@@ -66,15 +66,14 @@ struct Adopter {
         adoption.values = cells.changed.map(\.description)
         adoption.left.values = cells.refused.map(\.description)
         var left: (saves: Set<String>, files: Set<String>) = ([], [])
-        for (slot, heads) in try theirs.headsOfAllSlots().sorted(by: { $0.key < $1.key }) {
-          let name = LocalSlot.slot(at: slot)
-          guard try LocalSlot.contains(slot) || theirs.isLocal(name) || mine.isLocal(name) else {
-            try takeSlot(slot, heads, theirs, into: &mine, &groups, &adoption)
+        for (key, heads) in try theirs.headsOfAllSlots().sorted(by: { $0.key.text < $1.key.text }) {
+          guard try key.isLocal || theirs.isLocal(key.slot) || mine.isLocal(key.slot) else {
+            try takeSlot(key, heads, theirs, into: &mine, &groups, &adoption)
             continue
           }
           // What one of them keeps out of its cloud doesn't get into the other's.
           guard try heads.contains(where: { try theirs.version($0)?.record.tombstone == false }) else { continue }
-          if let file = FileSlot.name(of: name) { left.files.insert(file) } else { left.saves.insert(name) }
+          if let file = key.fileName { left.files.insert(file) } else { left.saves.insert(key.name) }
         }
         (adoption.left.localSaves, adoption.left.files) = (left.saves.sorted(), left.files.sorted())
         adoption.left.notDownloaded.sort()
@@ -89,25 +88,25 @@ struct Adopter {
   }
 
   private func takeSlot(
-    _ slot: String, _ heads: [VersionID], _ theirs: StoreTransaction, into mine: inout StoreTransaction, _ groups: inout AdoptedGroups,
+    _ key: SlotKey, _ heads: [VersionID], _ theirs: StoreTransaction, into mine: inout StoreTransaction, _ groups: inout AdoptedGroups,
     _ adoption: inout Adoption
   ) throws {
     var living: [VersionID] = []
-    let file = FileSlot.name(of: slot)
+    let file = key.fileName
     for id in heads {
       guard let record = try theirs.version(id)?.record, !record.tombstone, try DeviceCommit.isUnknown(id, in: mine) else { continue }
       if try theirs.isNotDownloaded(record) {
-        adoption.left.notDownloaded.append(file ?? slot)
+        adoption.left.notDownloaded.append(key.name)
       } else {
         living.append(id)
       }
     }
     guard !living.isEmpty else { return }
-    let pinned = try theirs.pinnedVersions(of: slot)
+    let pinned = try theirs.pinnedVersions(of: key.text)
     var before: [ContentHash] = []
     var taken: Set<VersionID> = []
     // The oldest first, so that each is kept as what it changed of the one before.
-    for version in try theirs.history(of: slot).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
+    for version in try theirs.history(of: key.text).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
       let (id, isHead) = (version.record.id, living.contains(version.record.id))
       guard isHead || !version.record.tombstone else { continue }
       guard try takeContents(version.record, after: before, theirs, into: &mine) else { continue }
@@ -116,9 +115,9 @@ struct Adopter {
       if pinned.contains(id) { try mine.setPinned(true, id) }
       if isHead { taken.insert(id) }
     }
-    if !taken.isEmpty { if let file { adoption.files.append(file) } else { adoption.saves.append(slot) } }
+    if !taken.isEmpty { if let file { adoption.files.append(file) } else { adoption.saves.append(key.name) } }
     if taken.count < living.count {
-      if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(slot) }
+      if let file { adoption.left.damagedFiles.append(file) } else { adoption.left.damagedSaves.append(key.name) }
     }
   }
 

@@ -55,7 +55,8 @@ struct CloudEventHandler: Sendable {
       core.events.report(Incident(kind: .unreadable, message: "which slots stay here can't be read: \(error)", date: core.now))
     }
     let seen = names.filter { !local.contains($0) }
-    let (files, slots) = (seen.compactMap(FileSlot.name), seen.filter { !FileSlot.contains($0) })
+    let keys = seen.map(SlotKey.init(text:))
+    let (files, slots) = (keys.compactMap(\.fileName), keys.filter { !$0.isFile }.map(\.name))
     if !slots.isEmpty { core.events.emit(.slots(slots)) }
     if !files.isEmpty { core.events.emit(.files(files)) }
   }

@@ -112,7 +112,7 @@ final class CommitPipeline: Sendable {
     let refusal: Refusal?
     if case .file = save.parents {
       // Its name was checked when it was tracked; one that stays here may be a little longer.
-      record.slot = LocalSlot.place(of: record.slot)
+      record.slot = record.key.local.text
       refusal = ExchangeRules.objection(toOwn: record)
     } else {
       refusal = SaveSlots.objection(to: record)

@@ -38,9 +38,8 @@ final class GameCore: Sendable {
         let local = try transaction.localSlots()
         var shown: [String: [VersionID]] = [:]
         let notDownloaded = Set(try transaction.notDownloadedVersions())
-        for (place, heads) in try transaction.headsOfAllSlots() {
-          let slot = LocalSlot.slot(at: place)
-          if LocalSlot.contains(place) == local.contains(slot) { shown[slot] = heads.filter { !notDownloaded.contains($0) } }
+        for (key, heads) in try transaction.headsOfAllSlots() where key.isLocal == local.contains(key.slot) {
+          shown[key.slot] = heads.filter { !notDownloaded.contains($0) }
         }
         return shown
       })

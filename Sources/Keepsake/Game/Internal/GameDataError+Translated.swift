@@ -39,7 +39,7 @@ extension GameDataError {
       case .notRunning: return GameDataError.notConnected
       case .otherContainer, .refused: return GameDataError(.refused, error.description)
       case .transport(let failure): return GameDataError(failure)
-      case .gone(let slot): return GameDataError(.missing, "\"\(FileSlot.shown(slot))\": \(error.description)")
+      case .gone(let slot): return GameDataError(.missing, "\"\(SlotKey(text: slot).name)\": \(error.description)")
       case .store(let cause): return translated(cause)
       }
     case let failure as TransportFailure: return GameDataError(failure)

@@ -11,7 +11,7 @@ struct SeenByQuery: Sendable {
   /// Leaves out slots in which nothing stands, and those of which something isn't certain in the cloud: nobody can be known to have that.
   init(_ slots: some Sequence<String>, in transaction: StoreTransaction) throws {
     guard try transaction.facts().container != nil else { return }
-    for slot in slots where try !LocalSlot.contains(slot) && !transaction.isLocal(slot) {
+    for slot in slots where try !SlotKey(text: slot).isLocal && !transaction.isLocal(slot) {
       let current = try transaction.heads(of: slot)
       guard !current.isEmpty, try current.allSatisfy({ try transaction.version($0)?.acknowledged == true }) else { continue }
       heads[slot] = current
