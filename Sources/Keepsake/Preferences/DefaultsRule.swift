@@ -92,8 +92,8 @@ enum DefaultsValue {
     return value
   }
 
-  /// Returns every simple preference value that the property list value may represent. A type accepts
-  /// only one kind of them; whole-number types accept both kinds of whole numbers, which are equal.
+  /// Returns every simple preference value that the property list value may represent. A type accepts only one
+  /// kind of them; whole-number types accept both kinds of whole numbers, which are equal.
   private static func scalars(of list: PropertyList) -> [PreferenceScalar] {
     switch list {
     case .bool(let value): return [.bool(value)]

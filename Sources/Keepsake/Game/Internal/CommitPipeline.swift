@@ -54,8 +54,7 @@ final class CommitPipeline: Sendable {
 
   /// Submits everything to the store as one commit, all of it or nothing. Returns before it is durable.
   ///
-  /// - Parameters:
-  ///   - limit: How long the call may block while the disk is behind; nil for no limit.
+  /// - Parameter limit: How long the call may block while the disk is behind; nil for no limit.
   /// - Returns: The versions, in the order of `saves`, and the cells, once the commit is durable. A save that changes
   ///   nothing yields the existing version.
   /// - Throws: Errors that can be detected immediately, and `timedOut` if the store accepts nothing within the limit.

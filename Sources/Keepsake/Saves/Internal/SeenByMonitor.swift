@@ -4,7 +4,8 @@ import KeepsakeSync
 /// Keeps up to date which devices have the saves whose status is observed.
 ///
 /// Asks when somebody starts to observe a slot, when an observed save has reached the cloud, and then every 30 seconds.
-/// Asks nothing while nobody observes a slot or the cloud can't be reached. All slots go into one request.
+/// Asks nothing while nobody observes a slot or the cloud can't be reached. All slots go into as few requests as
+/// possible.
 actor SeenByMonitor {
   /// Other devices report what they have once a minute if they have nothing else to send. Asking more often would get
   /// the same response.

@@ -21,12 +21,12 @@ final class SlotParents: Sendable {
   }
   private struct State {
     var slots: [String: Entry] = [:]
-    /// The lineage after the newest durable commit.
+    /// The `SaveLineage` after the newest durable commit.
     var committed = SaveLineage()
   }
   private let state = Mutex(State())
 
-  /// Adopts the lineage that a durable commit left. Must be called in the order of the commits.
+  /// Adopts the `SaveLineage` that a durable commit left. Must be called in the order of the commits.
   func adopt(_ entry: SaveLineage) { state.withLock { $0.committed = entry } }
 
   /// Records that the game loaded a value made from these versions: its next save replaces them.

@@ -44,7 +44,7 @@ package struct SlotReading: Sendable {
   /// Live heads that aren't downloaded.
   package var notDownloaded: [VersionRecord] = []
 
-  /// Reads the slot. If nothing of it can be read, `sides` is empty, and `damage` or `notDownloaded` isn't.
+  /// Reads the slot. If it has saves and none can be read, `sides` is empty, and `damage` or `notDownloaded` isn't.
   package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
     // In a conflict, both the view and the ancestors walk through the records; shared, each is decoded once.
     let record = transaction.sharedRecords()
