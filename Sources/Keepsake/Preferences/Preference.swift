@@ -31,8 +31,8 @@ public struct Preference<Value: Sendable>: Sendable {
     preferences = game.preferences
   }
 
-  /// The preference's current value; its default if it was never set. Setting it does the same as `preferences[key] =
-  /// value`.
+  /// The preference's current value; its default if it was never set. Setting it does the same as
+  /// `preferences[key] = value`.
   public var wrappedValue: Value {
     get { preferences[key] }
     nonmutating set { preferences[key] = newValue }
