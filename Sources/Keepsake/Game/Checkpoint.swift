@@ -14,10 +14,10 @@ public import KeepsakeReplication
 ///
 /// Other devices see all of it or nothing, too.
 public struct Checkpoint: ~Copyable {
-  /// The most saves in a checkpoint, which is held in memory until it is written.
+  /// The maximum number of saves in a checkpoint, which is held in memory until it is written.
   public static let maximumSaves = 64
 
-  /// The most scores in a checkpoint.
+  /// The maximum number of scores in a checkpoint.
   public static let maximumScores = 1_000
 
   private let core: GameCore
@@ -36,7 +36,7 @@ public struct Checkpoint: ~Copyable {
   ///
   /// - Parameters:
   ///   - value: The value to save.
-  ///   - slot: The slot. A checkpoint can save each slot once.
+  ///   - slot: The slot. A checkpoint can save each slot only once.
   ///   - metadata: What lists show for this version.
   /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `misuse` for a second save of a slot,
   ///   or `tooLarge` for more than `maximumSaves`.
@@ -52,39 +52,39 @@ public struct Checkpoint: ~Copyable {
     saves.append(try SaveSlots(core: core).save(value, to: slot, metadata))
   }
 
-  /// As `ProgressStore.record`.
+  /// Records a value, as `ProgressStore.record` does.
   public mutating func record<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
     cells.append(try key.draft(.record, value))
   }
 
-  /// As `ProgressStore.set`.
+  /// Sets a value, as `ProgressStore.set` does.
   public mutating func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws {
     cells.append(try key.draft(.set, value))
   }
 
-  /// As `ProgressStore.add`.
+  /// Adds to a counter, as `ProgressStore.add` does.
   public mutating func add(_ amount: Int, to key: ProgressKey<Int>) throws { cells.append(try key.draft(.add, amount)) }
 
-  /// The same for a counter that is nil until something is counted.
+  /// Adds to a counter that is nil until something is counted.
   public mutating func add(_ amount: Int, to key: ProgressKey<Int?>) throws { cells.append(try key.draft(.add, amount)) }
 
-  /// As `ProgressStore.insert`.
+  /// Inserts an element, as `ProgressStore.insert` does.
   public mutating func insert<Element: ProgressValue>(_ element: Element, into key: ProgressKey<Set<Element>>) throws {
     cells.append(try key.draft(.insert, [element]))
   }
 
-  /// As `ProgressStore.remove`.
+  /// Removes an element, as `ProgressStore.remove` does.
   public mutating func remove<Element: ProgressValue>(_ element: Element, from key: ProgressKey<Set<Element>>) throws {
     cells.append(try key.removing([element]))
   }
 
-  /// As `HighScores.submit`, with the rest of the checkpoint.
+  /// Adds a score to a board, as `HighScores.submit` does, together with the rest of the checkpoint.
   @discardableResult
   public mutating func submit(_ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil) throws -> Score {
     try add(boards.draft(value, board, player, date, nil))
   }
 
-  /// The same, with a context.
+  /// Adds a score with a context.
   @discardableResult
   public mutating func submit<Context: Archivable>(
     _ value: some ScoreNumber, to board: Board, player: String = "", date: Date? = nil, context: Context
@@ -100,7 +100,7 @@ public struct Checkpoint: ~Copyable {
     return Score(draft.entry)
   }
 
-  /// As `WalletStore.earn`, with the rest of the checkpoint.
+  /// Adds to the player's money, as `WalletStore.earn` does, together with the rest of the checkpoint.
   @discardableResult
   public mutating func earn(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil
@@ -108,7 +108,8 @@ public struct Checkpoint: ~Copyable {
     try add(WalletStore.operation(.earn, amount, currency, reason, id, [], in: core))
   }
 
-  /// As `WalletStore.spend`; if it can't be covered, nothing of the checkpoint happens and its `Pending` says so.
+  /// Spends money, as `WalletStore.spend` does. If there isn't enough, nothing of the checkpoint is committed, and its
+  /// `Pending` throws the error.
   @discardableResult
   public mutating func spend(
     _ amount: Int, _ currency: Currency, for reason: String, id: OperationID? = nil, goods: [Goods] = []
@@ -116,7 +117,7 @@ public struct Checkpoint: ~Copyable {
     try add(WalletStore.operation(.spend, amount, currency, reason, id, goods, in: core))
   }
 
-  /// As `WalletStore.claim`.
+  /// Requests a payment from the bank, as `WalletStore.claim` does.
   @discardableResult
   public mutating func claim(
     _ amount: Int, _ currency: Currency, key: String, for reason: String, goods: [Goods] = []
@@ -132,29 +133,29 @@ public struct Checkpoint: ~Copyable {
 
 // Values in dictionaries, as in `ProgressStore`.
 extension Checkpoint {
-  /// As `ProgressStore.record(_:at:for:)`.
+  /// Records a value in a dictionary, as `ProgressStore.record(_:at:for:)` does.
   public mutating func record<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
     cells.append(try key.draft(.record, [entry: value]))
   }
 
-  /// As `ProgressStore.set(_:at:for:)`.
+  /// Sets a value in a dictionary, as `ProgressStore.set(_:at:for:)` does.
   public mutating func set<Key: ProgressValue, Entry>(_ value: Entry, at entry: Key, for key: ProgressKey<[Key: Entry]>) throws {
     cells.append(try key.draft(.set, [entry: value]))
   }
 
-  /// As `ProgressStore.add(_:at:to:)`.
+  /// Adds to a count in a dictionary, as `ProgressStore.add(_:at:to:)` does.
   public mutating func add<Key: ProgressValue>(_ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>) throws {
     cells.append(try key.draft(.add, [entry: amount]))
   }
 
-  /// As `ProgressStore.insert(_:at:into:)`.
+  /// Inserts an element into a set in a dictionary, as `ProgressStore.insert(_:at:into:)` does.
   public mutating func insert<Key: ProgressValue, Element: ProgressValue>(
     _ element: Element, at entry: Key, into key: ProgressKey<[Key: Set<Element>]>
   ) throws {
     cells.append(try key.draft(.insert, [entry: [element]]))
   }
 
-  /// As `ProgressStore.remove(_:at:from:)`.
+  /// Removes an element from a set in a dictionary, as `ProgressStore.remove(_:at:from:)` does.
   public mutating func remove<Key: ProgressValue, Element: ProgressValue>(
     _ element: Element, at entry: Key, from key: ProgressKey<[Key: Set<Element>]>
   ) throws {

@@ -1,22 +1,22 @@
 public import KeepsakeReplication
 
-/// What arrived from other devices, or from the cloud's bank.
+/// A change that arrived from another device or from the cloud's bank.
 public enum GameChange: Sendable, Hashable {
-  /// These slots have new saves of other devices. Names, sorted. The running game's values don't change; `load` returns
-  /// the new state.
+  /// Slots have new saves from other devices. Contains the slots' names, sorted. The running game's values don't
+  /// change; `load` returns the new state.
   case slots([String])
-  /// These tracked files have new versions of other devices. Names, sorted. The files on disk don't change;
-  /// `TrackedFile.update` writes the new version.
+  /// Tracked files have new versions from other devices. Contains the files' names, sorted. The files on disk don't
+  /// change; `TrackedFile.update` writes the new version.
   case files([String])
-  /// These values of `progress` changed. Names, sorted.
+  /// Values of `progress` changed. Contains their names, sorted.
   case progress([String])
-  /// These synced preferences changed. Names, sorted.
+  /// Synced preferences changed. Contains their names, sorted.
   case preferences([String])
-  /// A player's best score changed on these boards. Names, sorted.
+  /// A player's best score changed on these boards. Contains the boards' names, sorted.
   case scores([String])
-  /// A balance changed, or what can be spent on this device.
+  /// A balance changed, or the amount that can be spent on this device.
   case wallet
-  /// The bank decided about claims, or about spends that it has to confirm.
+  /// The bank decided on claims, or on spends that it has to confirm.
   case decisions([WalletVerdict])
   /// Something went wrong; see `GameData.incidents`.
   case incident(Incident)

@@ -29,7 +29,7 @@ extension GameData {
     try deleteProfile(profile, in: StorageFolders(id).url(for: .data))
   }
 
-  /// The same in any folder, for tests.
+  /// Lists the profiles in any folder, for tests.
   package static func profiles(in folder: URL) throws -> [String] {
     let names: [String]
     do {
@@ -39,13 +39,13 @@ extension GameData {
     } catch {
       throw StoreError(.io, "the profiles in \(folder.path) can't be listed", cause: error)
     }
-    // What has no proper name was never made by opening a profile.
+    // A folder with an invalid name wasn't created by opening a profile.
     return names.filter { name in
       StorageFolders.isName(name) && StoreRemoval.isStore(folder.appendingPathComponent(name, isDirectory: true))
     }.sorted()
   }
 
-  /// The same in any folder, for tests.
+  /// Deletes a profile in any folder, for tests.
   package static func deleteProfile(_ profile: String, in folder: URL) throws {
     try StorageFolders.check(profile, "a profile's name")
     let url = folder.appendingPathComponent(profile, isDirectory: true)

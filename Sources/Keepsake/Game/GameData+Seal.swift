@@ -1,7 +1,7 @@
 import KeepsakeStore
 
 extension GameData {
-  /// Seals everything with the current secret that earlier secrets still seal.
+  /// Reseals everything that is still sealed with an earlier secret, using the current one.
   ///
   /// Afterwards the earlier secrets are no longer valid on this device, and the game can be opened without them.
   ///
@@ -10,15 +10,16 @@ extension GameData {
   /// try game.reseal()
   /// ```
   ///
-  /// Each opening reseals some megabytes by itself, so most games never need this call. It blocks while it goes through
-  /// all of the data; saves continue between its steps. Does nothing if everything has the current secret.
+  /// Each opening reseals some megabytes on its own, so most games never need this call. It blocks while it goes
+  /// through all of the data; saves continue between its steps. Does nothing if everything is already sealed with the
+  /// current secret.
   ///
   /// - Throws: `StoreError`; the next call or opening continues.
   public func reseal() throws { try core.store.reseal() }
 
   /// Returns how often the sealed data has been changed. The number only grows.
   ///
-  /// A player who puts back an older copy of the whole folder can't be detected from the folder, because everything in
+  /// If a player puts back an older copy of the whole folder, the folder alone can't reveal it, because everything in
   /// it verifies. A game that keeps this number on a server of its own can compare:
   ///
   /// ```swift

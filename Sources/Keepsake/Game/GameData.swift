@@ -3,8 +3,8 @@ import KeepsakeReplication
 public import KeepsakeStore
 import Synchronization
 
-/// Everything that a game keeps for one player: saved games, progress, money. Durable on this device, and synced with
-/// the player's other devices once a cloud is connected.
+/// Everything that a game keeps for one player, such as saved games, progress and money. Durable on this device, and
+/// synced with the player's other devices once a cloud is connected.
 ///
 /// ```swift
 /// let game = try GameData.open("com.example.space")
@@ -16,7 +16,7 @@ import Synchronization
 /// Everything works without a cloud. Calls that only use this device are synchronous. All calls are safe from any
 /// thread or actor. One process at a time can have a folder open.
 public final class GameData: Sendable {
-  /// The folder that has all the data.
+  /// The folder that contains all the data.
   public let url: URL
   /// The saved games.
   public let saves: SaveSlots
@@ -36,16 +36,16 @@ public final class GameData: Sendable {
   public let cloud: Cloud
 
   let core: GameCore
-  /// How it was opened.
+  /// The options that the data was opened with.
   let options: OpenOptions
-  /// What `attach` was given.
+  /// The library that was passed to `attach`.
   let attachedAssets = Mutex<AssetLibrary?>(nil)
   let closed = Mutex(false)
 
   /// Opens a game's data, and creates it on first use.
   ///
-  /// Without `url`, the data is in the platform's folder for it (see `StorageFolders`), in a folder `id`, with one
-  /// folder for each profile.
+  /// Without `url`, the data is in the platform's folder for such data (see `StorageFolders`), in a folder named `id`,
+  /// with one folder for each profile.
   ///
   /// - Parameters:
   ///   - id: The game's identifier, such as `com.example.space`. It must be a valid folder name on every platform.
@@ -66,7 +66,7 @@ public final class GameData: Sendable {
     try open(id, profile: profile, at: url, seal: seal, history: history, environment: .system)
   }
 
-  /// The same with a clock, for tests.
+  /// Opens a game's data with a given environment, such as a clock for tests.
   package static func open(
     _ id: String, profile: String = "default", at url: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
@@ -109,9 +109,9 @@ public final class GameData: Sendable {
   /// are durable no later than the checkpoint.
   ///
   /// - Parameter body: Adds the changes to the checkpoint.
-  /// - Returns: A handle that says when the commit is durable.
-  /// - Throws: What `body` throws; `GameDataError` if a change is invalid, or with `insufficient` if `Cloud.delivery`
-  ///   holds something back and a spend exceeds what `wallet` shows.
+  /// - Returns: A handle that reports when the commit is durable.
+  /// - Throws: The error that `body` throws; `GameDataError` if a change is invalid, or with `insufficient` if
+  ///   `Cloud.delivery` holds something back and a spend exceeds what `wallet` shows.
   @discardableResult
   public func checkpoint(_ body: (inout Checkpoint) throws -> Void) throws -> Pending<Void> {
     var checkpoint = Checkpoint(core: core, scores: scores)
@@ -132,11 +132,11 @@ public final class GameData: Sendable {
       })
   }
 
-  /// What has gone wrong with the data since it was opened, oldest first; at most the newest 100.
+  /// The problems with the data since it was opened, oldest first; at most the newest 100.
   public var incidents: [Incident] { core.events.incidents }
 
-  /// What arrives from other devices and from the bank. A reader that falls behind by more than 256 changes misses the
-  /// oldest.
+  /// The changes from other devices and from the bank, as they arrive. A reader that falls behind by more than 256
+  /// changes misses the oldest.
   public var changes: AsyncStream<GameChange> { core.events.changes.stream() }
 
   /// Returns the changes since the last call, for a game loop that doesn't run tasks.
@@ -157,14 +157,14 @@ public final class GameData: Sendable {
     try cloud.close(within: limit)
     let chosen = try preferences.close(within: left())
     do {
-      // Before the store, whose lock guards them.
+      // Closed before the store, whose lock also protects the records.
       try records.close(within: left())
       try core.store.close(within: left())
     } catch {
       preferences.reopen()
       throw error
     }
-    // Decided by now, but perhaps not told yet: why it failed, if it did, stands in the incidents.
+    // The commit is decided by now, but its result may not have been delivered yet. If it failed, an incident says why.
     _ = try? chosen?.wait(within: left())
     closed.withLock { $0 = true }
     progress.finish()
@@ -174,7 +174,7 @@ public final class GameData: Sendable {
   }
 
   deinit {
-    // A game that lets go without closing: what talks to the cloud would hold the store for ever.
+    // If a game releases its data without closing it, the sync service would keep the store alive forever.
     cloud.abandon()
   }
 }

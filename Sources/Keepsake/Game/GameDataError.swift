@@ -1,4 +1,4 @@
-/// Why a call failed, if neither the store nor an archive is the cause.
+/// The reason why a call failed, if neither the store nor an archive is the cause.
 ///
 /// Problems with the disk and damage are `StoreError`s; bytes that can't be decoded are `ArchiveError`s.
 public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -10,9 +10,10 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case tooNew
     /// A limit was exceeded. Nothing was written.
     case tooLarge
-    /// Less can be spent on this device than was asked for; `balance` is what the player has in all.
+    /// This device can spend less than the requested amount; `balance` is what the player has in total.
     case insufficient(spendable: Int64, balance: Int64)
-    /// A reset before this store has seen everything that its cloud has: it could undo resets that it hasn't seen.
+    /// A reset before this store has received everything that its cloud has: it could undo resets that this store
+    /// doesn't know of.
     case notCaughtUp
     /// The version or slot isn't kept on this device.
     case missing
@@ -30,19 +31,19 @@ public struct GameDataError: Error, Sendable, Hashable, CustomStringConvertible 
     case timedOut
     /// The game's data is closed.
     case closed
-    /// Deleting it would lose this for good: no cloud has it. Nothing was deleted.
+    /// Deleting the data would lose this permanently, because no cloud has it. Nothing was deleted.
     case wouldBeLost(UnsentData)
     /// The cloud knows no other device of the player, and only a device of the player can admit another one: deleting
-    /// this one would make the cloud's data unreachable. Nothing was deleted.
+    /// this one's data would make the cloud's data unreachable. Nothing was deleted.
     case lastDevice
-    /// The money of the data to be adopted is already on its way to this other account, which must be opened to receive
-    /// it.
+    /// The money of the data to be adopted is already being transferred to this other account, which must be opened to
+    /// receive it.
     case promised(to: Account)
   }
 
   /// The kind of failure.
   public var code: Code
-  /// A sentence for people, which says what they can do.
+  /// A sentence for people that says what they can do.
   public var message: String
 
   /// Creates an error.

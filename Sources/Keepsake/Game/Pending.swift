@@ -19,11 +19,11 @@ public struct Pending<Value: Sendable>: Sendable {
     get async throws { try await commit.value }
   }
 
-  /// Blocks until the commit is durable. Don't call it in a frame.
+  /// Blocks until the commit is durable. Don't call it within a frame.
   ///
   /// - Parameter limit: How long to wait.
   /// - Returns: The result of the commit.
-  /// - Throws: The error of a failed commit, or `StoreError` with `timedOut`; the commit continues then.
+  /// - Throws: The error of a failed commit, or `StoreError` with `timedOut`, in which case the commit continues.
   @discardableResult
   public func wait(within limit: Duration = .seconds(10)) throws -> Value { try commit.wait(within: limit) }
 

@@ -15,26 +15,26 @@ import KeepsakeStore
 /// | `state` | `$XDG_STATE_HOME` or `~/.local/state` | Application Support | `%LOCALAPPDATA%` | no, if possible |
 /// | `cache` | `$XDG_CACHE_HOME` or `~/.cache` | Caches | `%LOCALAPPDATA%` | no |
 ///
-/// Each has a folder for the game. `GameData.open` keeps everything in `data`, in a folder for each profile. "In
-/// backups" means iCloud and Finder on Apple's systems; on Linux and Windows it is the custom, and the player's backup
-/// software decides.
+/// Each contains a folder for the game. `GameData.open` keeps everything in `data`, in a folder for each profile. "In
+/// backups" means iCloud and Finder on Apple's systems; on Linux and Windows it is only a convention, and the player's
+/// backup software decides.
 ///
 /// A device that was set up from a backup, or a copied folder, has a store that another device may still use. That is
 /// safe: each opening writes under a new identifier, so nothing counts twice, and the bank decides about money. The
-/// store has the state of the backup; the first exchange with the cloud brings the rest.
+/// store starts with the state of the backup; the first exchange with the cloud fetches the rest.
 public struct StorageFolders: Sendable, Hashable {
-  /// What a file is for.
+  /// The purpose of a file.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Data that the player would miss.
     case data
-    /// Choices that can be made again.
+    /// Choices that the player can make again.
     case settings
     /// Data for this device only: logs, window positions, recently opened files.
     case state
-    /// Data that can be made or downloaded again. The system may delete it.
+    /// Data that can be recreated or downloaded again. The system may delete it.
     case cache
 
-    /// Whether the platform's backups are asked to include it.
+    /// Whether the platform's backups should include it.
     public var isBackedUp: Bool { self == .data || self == .settings }
   }
 
@@ -42,12 +42,12 @@ public struct StorageFolders: Sendable, Hashable {
   public let id: String
   private let override: URL?
 
-  /// Creates the folders' names; makes no folder yet.
+  /// Describes the folders of a game. Doesn't create any folder.
   ///
   /// - Parameters:
   ///   - id: The game's identifier, as for `GameData.open`.
-  ///   - url: A folder that gets subfolders `data`, `settings`, `state` and `cache` instead: for a portable
-  ///     installation or a test.
+  ///   - url: A folder in which `data`, `settings`, `state` and `cache` are subfolders, instead of the platform's
+  ///     folders: for a portable installation or a test.
   /// - Throws: `GameDataError` with `misuse` for an identifier that isn't a valid folder name on every platform.
   public init(_ id: String, under url: URL? = nil) throws {
     try Self.check(id, "a game's identifier")
@@ -55,28 +55,28 @@ public struct StorageFolders: Sendable, Hashable {
     override = url
   }
 
-  /// The location of a folder, whether it exists or not.
+  /// Returns the location of a folder, whether it exists or not.
   ///
   /// - Parameter kind: What the files are for.
   /// - Returns: The folder's location.
-  /// - Throws: `GameDataError` with `misuse` if the system doesn't say where such files belong.
+  /// - Throws: `GameDataError` with `misuse` if the system doesn't define a folder for such files.
   public func url(for kind: Kind) throws -> URL {
     if let override { return override.appendingPathComponent(kind.rawValue, isDirectory: true) }
     let base = try Self.base(of: kind, ProcessInfo.processInfo.environment)
     let folder = base.appendingPathComponent(id, isDirectory: true)
     #if canImport(Darwin) || os(Windows)
-    // Where kinds share a folder, each but the data has one of its own in it.
+    // Where several kinds share a folder, each kind except `data` has a subfolder of its own in it.
     if kind != .data { return folder.appendingPathComponent(".\(kind.rawValue)", isDirectory: true) }
     #endif
     return folder
   }
 
-  /// Returns a folder, and creates it if needed: readable only for this user, and excluded from backups if the kind and
-  /// the platform say so.
+  /// Returns a folder, and creates it if needed: readable only for this user, and excluded from backups if the kind
+  /// requires it and the platform supports it.
   ///
   /// - Parameter kind: What the files are for.
   /// - Returns: The folder's location.
-  /// - Throws: `StoreError` if it can't be created; as `url(for:)`.
+  /// - Throws: `StoreError` if it can't be created; otherwise as `url(for:)`.
   public func folder(for kind: Kind) throws -> URL {
     let url = try url(for: kind)
     do {
@@ -105,7 +105,7 @@ public struct StorageFolders: Sendable, Hashable {
 
   // MARK: Games and profiles
 
-  /// The folder of one profile's data.
+  /// Returns the folder of one profile's data.
   func profile(_ name: String) throws -> URL {
     try Self.check(name, "a profile's name")
     return try url(for: .data).appendingPathComponent(name, isDirectory: true)
@@ -116,18 +116,18 @@ public struct StorageFolders: Sendable, Hashable {
     return Set(["con", "prn", "aux", "nul"] + numbered)
   }()
 
-  /// A name that is one ordinary folder on every platform.
+  /// Whether a name is a valid folder name on every platform.
   static func isName(_ name: String) -> Bool {
     let allowed = name.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 32 && !"/\\:*?\"<>|".unicodeScalars.contains(scalar) && scalar.value != 127
     }
-    // Windows gives these to devices, whatever stands behind a dot.
+    // Windows reserves these names for devices, with any extension.
     guard !devices.contains(name.prefix { $0 != "." }.lowercased()) else { return false }
-    // 200 leaves room for what is added to names within the 255 bytes that file systems take.
+    // A limit of 200 leaves room for suffixes within the 255 bytes that file systems allow.
     return allowed && !name.isEmpty && name.utf8.count <= 200 && !name.hasPrefix(".") && !name.hasSuffix(".") && !name.hasSuffix(" ")
   }
 
-  /// Throws `misuse` for any other name.
+  /// Throws `misuse` if a name isn't a valid folder name on every platform.
   static func check(_ name: String, _ what: String) throws {
     guard isName(name) else {
       throw GameDataError(
@@ -137,7 +137,7 @@ public struct StorageFolders: Sendable, Hashable {
 
   // MARK: Platforms
 
-  /// The folder in which each game has its own.
+  /// Returns the folder that contains a folder for each game.
   private static func base(of kind: Kind, _ environment: [String: String]) throws -> URL {
     #if os(Windows)
     guard let folder = environment["LOCALAPPDATA"], !folder.isEmpty else {
@@ -155,7 +155,8 @@ public struct StorageFolders: Sendable, Hashable {
     #endif
   }
 
-  /// The XDG base directory specification: a variable where it is an absolute path, else the folder in the user's own that it names.
+  /// Returns the folder of the XDG base directory specification: the variable's value if it is an absolute path,
+  /// otherwise the specified default in the user's home folder.
   static func xdg(_ kind: Kind, _ environment: [String: String]) throws -> URL {
     let (variable, path) =
       switch kind {

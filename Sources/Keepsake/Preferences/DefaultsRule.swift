@@ -12,7 +12,7 @@ public import KeepsakeInterchange
 public struct DefaultsRule: Sendable {
   enum Outcome {
     case taken
-    /// The preference has a value.
+    /// The preference already had a value, which was kept.
     case kept
   }
 
@@ -32,7 +32,7 @@ public struct DefaultsRule: Sendable {
     self.init(name, as: key) { try DefaultsValue.value(of: $0, as: Value.self, key.coding) }
   }
 
-  /// Imports what a function makes of the value.
+  /// Imports the result of a function of the value.
   ///
   /// - Parameters:
   ///   - name: The key in the property list.
@@ -72,7 +72,7 @@ public struct DefaultsReport: Sendable, Equatable {
   public internal(set) var missing: [String] = []
 }
 
-/// Values of property lists as those of preferences.
+/// Conversion of property list values to preference values.
 enum DefaultsValue {
   static func value<Value: Sendable>(
     of list: PropertyList, as type: Value.Type, _ coding: any PreferenceCoding<Value>.Type
@@ -92,7 +92,8 @@ enum DefaultsValue {
     return value
   }
 
-  /// All that a value may be as a simple preference: whoever takes one takes no other kind.
+  /// Returns every simple preference value that the property list value may represent. A type accepts only one
+  /// kind of them; whole-number types accept both kinds of whole numbers, which are equal.
   private static func scalars(of list: PropertyList) -> [PreferenceScalar] {
     switch list {
     case .bool(let value): return [.bool(value)]
@@ -103,7 +104,7 @@ enum DefaultsValue {
       let number = Double(exactly: value).map { [PreferenceScalar.double($0)] } ?? []
       return whole + unsigned + number + (Float(exactly: value).map { [.float($0)] } ?? []) + flag
     case .number(let value):
-      // Digits that a Float lacks are lost to whoever asks for one; a number that it can't hold isn't.
+      // As a Float, the number may lose digits. A number that a Float can't hold isn't offered as one.
       let narrow: [PreferenceScalar] = Float(value).isFinite || !value.isFinite ? [.float(Float(value))] : []
       return [.double(value)] + narrow + (Int64(exactly: value).map { [.int($0)] } ?? [])
     case .float(let value): return [.float(value), .double(Double(value))] + (Int64(exactly: value).map { [.int($0)] } ?? [])
@@ -114,7 +115,8 @@ enum DefaultsValue {
     }
   }
 
-  /// As a preference whose type nobody said: a simple value, or a list or dictionary of such values of one kind.
+  /// Returns the value for a preference of unknown type: a simple value, or a list or dictionary of such values of one
+  /// kind.
   static func content(of list: PropertyList) throws -> PreferenceContent {
     switch list {
     case .array(let elements): return .bytes(try archive(of: elements, { try encode($0, as: $1) }))
@@ -133,7 +135,7 @@ enum DefaultsValue {
   private static func archive(
     of values: [PropertyList], _ encode: ([PropertyList], any (Archivable & Decodable).Type) throws -> Data
   ) throws -> Data {
-    // The first that all of them fit: whole numbers are numbers, too, and never flags.
+    // The first type that fits all of them: whole numbers are numbers, too, and never Booleans.
     for type in [Bool.self, Int.self, Double.self, String.self, Date.self, Data.self] as [any (Archivable & Decodable).Type]
     where values.allSatisfy({ isNatural($0, as: type) }) {
       return try encode(values, type)

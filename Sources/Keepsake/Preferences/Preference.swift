@@ -14,7 +14,8 @@ public import SwiftUI
 ///       volume = 0
 ///     }
 ///
-/// Reads and sets as the subscript of `Preferences` does, which Observation notices. In a view of SwiftUI `$volume` is a binding.
+/// Reads and sets like the subscript of `Preferences`, so Observation notices both. In a SwiftUI view, `$volume` is a
+/// binding.
 @propertyWrapper
 public struct Preference<Value: Sendable>: Sendable {
   private let key: PreferenceKey<Value>
@@ -30,14 +31,15 @@ public struct Preference<Value: Sendable>: Sendable {
     preferences = game.preferences
   }
 
-  /// The preference as it is now, its default if it was never set. Setting it does what `preferences[key] = value` does.
+  /// The preference's current value; its default if it was never set. Setting it does the same as
+  /// `preferences[key] = value`.
   public var wrappedValue: Value {
     get { preferences[key] }
     nonmutating set { preferences[key] = newValue }
   }
 
   #if canImport(SwiftUI)
-  /// For controls that change the value.
+  /// A binding for controls that change the value.
   public var projectedValue: Binding<Value> {
     let (key, preferences) = (key, preferences)
     return Binding(get: { preferences[key] }, set: { preferences[key] = $0 })
@@ -46,6 +48,6 @@ public struct Preference<Value: Sendable>: Sendable {
 }
 
 #if canImport(SwiftUI)
-// A view that reads it in its body is made anew by Observation: there is no state of its own to update.
+// A view that reads the preference in its body is updated by Observation, so there is no state of its own to update.
 extension Preference: DynamicProperty {}
 #endif

@@ -24,13 +24,13 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
   /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
-  /// As it was given: a key is made at each use, so nothing is done with it.
+  /// The name as it was given. Not normalized here, because a key is made at each use.
   @usableFromInline let given: String
   /// The key's name, in Unicode's form NFC.
   public var name: String { given.canonical }
-  /// The value before anything was set.
+  /// The value before anything is set.
   public let defaultValue: Value
-  /// Whether all of the player's devices share the value: the one that was set last.
+  /// Whether all of the player's devices share the value. If so, the value set last holds.
   public let isSynced: Bool
   @usableFromInline let coding: any PreferenceCoding<Value>.Type
 
@@ -43,12 +43,15 @@ public struct PreferenceKey<Value: Sendable>: Sendable {
   }
 }
 
-// The first that fits a type is the best for it; the compiler takes an initialiser without `@_disfavoredOverload` where it can.
+// The initialisers are ordered from the best fit for a type to the worst: the compiler prefers one without
+// `@_disfavoredOverload` where it can.
 extension PreferenceKey where Value: PreferenceValue {
+  /// Creates a key for a simple value.
+  ///
   /// - Parameters:
-  ///   - name: Up to `maximumNameBytes` bytes.
-  ///   - value: What it is before anything was set.
-  ///   - isSynced: Whether all of the player's devices have it.
+  ///   - name: At most `maximumNameBytes` bytes.
+  ///   - value: The value before anything is set.
+  ///   - isSynced: Whether all of the player's devices share it.
   @inlinable
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, ScalarCoding<Value>.self)
@@ -56,14 +59,14 @@ extension PreferenceKey where Value: PreferenceValue {
 }
 
 extension PreferenceKey where Value: Archivable {
-  /// The value is kept as `Archive` encodes it: fields may come and go.
+  /// Creates a key whose value is stored as `Archive` encodes it: fields can be added and removed later.
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, ArchiveCoding<Value>.self)
   }
 }
 
 extension PreferenceKey where Value: Codable {
-  /// The value is kept as `Coded` says.
+  /// Creates a key whose value is stored as `Coded` describes.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, CodableCoding<Value>.self)
@@ -71,7 +74,8 @@ extension PreferenceKey where Value: Codable {
 }
 
 extension PreferenceKey where Value: RawRepresentable, Value.RawValue: PreferenceValue {
-  /// The raw value is kept. One that this program doesn't know is the default, with an incident, until it is set.
+  /// Creates a key whose raw value is stored. A raw value that this program doesn't know gives the default, with an
+  /// incident, until the preference is set.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, RawCoding<Value>.self)
@@ -79,7 +83,7 @@ extension PreferenceKey where Value: RawRepresentable, Value.RawValue: Preferenc
 }
 
 extension PreferenceKey where Value: RawRepresentable & Codable, Value.RawValue: PreferenceValue {
-  /// The raw value is kept.
+  /// Creates a key whose raw value is stored.
   @_disfavoredOverload
   public init(_ name: String, default value: Value, synced isSynced: Bool = false) {
     self.init(name, value, isSynced, RawCoding<Value>.self)
@@ -87,7 +91,7 @@ extension PreferenceKey where Value: RawRepresentable & Codable, Value.RawValue:
 }
 
 extension PreferenceKey {
-  /// The raw value is kept, or that there is none.
+  /// Creates a key whose raw value is stored, or the fact that there is none.
   @_disfavoredOverload
   public init<Wrapped: RawRepresentable & Sendable>(
     _ name: String, default value: Wrapped?, synced isSynced: Bool = false
@@ -95,7 +99,7 @@ extension PreferenceKey {
     self.init(name, value, isSynced, OptionalRawCoding<Wrapped>.self)
   }
 
-  /// The raw value is kept, or that there is none.
+  /// Creates a key whose raw value is stored, or the fact that there is none.
   @_disfavoredOverload
   public init<Wrapped: RawRepresentable & Codable & Sendable>(
     _ name: String, default value: Wrapped?, synced isSynced: Bool = false
@@ -103,7 +107,7 @@ extension PreferenceKey {
     self.init(name, value, isSynced, OptionalRawCoding<Wrapped>.self)
   }
 
-  /// The raw values are kept.
+  /// Creates a key whose raw values are stored.
   @_disfavoredOverload
   public init<Element: RawRepresentable & Sendable>(
     _ name: String, default value: [Element], synced isSynced: Bool = false
@@ -111,7 +115,7 @@ extension PreferenceKey {
     self.init(name, value, isSynced, RawListCoding<Element>.self)
   }
 
-  /// The raw values are kept.
+  /// Creates a key whose raw values are stored.
   @_disfavoredOverload
   public init<Element: RawRepresentable & Codable & Sendable>(
     _ name: String, default value: [Element], synced isSynced: Bool = false

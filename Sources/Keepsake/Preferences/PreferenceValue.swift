@@ -1,36 +1,37 @@
 public import Foundation
 
-/// A value that `Preferences` keeps as it is until it is committed: truth values, numbers, text, bytes and dates.
+/// A value that `Preferences` keeps unencoded until it is committed: a Boolean, a number, text, bytes or a date.
 ///
-/// Setting one costs no encoding. Not for types of a game's own: whatever is archivable, `Codable` or has such a value as its raw
-/// value can be a preference without it.
+/// Setting such a value costs no encoding. Not for a game's own types: any type that is archivable, `Codable`, or has
+/// such a value as its raw value can be a preference without it.
 public protocol PreferenceValue: Archivable, Sendable {
-  /// The value in the form in which memory holds it.
+  /// The value in its in-memory form.
   var preferenceScalar: PreferenceScalar { get }
-  /// Nil if the form is that of another kind of value, or doesn't fit exactly.
+  /// Creates the value; nil if the form is that of another kind of value, or doesn't fit exactly.
   init?(preferenceScalar: PreferenceScalar)
 }
 
-/// The form in which memory holds the simple values of `Preferences`.
+/// The in-memory form of the simple values of `Preferences`.
 public enum PreferenceScalar: Sendable {
-  /// A truth value.
+  /// A Boolean.
   case bool(Bool)
   /// A whole number of a signed type.
   case int(Int64)
   /// A whole number of an unsigned type.
   case unsigned(UInt64)
-  /// A number of single precision.
+  /// A single-precision number.
   case float(Float)
-  /// A number of double precision.
+  /// A double-precision number.
   case double(Double)
-  /// A text.
+  /// Text.
   case string(String)
   /// Bytes.
   case data(Data)
   /// A point in time.
   case date(Date)
 
-  /// Whether both are the same to the last bit: not-a-number is itself, zero isn't minus zero, and two spellings of one text are two.
+  /// Whether both are identical to the last bit: NaN equals itself, zero doesn't equal minus zero, and two spellings of
+  /// the same text differ.
   func isSame(as other: PreferenceScalar) -> Bool {
     switch (self, other) {
     case (.bool(let left), .bool(let right)): left == right
@@ -46,7 +47,7 @@ public enum PreferenceScalar: Sendable {
     }
   }
 
-  /// Whether the other takes as much, whatever it is: numbers and the like of one kind.
+  /// Whether both are fixed-size values of the same kind, such as numbers, and so take the same space.
   func isAsLarge(as other: PreferenceScalar) -> Bool {
     switch (self, other) {
     case (.bool, .bool), (.int, .int), (.unsigned, .unsigned), (.float, .float), (.double, .double), (.date, .date): true
@@ -54,10 +55,10 @@ public enum PreferenceScalar: Sendable {
     }
   }
 
-  /// What a number or a date takes in memory.
+  /// The size of a number or a date in memory.
   private static let fixedBytes = 8
 
-  /// Bytes that the value takes, roughly. Costs nothing.
+  /// The approximate size of the value in bytes. Computed without encoding it.
   var size: Int {
     switch self {
     case .string(let text): text.utf8.count
@@ -66,7 +67,7 @@ public enum PreferenceScalar: Sendable {
     }
   }
 
-  /// The archive that is kept of it.
+  /// Returns the archive in which the value is stored.
   func encoded() throws -> Data {
     switch self {
     case .bool(let value): try Archive.encode(value)

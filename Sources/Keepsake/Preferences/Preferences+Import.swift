@@ -15,16 +15,16 @@ extension Preferences {
   /// ```
   ///
   /// A preference that already has a value, set on this device or another, is kept unless `isReplacing`, so a repeated
-  /// import changes nothing. But it would bring back a value that the player has since reset to its default: import
-  /// once, at the first start of the new version. Imported values become durable as set ones do: within a frame, or
-  /// after `flush`.
+  /// import changes nothing. But it would restore a value that the player has since reset to its default: import once,
+  /// at the first start of the new version. Imported values become durable in the same way as values that are set:
+  /// within a frame, or after `flush`.
   ///
   /// - Parameters:
   ///   - data: The property list.
   ///   - rules: The values to import.
   ///   - isReplacing: Whether to replace existing values.
   /// - Returns: What was imported, and what doesn't fit.
-  /// - Throws: `PropertyListError` for bytes that are no property list with a dictionary at the top; `GameDataError`
+  /// - Throws: `PropertyListError` for bytes that aren't a property list with a dictionary at the top; `GameDataError`
   ///   with `closed`.
   @discardableResult
   public func importDefaults(from data: Data, rules: [DefaultsRule], isReplacing: Bool = false) throws -> DefaultsReport {
@@ -42,14 +42,16 @@ extension Preferences {
     return report
   }
 
-  /// Takes every setting for which `name` gives the name of a preference.
+  /// Imports every setting for which `name` returns the name of a preference.
   ///
   ///     try game.preferences.importDefaults(from: bytes) { $0.hasPrefix("game.") ? String($0.dropFirst(5)) : nil }
   ///
-  /// They are preferences of this device. Truth values, numbers, texts, dates and data are what they are, and lists and dictionaries of such values of one kind, too; a
-  /// key reads a whole number as any number that holds it. For everything else, and for synced ones, there are rules. `UserDefaults` also holds values of the
-  /// system's: give nil for those.
-  /// - Throws: As `importDefaults(from:rules:isReplacing:)` does.
+  /// They become preferences of this device. Booleans, numbers, text, dates and data keep their kind, and so do lists
+  /// and dictionaries of such values of one kind; a key reads a whole number as any number type that can hold it. Use
+  /// rules for everything else, and for synced preferences. `UserDefaults` also contains values of the system: return
+  /// nil for those.
+  ///
+  /// - Throws: As `importDefaults(from:rules:isReplacing:)`.
   @discardableResult
   public func importDefaults(
     from data: Data, isReplacing: Bool = false, named name: (String) -> String?
@@ -83,7 +85,7 @@ extension Preferences {
     try importDefaults(from: Data(contentsOf: url), rules: rules, isReplacing: isReplacing)
   }
 
-  /// In the file's order; of two under one key the last.
+  /// Returns the entries in the file's order; of several under one key, only the last.
   private static func values(_ data: Data) throws -> [PropertyList.Entry] {
     guard let entries = try PropertyList(data, limits: .inProportion(to: data)).dictionary else {
       throw PropertyListError(.mismatch, "The property list has no dictionary at the top: these are no settings of UserDefaults")

@@ -9,7 +9,7 @@ import Synchronization
 /// ```swift
 /// extension PreferenceKey<Double> { static var volume: Self { PreferenceKey("volume", default: 0.8) } }
 ///
-/// game.preferences[.volume] = 0.5                  // visible at once, on every thread
+/// game.preferences[.volume] = 0.5                  // visible immediately, on every thread
 /// try game.preferences.set(keys, for: .bindings)   // the same, and throws if it can't be kept
 /// game.preferences.remove(.volume)                 // back to the default
 /// ```
@@ -19,36 +19,36 @@ import Synchronization
 /// most what was set in that time. If a commit fails, an incident reports it, and its values stay in memory and are
 /// tried again with the next one.
 ///
-/// A preference belongs to this device unless its key says `synced`. The last set value of a synced one holds on all of
-/// the player's devices; a change from another device shows here and in `changes`.
+/// A preference belongs to this device unless its key is `synced`. The value of a synced one that was set last holds on
+/// all of the player's devices; a change from another device shows here and in `changes`.
 ///
 /// A value that can't be read as the key's type, or is damaged on disk, gives the key's default, and an incident
-/// (`Incident.Kind.unreadable`) says why. The stored value stays until the preference is set.
+/// (`Incident.Kind.unreadable`) reports why. The stored value stays until the preference is set.
 ///
 /// Reads through the subscript, `contains` and `names` take part in Observation: `withObservationTracking` and SwiftUI
-/// views notice changes. Safe to use from any thread or actor. If two threads set a key at once, the last value stays,
-/// in memory and in the store.
+/// views notice changes. Safe to use from any thread or actor. If two threads set a key at the same time, the last
+/// value stays, in memory and in the store.
 public final class Preferences: Sendable {
   static let collection = "preferences"
-  /// The greatest number of preferences that have a value, synced ones included. All are read at opening.
+  /// The maximum number of preferences that have a value, synced ones included. All are read at opening.
   public static let maximumKeys = 10_000
-  /// The greatest size of one value as it is stored: 1 MiB. Keep more in a saved game.
+  /// The maximum size of one value as it is stored: 1 MiB. Keep more in a saved game.
   public static let maximumValueBytes = 1 << 20
-  /// The greatest size of one synced value in bytes, a little less than a cloud accepts.
+  /// The maximum size of one synced value in bytes, a little less than a cloud accepts.
   public static let maximumSyncedBytes = ExchangeRules.maximumCellBytes - 1024
-  /// The greatest size of all values together, which stay in memory: 64 MiB.
+  /// The maximum size of all values together, which stay in memory: 64 MiB.
   public static let maximumBytes = 64 << 20
 
   let core: GameCore
   let table: Mutex<PreferenceTable>
-  /// Where commits are begun: never on the game's threads, and none of the game's code runs here.
+  /// Starts scheduled commits, so that they don't run on the game's threads. None of the game's code runs here.
   let queue = DispatchQueue(label: "keepsake.preferences", qos: .userInitiated)
-  /// Where it is looked at what commits made of synced values. Whoever watches them is told here, and may block.
+  /// Checks what commits made of synced values. Observers of these are notified here, and may block.
   let notificationQueue = DispatchQueue(label: "keepsake.preferences.news", qos: .userInitiated)
-  /// Counts the readings of the store. Held while it is read, so that a greater number never stands for an older state.
+  /// Counts the reads of the store. Held during a read, so that a greater number never belongs to an older state.
   private let readings = Mutex<UInt64>(0)
   private let changeBroadcast = Broadcast<[String]>()
-  /// Whether anybody has asked for `changes`.
+  /// Whether `changes` has ever been read.
   private let hasListeners = Atomic(false)
 
   init(core: GameCore) throws {
@@ -68,10 +68,10 @@ public final class Preferences: Sendable {
 
   // MARK: Reading and setting
 
-  /// The value that was set last; the key's default if there is none, or none that can be read.
+  /// The value that was set last; the key's default if none was set, or if it can't be read.
   ///
-  /// Setting a value that can't be kept changes nothing and reports an incident: use `set` for values that the program
-  /// doesn't choose itself. A read is a memory read; the first read of a stored value decodes it.
+  /// Setting a value that can't be stored changes nothing and reports an incident: use `set` for values that the
+  /// program doesn't choose itself. A read is a memory read; the first read of a stored value decodes it.
   public subscript<Value>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     set {
@@ -83,7 +83,7 @@ public final class Preferences: Sendable {
     }
   }
 
-  /// The same for simple values, without encoding.
+  /// The value of a simple type, without encoding. Otherwise the same.
   public subscript<Value: PreferenceValue>(key: PreferenceKey<Value>) -> Value {
     get { value(for: key) }
     @inlinable set { setScalar(newValue.preferenceScalar, key.given, key.isSynced) }
@@ -105,7 +105,7 @@ public final class Preferences: Sendable {
   /// Sets a preference.
   ///
   /// Costs a write to memory for Booleans, numbers, text, bytes, dates, and types with such a raw value; other values
-  /// are encoded too.
+  /// are also encoded.
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -121,7 +121,7 @@ public final class Preferences: Sendable {
     }
   }
 
-  /// Removes a preference's value, so that the key's default holds again; of a synced one, on every device. Does
+  /// Removes a preference's value, so that the key's default holds again; for a synced one, on every device. Does
   /// nothing if none was set.
   ///
   /// - Parameter key: The key.
@@ -152,7 +152,7 @@ public final class Preferences: Sendable {
     return changeBroadcast.stream()
   }
 
-  /// Blocks until everything that was set earlier is durable. Returns at once if nothing was.
+  /// Blocks until everything that was set earlier is durable. Returns immediately if nothing was.
   ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `StoreError` if the commit fails, or with `timedOut`. The values stay in memory and are tried again in
@@ -162,7 +162,7 @@ public final class Preferences: Sendable {
     func left() -> Duration { max(deadline - core.environment.uptime(), .zero) }
     guard let pending = try commit(within: left()) else { return }
     try pending.wait(within: left())
-    // Of a commit that was under way before, and failed.
+    // For values of a commit that was already under way, and failed.
     if table.withLock({ $0.hasFailed }), let again = try commit(within: left()) { try again.wait(within: left()) }
   }
 
@@ -172,7 +172,7 @@ public final class Preferences: Sendable {
   public func flush() async throws {
     guard let pending = try commit() else { return }
     try await pending.value
-    // Of a commit that was under way before, and failed.
+    // For values of a commit that was already under way, and failed.
     if table.withLock({ $0.hasFailed }), let again = try commit() { try await again.value }
   }
 
@@ -193,7 +193,7 @@ public final class Preferences: Sendable {
     return decoded(look, for: key) ?? key.defaultValue
   }
 
-  /// Decodes what is there, and remembers it; nil and an incident if it is no such value.
+  /// Decodes a stored value and caches it. If it isn't a value of the key's type, reports an incident and returns nil.
   private func decoded<Value>(_ look: PreferenceTable.Look, for key: PreferenceKey<Value>) -> Value? {
     let type = ObjectIdentifier(Value.self)
     guard look.refusedType != type else { return nil }
@@ -202,7 +202,7 @@ public final class Preferences: Sendable {
         throw GameDataError(.misuse, "another program keeps something by another rule under its name")
       }
       let value = try key.coding.decode(data)
-      // Only what stands for the very same bytes may take their place: another type may read less of them.
+      // Cached as a scalar only if that encodes to exactly the same bytes: another type may read less of them.
       if let scalar = key.coding.scalar(of: value), try scalar.encoded() == data {
         table.withLock { $0.remember(.scalar(scalar), key.given, key.isSynced, version: look.version) }
       } else {
@@ -233,7 +233,7 @@ public final class Preferences: Sendable {
 
   // MARK: Changes
 
-  /// Most sets go the first, short way.
+  /// Sets a simple value. Most calls take the first, short path.
   private func put(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) throws {
     guard table.withLock({ $0.replace(scalar, name, isSynced) }) else { return try putChecked(.scalar(scalar), name, isSynced) }
     if hasListeners.load(ordering: .acquiring) { changeBroadcast.send([name.canonical]) }
@@ -243,7 +243,7 @@ public final class Preferences: Sendable {
     var outcome = try table.withLock { try $0.set(content, name, isSynced, emits: false) }
     if case .watched(let watchers) = outcome {
       watchers.willSet()
-      // They were told that it changes: whatever comes of it, they are told that it has.
+      // Observers were notified that it will change, so they must also be notified that it has, whatever the outcome.
       defer { watchers.didSet() }
       outcome = try table.withLock { try $0.set(content, name, isSynced, emits: true) }
     }
@@ -252,13 +252,13 @@ public final class Preferences: Sendable {
     if hasListeners.load(ordering: .acquiring) { changeBroadcast.send([name.canonical]) }
   }
 
-  /// Sets a preference of this device to the archive that another store holds of it.
+  /// Sets a preference of this device to an archive from another store.
   func take(_ archive: Data, named name: String) throws { try take(.bytes(archive), named: name) }
 
   /// Sets a preference of this device whose type isn't known.
   func take(_ content: PreferenceContent, named name: String) throws { try putChecked(content, name, false) }
 
-  /// Takes what came from other devices, and tells of it.
+  /// Shows what arrived from other devices, and emits the change.
   func received(_ keys: [CellKey]) throws {
     let names = keys.filter { $0.collection == Self.collection }.map(\.key)
     guard !names.isEmpty else { return }

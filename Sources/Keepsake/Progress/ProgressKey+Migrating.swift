@@ -1,21 +1,21 @@
 import KeepsakeReplication
 
-/// What a key of progress does with what is under those whose place it took.
+/// How a key of progress uses the values of the keys that it replaces.
 struct EarlierKey: Sendable {
-  /// All of which something may be shown.
+  /// All keys of which a value may be shown.
   var keys: [CellKey] = []
-  /// What makes each of them empty.
+  /// The changes that reset each of them to its default.
   var resets: [CellDraft] = []
-  /// What they hold, under the rule of the later key; nil for nothing.
+  /// Returns what they hold, under the rule of the later key; nil if they hold nothing.
   var value: @Sendable (_ cell: (CellKey) -> CellState?) -> CellValue? = { _ in nil }
 
-  /// Keys whose place the later key took itself, not those that these had taken before.
+  /// The number of keys that the later key replaces directly, without those that these keys had replaced before.
   var places: UInt64 = 0
 }
 
 extension ProgressKey {
-  /// Replaces another key whose rule or type no longer fits. The other key's value is shown here as `convert` makes it,
-  /// joined with what is recorded here.
+  /// Replaces another key whose rule or type no longer fits. The other key's value is shown under this key, converted
+  /// with `convert` and joined with what is recorded under this key.
   ///
   /// ```swift
   /// extension ProgressKey<Int> { static var stars: Self { .max("stars", default: 0) } }
@@ -39,8 +39,8 @@ extension ProgressKey {
   ///
   /// - Parameters:
   ///   - old: The key to replace.
-  ///   - convert: Makes a value of the other key's value, which isn't its default; nil for nothing. It must give the
-  ///     same result on every device, give more for more, and accept every value.
+  ///   - convert: Converts the other key's value. Not called for its default; returns nil for no value. It must return
+  ///     the same result on every device, return more for more, and accept every value.
   /// - Returns: The key.
   public func migrating<Old>(
     from old: ProgressKey<Old>, _ convert: @escaping @Sendable (_ old: Old) -> Value?
@@ -49,7 +49,8 @@ extension ProgressKey {
     precondition(old.key != key && !old.earlierKeys.contains(key), "the key \"\(name)\" can't take its own place")
     var later = self
     let (rule, before) = (rule, earlier)
-    // Each counts under a name of its own, or two would not add up. It is never written, and no opening's own.
+    // Each replaced key counts under a writer of its own, or two of them would not add up. That writer is never stored,
+    // and it is no opening's own.
     let places = (before?.places ?? 0) + 1
     later.earlier = EarlierKey(
       keys: [old.key] + old.earlierKeys + earlierKeys,
@@ -66,7 +67,7 @@ extension ProgressKey {
 
   var earlierKeys: [CellKey] { earlier?.keys ?? [] }
 
-  /// What the key shows, as a cell; nil before anything was recorded.
+  /// Returns what the key shows, as a cell; nil before anything was recorded.
   func shown(_ cell: (CellKey) -> CellState?) -> CellValue? {
     let own = cell(key)?.value
     guard let earlier = earlier?.value(cell) else { return own }
@@ -75,9 +76,9 @@ extension ProgressKey {
 }
 
 extension ProgressRule {
-  /// The value as a cell that was never written; nil for what no cell can hold.
+  /// Makes a cell of the value that is never written; nil for a value that no cell can hold.
   fileprivate func cell(of value: Value, by writer: WriterID, stampedAs stamp: Stamp?) -> CellValue? {
-    // Without one of its own it ranks below everything that was set.
+    // Without a stamp of its own, the value ranks below everything that was set.
     let stamp = name == CellRule.latest.name ? stamp : nil
     let context = CellDraft.Context(
       writer: stamp?.writer ?? writer, caughtUp: stamp?.caughtUp ?? false,

@@ -5,7 +5,7 @@ import KeepsakeReplication
 public protocol ProgressValue: Sendable, Hashable {
   /// The value as it is kept.
   var progressScalar: ProgressScalar { get }
-  /// Nil if the scalar is of another kind, as a newer game may have written it.
+  /// Creates the value; nil if the scalar is of another kind, as a newer game may have written it.
   init?(progressScalar: ProgressScalar)
 }
 
@@ -15,13 +15,13 @@ public struct ProgressScalar: Sendable, Hashable {
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
 
-  /// A whole number.
+  /// Makes a whole number.
   public static func int(_ value: Int64) -> Self { Self(.int(value)) }
-  /// A number.
+  /// Makes a number.
   public static func double(_ value: Double) -> Self { Self(.double(value)) }
-  /// A text.
+  /// Makes a text.
   public static func string(_ value: String) -> Self { Self(.string(value)) }
-  /// Bytes.
+  /// Makes bytes.
   public static func data(_ value: Data) -> Self { Self(.data(value)) }
 
   /// The whole number, if it is one; nil otherwise.
@@ -58,18 +58,18 @@ public struct ProgressScalar: Sendable, Hashable {
 /// extension ProgressKey<[String: Int]> { static var bestTimes: Self { .dictionary("best times", of: .min) } }
 /// ```
 ///
-/// The rule says how the values of two devices are joined. It must not change under a name: choose a new name instead.
-/// <doc:Progress> describes the rules and their costs.
+/// The rule determines how the values of two devices are joined. It must not change under a name: choose a new name
+/// instead. <doc:Progress> describes the rules and their costs.
 public struct ProgressKey<Value: Sendable & Hashable>: Sendable {
   /// The greatest length of a name, in bytes of UTF-8. Control characters are refused too.
   public static var maximumNameBytes: Int { ExchangeRules.maximumKeyBytes }
 
   /// The key's name, the same on every device.
   public let name: String
-  /// The value before anything was recorded.
+  /// The value before anything is recorded.
   public let defaultValue: Value
   let rule: ProgressRule<Value>
-  /// Of keys whose place it took.
+  /// The keys that this key replaces.
   var earlier: EarlierKey?
 
   var key: CellKey { CellKey(collection: ProgressStore.collection, key: name) }

@@ -1,7 +1,7 @@
 import KeepsakeReplication
 
-/// How two devices' values become one, for the values in a dictionary or an optional. A plain key has its rule from the
-/// function that makes it (`ProgressKey.max`, `.union` and so on).
+/// How the values of two devices are joined, for the values in a dictionary or an optional. A plain key gets its rule
+/// from the function that makes it (`ProgressKey.max`, `.union` and so on).
 ///
 /// ```swift
 /// extension ProgressKey<[String: Int]> {
@@ -11,13 +11,13 @@ import KeepsakeReplication
 /// extension ProgressKey<Int?> { static var firstWin: Self { .optional("first win", of: .min) } }
 /// ```
 public struct ProgressRule<Value: Sendable & Hashable>: Sendable {
-  /// The rule's name, as errors have it.
+  /// The rule's name, as errors show it.
   let name: String
-  /// What games can do to a value of this rule, or to one inside.
+  /// What games can do with a value of this rule, or with one inside it.
   let verbs: Set<ProgressVerb>
-  /// What has to be done to a cell so that it takes the value in.
+  /// Returns the change that puts a value into a cell.
   let change: @Sendable (Value) -> CellDraft.Change
-  /// The value of a cell; nil if it holds another kind.
+  /// Returns the value of a cell; nil if the cell holds another kind.
   let value: @Sendable (CellValue) -> Value?
 }
 
@@ -74,7 +74,7 @@ extension ProgressRule {
       },
       value: { cell in
         guard case .dictionary(let entries) = cell else { return nil }
-        // Two spellings of one name, as another program may write them, are one key here.
+        // Two spellings of one name, which another program may write, are one key here.
         var cells: [Key: CellValue] = [:]
         for (scalar, cell) in entries {
           guard let key = Key(progressScalar: ProgressScalar(scalar)) else { continue }
@@ -113,7 +113,7 @@ extension ProgressKey where Value: ProgressValue {
   /// The greatest value ever recorded on any device, such as a level reached.
   ///
   /// - Parameters:
-  ///   - name: The key's name.
+  ///   - value: The value before anything is recorded.
   ///   - value: The value before anything was recorded.
   public static func max(_ name: String, default value: Value) -> Self { Self(name, default: value, .max) }
 
@@ -121,14 +121,14 @@ extension ProgressKey where Value: ProgressValue {
   ///
   /// - Parameters:
   ///   - name: The key's name.
-  ///   - value: The value before anything was recorded.
+  ///   - value: The value before anything is recorded.
   public static func min(_ name: String, default value: Value) -> Self { Self(name, default: value, .min) }
 
   /// The value that was set last. Only for values without an order, such as a name or a chosen hat.
   ///
   /// - Parameters:
   ///   - name: The key's name.
-  ///   - value: The value before anything was recorded.
+  ///   - value: The value before anything is recorded.
   public static func latest(_ name: String, default value: Value) -> Self { Self(name, default: value, .latest) }
 }
 
@@ -151,7 +151,7 @@ extension ProgressKey {
     Self(name, default: [], .set())
   }
 
-  /// A count that every device adds to: enemies met, coins found. It may go down too, but isn't limited: keep money in
+  /// A count that every device adds to: enemies met, coins found. It can also go down, but has no limits: keep money in
   /// the wallet.
   ///
   /// - Parameter name: The key's name.
@@ -190,7 +190,8 @@ extension ProgressKey {
 }
 
 extension ProgressValue {
-  /// As an element of a set, or a key of a dictionary: text in its one spelling, so that what one device puts in another can take out.
+  /// The value as an element of a set or a key of a dictionary. Text is normalized to one spelling, so that one device
+  /// can remove what another inserted.
   var element: Scalar {
     if case .string(let text) = progressScalar.scalar { return .string(text.canonical) }
     return progressScalar.scalar

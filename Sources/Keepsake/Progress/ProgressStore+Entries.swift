@@ -1,4 +1,4 @@
-// Values in dictionaries. Each is changed under its own name, and the others are neither sent nor asked for.
+// Values in dictionaries. Each is changed under its own name; the others are neither sent nor read.
 extension ProgressStore {
   /// Records a value in a dictionary of `max` or `min`.
   ///
@@ -10,7 +10,7 @@ extension ProgressStore {
   ///   - value: The value.
   ///   - entry: Its name in the dictionary.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func record<Key: ProgressValue, Entry>(
@@ -25,7 +25,7 @@ extension ProgressStore {
   ///   - value: The value.
   ///   - entry: Its name in the dictionary.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func set<Key: ProgressValue, Entry>(
@@ -43,7 +43,7 @@ extension ProgressStore {
   ///   - amount: The difference; may be negative.
   ///   - entry: Its name in the dictionary.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func add<Key: ProgressValue>(_ amount: Int, at entry: Key, to key: ProgressKey<[Key: Int]>) throws -> Pending<Void> {
@@ -56,7 +56,7 @@ extension ProgressStore {
   ///   - element: The element.
   ///   - entry: The set's name in the dictionary.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func insert<Key: ProgressValue, Element: ProgressValue>(
@@ -71,7 +71,7 @@ extension ProgressStore {
   ///   - element: The element.
   ///   - entry: The set's name in the dictionary.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func remove<Key: ProgressValue, Element: ProgressValue>(

@@ -2,7 +2,7 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// Values that never go backwards, joined over all of a player's devices by each key's rule.
+/// Values that never go backwards, joined across all of a player's devices by each key's rule.
 ///
 /// ```swift
 /// try game.progress.record(6, for: .level)        // another device's 2 can't undo it
@@ -13,18 +13,18 @@ import Synchronization
 /// game.progress[.level]
 /// ```
 ///
-/// A change is visible to later reads at once, and durable when its `Pending` says so. A crash loses only changes that
-/// no `Pending` had confirmed. Reads are memory reads. Safe to use from any thread.
+/// A change is visible to later reads immediately, and durable when its `Pending` reports so. A crash loses only
+/// changes that no `Pending` had confirmed. Reads are memory reads. Safe to use from any thread.
 public final class ProgressStore: Sendable {
   static let collection = "progress"
-  /// The greatest number of keys in a game. Each takes memory on every device.
+  /// The maximum number of keys in a game. Each takes memory on every device.
   public static let maximumKeys = 10_000
 
-  /// The greatest size of all names and values together, in bytes, about as they are in memory: 16 MiB. All of them are
+  /// The maximum size of all names and values together, in bytes, approximately as in memory: 16 MiB. All of them are
   /// read at the start and kept in memory. Values from other devices are accepted beyond it.
   public static let maximumBytes = 16 * 1024 * 1024
 
-  /// The greatest size to which a device may fill one set or dictionary, in bytes. A change is sent as a change, but
+  /// The maximum size to which a device can fill one set or dictionary, in bytes. A change is sent as a change, but
   /// received as the whole value. A cloud accepts twice as much, so that what two devices filled separately can be
   /// joined.
   public static let maximumValueBytes = ExchangeRules.maximumCellBytes / 2
@@ -33,7 +33,7 @@ public final class ProgressStore: Sendable {
   private let view: Mutex<ProgressView>
   private let facts: Mutex<DeviceFacts>
   private let keys = Broadcast<[String]>()
-  /// Held from when a change is shown until it is handed to the store: both happen in one order.
+  /// Held from showing a change until it is submitted to the store, so that both happen in the same order.
   private let order = Mutex(())
 
   init(core: GameCore) throws {
@@ -43,23 +43,23 @@ public final class ProgressStore: Sendable {
     self.facts = Mutex(facts)
   }
 
-  /// The key's value; its default before anything was recorded.
+  /// The key's value; its default before anything is recorded.
   public subscript<Value>(key: ProgressKey<Value>) -> Value {
     guard let value = shown(key) else { return key.defaultValue }
     return key.rule.value(value) ?? key.defaultValue
   }
 
-  /// What the key holds, joined with what stands under keys whose place it took; nil before anything was recorded.
+  /// Returns what the key holds, joined with the values of the keys that it replaces; nil before anything is recorded.
   private func shown<Value>(_ key: ProgressKey<Value>) -> CellValue? {
     guard key.earlier != nil else { return view.withLock { $0[key.key] }?.value }
     let cells = view.withLock { view in
       Dictionary(([key.key] + key.earlierKeys).map { ($0, view[$0]) }, uniquingKeysWith: { first, _ in first })
     }
-    // Not under the lock: the game's own function may ask for another key.
+    // Outside the lock, because the game's own function may read another key.
     return key.shown { cells[$0] ?? nil }
   }
 
-  /// One value of a dictionary; nil before anything was recorded under that name. Doesn't read the others.
+  /// One value of a dictionary; nil before anything is recorded under that name. Doesn't read the others.
   public subscript<Key: ProgressValue, Entry>(key: ProgressKey<[Key: Entry]>, at entry: Key) -> Entry? {
     guard case .dictionary(let entries)? = shown(key), let value = entries[entry.element] else { return nil }
     return key.rule.value(.dictionary([entry.element: value]))?[entry]
@@ -77,7 +77,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - value: The value.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: `GameDataError` with `misuse` for NaN, an invalid name, or a key that holds a value of another rule;
   ///   with `tooLarge` if the value or all progress would become too large.
   @discardableResult
@@ -90,7 +90,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - value: The value.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func set<Value>(_ value: Value, for key: ProgressKey<Value>) throws -> Pending<Void> {
@@ -102,7 +102,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - amount: The difference; may be negative.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func add(_ amount: Int, to key: ProgressKey<Int>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
@@ -112,7 +112,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - amount: The difference; may be negative.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func add(_ amount: Int, to key: ProgressKey<Int?>) throws -> Pending<Void> { try perform(key.draft(.add, amount)) }
@@ -122,7 +122,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - element: The element.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func insert<Element: ProgressValue>(
@@ -139,7 +139,7 @@ public final class ProgressStore: Sendable {
   /// - Parameters:
   ///   - element: The element.
   ///   - key: The key.
-  /// - Returns: A handle that says when the change is durable.
+  /// - Returns: A handle that reports when the change is durable.
   /// - Throws: As `record(_:for:)`.
   @discardableResult
   public func remove<Element: ProgressValue>(
@@ -148,13 +148,13 @@ public final class ProgressStore: Sendable {
     try perform(key.removing([element]))
   }
 
-  /// Resets a key to a value, on every device: the only way to go backwards.
+  /// Resets a key to a value, on every device. This is the only way to go backwards.
   ///
   /// - Parameters:
   ///   - key: The key.
   ///   - value: The new value.
-  /// - Returns: A handle that says when the change is durable.
-  /// - Throws: As `record(_:for:)`; `GameDataError` with `notCaughtUp` before this store has once received everything
+  /// - Returns: A handle that reports when the change is durable.
+  /// - Throws: As `record(_:for:)`; `GameDataError` with `notCaughtUp` until this store has once received everything
   ///   that its cloud has.
   @discardableResult
   public func reset<Value>(_ key: ProgressKey<Value>, to value: Value) throws -> Pending<Void> {
@@ -177,7 +177,7 @@ public final class ProgressStore: Sendable {
     return Pending(pending.map { _ in })
   }
 
-  /// Shows the drafts at once, then commits them with `commit`, in the order in which they were shown.
+  /// Shows the drafts immediately, then commits them with `commit`, in the order in which they were shown.
   func performing(
     _ drafts: [CellDraft], _ commit: () throws -> PendingCommit<CommitPipeline.Committed>
   ) throws -> PendingCommit<CommitPipeline.Committed> {
@@ -201,7 +201,7 @@ public final class ProgressStore: Sendable {
       }
       pending.observe { [weak self] result in
         let cells: [CellUpdate]
-        // What failed is shown no longer; whoever waits for it hears why.
+        // A failed change is no longer shown; whoever waits for it gets the error.
         if case .success(let committed) = result { cells = committed.cells } else { cells = [] }
         self?.ended(number, cells)
       }
@@ -209,7 +209,7 @@ public final class ProgressStore: Sendable {
     }
   }
 
-  /// What the drafts make of the view, and how many bytes more that takes.
+  /// Returns the cells as the drafts change them in the view, and by how many bytes the view grows.
   private func shown(
     _ drafts: [CellDraft], _ context: CellDraft.Context, in view: ProgressView
   ) throws -> (cells: [CellKey: CellState], growth: Int) {
@@ -259,17 +259,17 @@ public final class ProgressStore: Sendable {
 
   // MARK: Other devices
 
-  /// Takes what came from other devices into the view, and tells of it.
+  /// Adds what arrived from other devices to the view, and emits the change.
   func received(_ keys: [CellKey]) throws {
     let mine = keys.filter { $0.collection == Self.collection }
     try join(mine)
     emit(mine)
   }
 
-  /// Shows what the store holds after it joined another player, though it may be less, and tells of it.
+  /// Shows what the store holds after it joined another player, even if that is less, and emits the change.
   func reload() throws {
     let changed = try view.withLock { view in
-      // Under the lock, so that nothing that is committed meanwhile is passed over.
+      // Under the lock, so that nothing committed in the meantime is missed.
       let (cells, facts) = try core.store.read { (try $0.cells(in: Self.collection), try $0.facts()) }
       self.facts.withLock { $0 = facts }
       return view.replace(with: cells)

@@ -16,13 +16,14 @@ public struct Conflict<Value> {
     /// Why it can't be read: an `ArchiveError`, or what the game's own decoding threw.
     public let error: any Error
   }
-  /// The saves that can be read, the one that `load` returns first. Together with `unreadable` there are at least two.
+  /// The saves that can be read, ranked as for `load`, the best first. Together with `unreadable` there are at least
+  /// two.
   public let sides: [Side]
   /// The saves that can't be read. Resolving the conflict leaves them for a program that can read them.
   public let unreadable: [UnreadableSide]
   /// The nearest version that all sides descend from, if it is known on this device.
   public let ancestor: Value?
-  /// Every head of the slot, deletes included, without the unreadable ones: what resolving replaces.
+  /// Every head of the slot, including deletes, but without the unreadable ones: what resolving replaces.
   let heads: [VersionID]
   let slot: String
 }

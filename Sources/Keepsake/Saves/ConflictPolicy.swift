@@ -25,7 +25,7 @@ public struct ConflictPolicy<Value: Archivable>: Sendable {
   public static var newest: Self { Self(kind: .newest) }
   /// Takes one save, the same on every device, until the player has chosen: see `SaveSlots.conflict` and `resolve`.
   public static var ask: Self { Self(kind: .ask) }
-  /// Combines the saves with a function of the game.
+  /// Combines the saves with a function that the game provides.
   ///
   /// - Parameter combine: Makes one value of the saves that can be read. Must give the same result on every device. Not
   ///   called if only one save can be read.

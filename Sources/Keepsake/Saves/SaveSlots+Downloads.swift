@@ -4,7 +4,7 @@ import KeepsakeStore
 
 /// Downloading and evicting saves that `Cloud.downloads` leaves in the cloud.
 extension SaveSlots {
-  /// Downloads the save in a slot to this device. Returns at once if it is already here.
+  /// Downloads the save in a slot to this device. Returns immediately if it is already here.
   ///
   /// ```swift
   /// let download = Task { try await game.saves.download(.main) }    // download.cancel() stops it
@@ -14,9 +14,9 @@ extension SaveSlots {
   /// }
   /// ```
   ///
-  /// After a cancellation or a failure the next call continues where the download stopped. Across a restart only whole
-  /// parts of a save are kept. If another device saves in the meantime, its save is downloaded; if `Cloud.delivery`
-  /// holds that back, everything held back is delivered.
+  /// After a cancellation or a failure, the next call continues where the download stopped. Only complete parts of a
+  /// save are kept across a restart. If another device saves in the meantime, its save is downloaded; if
+  /// `Cloud.delivery` holds that back, everything held back is delivered.
   ///
   /// - Parameter slot: The slot to download.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `missing` if the cloud no longer has
@@ -32,8 +32,8 @@ extension SaveSlots {
     try await core.download(slot)
   }
 
-  /// Removes the contents of a slot from this device; the cloud keeps them, and `download` restores them. Durable on
-  /// return.
+  /// Removes the contents of a slot from this device; the cloud keeps them, and `download` downloads them again.
+  /// Durable on return.
   ///
   /// ```swift
   /// try game.saves.evict(.chapter1, keepingHistory: false)    // room for the next one
@@ -48,8 +48,8 @@ extension SaveSlots {
   ///   - keepingHistory: Whether older versions stay, which may exist nowhere else. If false, all but the pinned ones
   ///     are removed.
   /// - Throws: `GameDataError` with `misuse` if that would lose data or have no effect: the cloud isn't known to have
-  ///   the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download it again at once, or other
-  ///   slots or versions share its bytes; `StoreError` if the disk can't be written. Nothing has changed then.
+  ///   the save, the slot is local, in conflict or pinned, `Cloud.downloads` would download it again immediately, or
+  ///   other slots or versions share its bytes; `StoreError` if the disk can't be written. Nothing has changed then.
   public func evict<Value: Archivable>(_ slot: Slot<Value>, keepingHistory: Bool) throws {
     try evict(slot.name, keepingHistory: keepingHistory)
   }
@@ -83,7 +83,7 @@ extension GameCore {
     do {
       try await cloud.download(slot)
     } catch let error as GameDataError where error.code == .missing {
-      // What replaced it may be here, and kept back.
+      // The version that replaced it may be on this device, held back by `Cloud.delivery`.
       try cloud.deliver()
       guard try !store.read({ try $0.isNotDownloaded(slot) }) else { throw error }
     }
@@ -104,7 +104,7 @@ extension GameCore {
         guard isThere, try !transaction.outbox(limit: .max).contains(where: { $0.versions.contains(record.id) }) else {
           throw refuse("it isn't certain that the cloud has it: wait until its status is `stored`")
         }
-        // What the cloud asked for, because it lost it, it isn't known to have.
+        // If the cloud asked for a content because it lost it, the cloud isn't known to have it.
         guard try record.contents.allSatisfy({ try transaction.cloudDepth(of: $0) != nil }) else {
           throw refuse("it isn't certain that the cloud has all of it")
         }
@@ -125,7 +125,7 @@ extension GameCore {
 }
 
 extension GameDataError {
-  /// The error for a save of which only the record is on this device.
+  /// The error for a save that isn't downloaded.
   static func notDownloaded(_ record: VersionRecord) -> GameDataError {
     GameDataError(
       .notDownloaded,
@@ -135,7 +135,7 @@ extension GameDataError {
 }
 
 extension StoreTransaction {
-  /// Whether the slot has a save, and none of its contents are on this device.
+  /// Whether the slot has a save and none of its contents are on this device.
   func isNotDownloaded(_ slot: String) throws -> Bool {
     let live = try heads(of: key(of: slot)).compactMap(version).filter { !$0.record.tombstone }
     return try !live.isEmpty && live.allSatisfy { try isNotDownloaded($0.record) }

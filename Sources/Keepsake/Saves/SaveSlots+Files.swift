@@ -58,18 +58,18 @@ extension SaveSlots {
   /// let version = try game.saves.import(file, to: .main)
   /// ```
   ///
-  /// The version that it replaces stays in the history; `restore` brings it back. The save may be from any slot and any
-  /// device. If the slot already has this save, nothing is written. Costs decoding the save once, to check that this
-  /// game can load it. Call `load` afterwards.
+  /// The version that it replaces stays in the history, and `restore` can restore it. The save may be from any slot and
+  /// any device. If the slot already has this save, nothing is written. Costs decoding the save once, to check that
+  /// this game can load it. Call `load` afterwards.
   ///
   /// - Parameters:
   ///   - file: The bytes of an exported file.
   ///   - slot: The slot to import it to.
-  ///   - adoptsUnsealed: Whether to accept a file without a seal although the game has one. Anyone can have changed
+  ///   - adoptsUnsealed: Whether to accept a file without a seal although the game has one. Anyone may have changed
   ///     such a file.
   ///   - context: As for `load`.
   /// - Returns: The new version.
-  /// - Throws: `StoreError` with `misuse` for a file that is no exported save, `damaged`, `tooLarge`, `newerFormat`
+  /// - Throws: `StoreError` with `misuse` for a file that isn't an exported save, `damaged`, `tooLarge`, `newerFormat`
   ///   (update the game), `otherSeal` or `wrongSecret` for another game's or player's file, or `tampered`;
   ///   `ArchiveError` if this game can't load the save. Nothing has changed then.
   @discardableResult

@@ -4,7 +4,7 @@ import KeepsakeStore
 
 /// What happens to the cloud's copy of a slot or tracked file that becomes local.
 public enum CloudCopy: Sendable, Hashable {
-  /// It is removed. The player's other devices see a delete; what they saved without knowing of it is kept.
+  /// It is removed. The player's other devices see a delete; what they saved without knowing of the delete is kept.
   case removed
   /// It stays in the cloud, and other devices continue with it. This device stops sending.
   case kept
@@ -12,7 +12,7 @@ public enum CloudCopy: Sendable, Hashable {
 
 /// Local slots: slots that are never sent to a cloud.
 extension SaveSlots {
-  /// Makes a slot local: from now on no cloud gets any of it, until `syncAgain`. Durable on return.
+  /// Makes a slot local: none of it is sent to a cloud until `syncAgain`. Durable on return.
   ///
   /// ```swift
   /// try game.saves.keepLocal(.scratch, cloudCopy: .removed)    // out of the cloud
@@ -22,8 +22,8 @@ extension SaveSlots {
   /// The slot's save and history don't change, and the game continues without loading. Works for an empty slot too. The
   /// setting holds across restarts, account adoption and restored clouds.
   ///
-  /// - Queued changes of the slot aren't sent; a request that is already under way may still arrive. Of a checkpoint
-  ///   with several slots the others are sent: it is atomic on this device only.
+  /// - Queued changes of the slot aren't sent; a request that is already under way may still arrive. The other slots of
+  ///   a checkpoint are sent: it is atomic on this device only.
   /// - What other devices save under the same name is kept beside the slot and not shown: `SlotStatus.elsewhere` has
   ///   it, and `syncAgain` joins both.
   /// - There is no other copy: losing the device loses the save. `UnsentData` counts it.
@@ -92,7 +92,7 @@ extension SaveSlots {
     }
   }
 
-  /// Why a saved game can't have this record; nil if it can.
+  /// Returns why a saved game can't have this record; nil if it can.
   static func objection(to record: VersionRecord) -> Refusal? {
     if record.key.isFile {
       return Refusal(item: ExchangeRules.item(record.id), reason: .invalid, message: "names that begin so are for tracked files")

@@ -33,7 +33,7 @@ extension SaveSlots {
   /// return.
   ///
   /// The version that it replaces in `other` stays in that slot's history. The history of `slot` stays under the old
-  /// name; `restore` brings it back from there. Both changes are one commit of a few hundred bytes. To change only the
+  /// name, where `restore` can restore it. Both changes are one commit of a few hundred bytes. To change only the
   /// title, use `setMetadata`.
   ///
   /// - Parameters:
@@ -79,7 +79,7 @@ extension SaveSlots {
     ).wait()
   }
 
-  /// What a slot shows, read whole, so that nothing damaged is carried on.
+  /// The save that a slot shows, read completely, so that nothing damaged is copied.
   private struct CurrentSave {
     var record: VersionRecord
     var version: Version
@@ -107,7 +107,8 @@ extension SaveSlots {
       additionalParents: core.slotParents.shown(slot))
   }
 
-  /// Nothing of a slot that stays on this device goes to a cloud by a detour.
+  /// Throws if both slots are the same, or if a local slot's save would get into a slot that isn't local, and so to a
+  /// cloud.
   private func refuse<Value>(_ slot: Slot<Value>, to other: Slot<Value>) throws {
     guard slot.name != other.name else {
       throw GameDataError(.misuse, "\"\(slot.name)\" and \"\(other.name)\" are one slot")

@@ -13,8 +13,8 @@ extension SaveSlots {
   /// A listed device has this save, or a later one that replaces it, with all its bytes (unless its own
   /// `Cloud.downloads` left them in the cloud), and shows it; in a conflict it has every side. A delete counts as a
   /// save. A device reports with its next exchange: a running one within about a minute, others when they run again. So
-  /// a device that isn't listed may have the save too. A save that isn't certain to be in the cloud has been seen by
-  /// none, and neither has one whose bytes are damaged there, until they are mended.
+  /// a device that isn't listed may have the save too. No device counts as having a save that isn't certain to be in
+  /// the cloud, or one whose bytes are damaged there, until they are repaired.
   ///
   /// The list reflects each device's last report: a device that was restored from a backup, or whose data was deleted
   /// by hand, stays listed until its next exchange.
@@ -22,7 +22,7 @@ extension SaveSlots {
   /// Waits for earlier captures. Costs one round trip; wakes no device.
   ///
   /// - Parameter slot: The slot.
-  /// - Returns: The devices; nil if the cloud is a folder, or an older server, which don't know.
+  /// - Returns: The devices; nil if the cloud is a folder, or an older server, which can't report this.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; `StoreError` if the store can't be
   ///   read.
   public func seenBy<Value: Archivable>(_ slot: Slot<Value>) async throws -> [CloudDevice]? { try await seenBy(slot.name) }

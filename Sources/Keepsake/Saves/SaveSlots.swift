@@ -6,7 +6,7 @@ import KeepsakeStore
 ///
 /// ```swift
 /// var world = try game.saves.load(.main) ?? World()
-/// try game.saves.capture(world, to: .main)       // returns at once
+/// try game.saves.capture(world, to: .main)       // returns immediately
 /// try await game.saves.save(world, to: .main)    // returns when the save is durable
 /// ```
 ///
@@ -32,7 +32,7 @@ public final class SaveSlots: Sendable {
   ///   - value: The value to save.
   ///   - slot: The slot to save it in.
   ///   - metadata: What lists show for this version.
-  /// - Returns: A handle that says when the version is durable.
+  /// - Returns: A handle that reports when the version is durable.
   /// - Throws: `ArchiveError` if the value can't be encoded; `GameDataError` with `tooLarge` if it is too large.
   @discardableResult
   public func capture<Value: Archivable>(
@@ -41,7 +41,7 @@ public final class SaveSlots: Sendable {
     Pending(try commit(save(value, to: slot, metadata)))
   }
 
-  /// The same with a deadline: throws `timedOut` if the disk is so far behind that it accepts nothing before the
+  /// Captures with a deadline: throws `timedOut` if the disk is so far behind that it accepts nothing before the
   /// deadline.
   func capture<Value: Archivable>(
     _ value: Value, to slot: Slot<Value>, _ metadata: SaveMetadata, until deadline: ContinuousClock.Instant
@@ -101,8 +101,8 @@ public final class SaveSlots: Sendable {
   /// Waits for earlier captures of the slot. In a conflict, the slot's policy makes one value of the saves; nothing is
   /// written. A damaged version is skipped in favor of the newest good one, and `GameData.incidents` reports it.
   ///
-  /// After an error, the game's next save replaces nothing: it is kept beside what couldn't be loaded. The same holds
-  /// for a single side of a conflict that this program can't read: merging and combining continue without it, and
+  /// After an error, the game's next save replaces nothing: it is kept beside what couldn't be loaded. The same applies
+  /// to a single side of a conflict that this program can't read: merging and combining continue without it, and
   /// choosing may skip it.
   ///
   /// - Parameters:
@@ -126,7 +126,7 @@ public final class SaveSlots: Sendable {
   /// Fetches changes from the cloud, for a limited time, and then loads the save in a slot.
   ///
   /// Use it to start from the newest save. Without a cloud, or if the cloud doesn't respond in time, it loads what is
-  /// on this device; `CloudStatus.lastFetched` says how old that may be. Changes that `Cloud.delivery` holds back are
+  /// on this device; `CloudStatus.lastFetched` shows how old that may be. Changes that `Cloud.delivery` holds back are
   /// delivered first, and a save that `Cloud.downloads` left in the cloud is downloaded, which may take as long again.
   ///
   /// - Parameters:
@@ -138,7 +138,7 @@ public final class SaveSlots: Sendable {
   public nonisolated(nonsending) func fetch<Value: Archivable>(
     _ slot: Slot<Value>, waitingUpTo limit: Duration, context: Any? = nil
   ) async throws -> Value? {
-    // Why the cloud isn't heard shows in its status; what came before can be shown.
+    // The cloud's status shows why it can't be reached. What was received earlier can still be loaded.
     try? await core.fetchChanges(within: limit)
     try core.cloud.deliver()
     try await downloadContents(slot.name, within: limit)
@@ -168,7 +168,8 @@ public final class SaveSlots: Sendable {
     return try load(slot, context: context)
   }
 
-  /// After a failed download a game may start anew: its next save must replace nothing, as after a failed `load`.
+  /// Downloads the contents of a slot if only the cloud has them. After a failed download the game may start afresh:
+  /// its next save must replace nothing, as after a failed `load`.
   private nonisolated(nonsending) func downloadContents(_ slot: String, within limit: Duration) async throws {
     guard try core.store.read({ try $0.isNotDownloaded(slot) }) else { return }
     do {
@@ -207,14 +208,14 @@ public final class SaveSlots: Sendable {
   ///   - conflict: What `conflict(_:context:)` returned.
   ///   - value: The value to save.
   ///   - metadata: What lists show for this version.
-  /// - Returns: A handle that says when the version is durable.
+  /// - Returns: A handle that reports when the version is durable.
   /// - Throws: As `capture`.
   @discardableResult
   public func resolve<Value: Archivable>(
     _ conflict: Conflict<Value>, with value: Value, _ metadata: SaveMetadata = SaveMetadata()
   ) throws -> Pending<Version> {
     let bytes = try Archive.encode(value, writer: core.slotParents.writer(in: conflict.slot, of: core.store.writer))
-    // What the game saved while the player was choosing is replaced too: it came from one of the sides.
+    // Also replaces what the game saved while the player was choosing, because it came from one of the sides.
     return Pending(
       try commit(
         core.commits.draft(.bytes(bytes), to: conflict.slot, metadata, additionalParents: conflict.heads)))
@@ -276,7 +277,7 @@ public final class SaveSlots: Sendable {
   /// - Throws: `StoreError` if the store can't be read.
   public func list() throws -> [SlotSummary] {
     for pending in core.slotParents.undecided() {
-      // One that failed has told so itself.
+      // A capture that failed has already reported its error.
       _ = try? pending.wait()
     }
     let (slots, shown) = try summaries()
@@ -284,7 +285,7 @@ public final class SaveSlots: Sendable {
     return slots.sorted { $0.name < $1.name }
   }
 
-  /// Every slot that has a durable save, and the heads of all slots.
+  /// Returns every slot that has a durable save, and the heads of all slots.
   func summaries() throws -> (slots: [SlotSummary], heads: [String: [VersionID]]) {
     try core.store.read { transaction in
       var slots: [SlotSummary] = []
@@ -360,7 +361,7 @@ public final class SaveSlots: Sendable {
   @discardableResult
   public func restore<Value: Archivable>(_ version: VersionID, in slot: Slot<Value>) throws -> Version {
     let side = try core.store.read { transaction in
-      // Read whole, so that nothing damaged is brought back.
+      // Read completely, so that nothing damaged is restored.
       try SlotReading.side(try readable(version, in: slot.name, transaction), in: transaction)
     }
     let record = side.version.record
@@ -371,7 +372,7 @@ public final class SaveSlots: Sendable {
     ).wait()
   }
 
-  /// Keeps a version and its contents until it is unpinned, whatever the history rules say. Durable on return.
+  /// Keeps a version and its contents until it is unpinned, regardless of the history rules. Durable on return.
   ///
   /// ```swift
   /// try game.saves.pin(version.id)    // before the final battle
@@ -384,7 +385,7 @@ public final class SaveSlots: Sendable {
   ///   if the disk can't be written.
   public func pin(_ version: VersionID) throws { try setPinned(true, version) }
 
-  /// Makes a pinned version subject to the history rules again, which may remove it at once.
+  /// Makes a pinned version subject to the history rules again, which may remove it immediately.
   ///
   /// - Parameter version: A pinned version.
   /// - Throws: As `pin`.

@@ -12,8 +12,8 @@ import KeepsakeStore
 /// ```
 ///
 /// The first update has all matching slots; each later one has what changed since the one before: saves of this game,
-/// once durable, and saves of other devices (`Cloud.delivery` says when). Changes between two calls are combined, so
-/// none is missed, and a slot that has not changed isn't listed.
+/// once durable, and saves of other devices (`Cloud.delivery` determines when). Changes between two calls are combined,
+/// so none is missed, and a slot that has not changed isn't listed.
 ///
 /// Each loop is a query of its own. It ends when the game's data is closed or the task is cancelled, and throws
 /// `StoreError` if the store can't be read. Each update costs what `SaveSlots.list` costs, and memory for the matching
@@ -22,13 +22,13 @@ import KeepsakeStore
 public struct SlotQuery: AsyncSequence, Sendable {
   /// An element of the sequence.
   public enum Update: Sendable, Hashable {
-    /// All matching slots, sorted by name. Always and only the first update.
+    /// All matching slots, sorted by name. The first update is always of this kind, and no other is.
     case gathered([SlotSummary])
-    /// The differences to the update before.
+    /// The differences from the previous update.
     case updated(Changes)
   }
 
-  /// The differences between two updates. Each list is sorted by name and has a slot once.
+  /// The differences between two updates. Each list is sorted by name and contains a slot once.
   public struct Changes: Sendable, Hashable {
     /// Slots that match now and didn't before.
     public var added: [SlotSummary]
@@ -50,12 +50,12 @@ public struct SlotQuery: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private let query: SlotQuery
     private var ticks: AsyncStream<Void>.Iterator
-    /// The last update, by name; nil before the first.
+    /// The slots of the last update, by name; nil before the first.
     private var emitted: [String: SlotSummary]?
 
     init(_ query: SlotQuery) {
       self.query = query
-      // Before the first look: what changes after it is heard of.
+      // Subscribes before the first read, so that no change after it is missed.
       ticks = query.saves.core.events.slotTicks.stream().makeAsyncIterator()
     }
 
@@ -70,7 +70,7 @@ public struct SlotQuery: AsyncSequence, Sendable {
       }
     }
 
-    /// What is new; nil if nothing is.
+    /// Returns what has changed; nil if nothing has.
     private mutating func look() throws -> Update? {
       let (slots, heads) = try query.saves.summaries()
       let matching = slots.filter { query.pattern.matches($0.name) && query.predicate($0) }

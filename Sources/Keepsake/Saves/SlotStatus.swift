@@ -3,7 +3,7 @@ public import KeepsakeArchive
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Where the current save of a slot is: on this device, on its way, or in the cloud; and what is arriving.
+/// Where the current save of a slot is: on this device, on its way to the cloud, or in the cloud; and what is arriving.
 public struct SlotStatus: Sendable, Hashable {
   /// How far the current save has come.
   public enum State: Sendable, Hashable {
@@ -31,7 +31,7 @@ public struct SlotStatus: Sendable, Hashable {
 
   /// A save of another device that the game doesn't see yet.
   public enum Arrival: Sendable, Hashable {
-    /// It is known, and not all of it is on this device: it waits for its turn or the network.
+    /// The save is known, but not all of it is on this device: it waits for its turn or for the network.
     case announced
     /// It is being downloaded; `fraction` is from 0 to 1.
     case downloading(fraction: Double)
@@ -41,22 +41,22 @@ public struct SlotStatus: Sendable, Hashable {
 
   /// The slot's name.
   public let slot: String
-  /// How far the current save has come; in a conflict, the side that has come least far. A delete counts as a save.
+  /// How far the current save has come; in a conflict, the side that is furthest behind. A delete counts as a save.
   public let state: State
   /// What is arriving; nil if nothing is.
   public let arrival: Arrival?
   /// Whether the current save can be loaded without the cloud; false if `Cloud.downloads` left it there.
   public let isDownloaded: Bool
-  /// Of a local slot: what other devices have saved under its name since it became local, as far as this device knows.
-  /// Nil if that is nothing.
+  /// What other devices have saved under the name of a local slot since it became local, as far as this device knows.
+  /// Nil if they saved nothing, or the slot isn't local.
   public let elsewhere: Version?
-  /// When the cloud last responded to this device, by this device's clock; nil if it never did. Newer saves may exist
-  /// since then.
+  /// When the cloud last responded to this device, by this device's clock; nil if it never did. Newer saves may have
+  /// been made since then.
   public let lastFetched: Date?
-  /// The player's other devices that have the current save, as the cloud said last; nil if it wasn't asked about this
-  /// save, or doesn't know.
+  /// The player's other devices that have the current save, according to the cloud's last response; nil if it wasn't
+  /// asked about this save, or doesn't know.
   ///
-  /// The cloud is asked while somebody iterates `SaveSlots.statusUpdates(of:)`, at once when the save is stored and
+  /// The cloud is asked while somebody iterates `SaveSlots.statusUpdates(of:)`, immediately when the save is stored and
   /// then every 30 seconds, and by `SaveSlots.seenBy(_:)`, which describes what being listed means. Not kept across a
   /// restart.
   public let seenBy: [CloudDevice]?
@@ -65,7 +65,7 @@ public struct SlotStatus: Sendable, Hashable {
 /// The status of a slot as a live sequence: the current status, and each change. A slow reader gets the newest.
 ///
 /// While somebody iterates it, the cloud is asked every 30 seconds which devices have the save (`SlotStatus.seenBy`):
-/// one small request for all such slots, none while the cloud is unreachable. Leave the loop to stop that.
+/// one small request for all such slots, none while the cloud can't be reached. Leave the loop to stop that.
 ///
 /// Ends when the game's data is closed or the task is cancelled. Throws `StoreError` if the store can't be read.
 public struct SlotStatusUpdates: AsyncSequence, Sendable {
@@ -120,8 +120,7 @@ extension SaveSlots {
   /// }
   /// ```
   ///
-  /// Waits for earlier captures. Costs reading the slot's record, the outgoing queue and what has arrived but isn't
-  /// delivered.
+  /// Waits for earlier captures. Costs reading the slot's record, the outbox, and what has arrived but isn't delivered.
   ///
   /// - Parameter slot: The slot.
   /// - Returns: The status now.
@@ -193,7 +192,7 @@ extension SaveSlots {
   private static func arrival(in slot: String, _ cloud: CloudStatus, in transaction: StoreTransaction) throws -> SlotStatus.Arrival? {
     let isComing = try transaction.staged().contains { change in
       guard case .version(let record) = change.item, record.slot == slot else { return false }
-      // The cloud also tells what it made of this device's own save.
+      // The cloud's changes also include what became of this device's own saves.
       return try transaction.version(record.id) == nil
     }
     let download = cloud.transfers.first { !$0.isUpload && $0.slot == slot }

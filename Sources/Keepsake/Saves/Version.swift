@@ -39,7 +39,7 @@ public struct Version: Sendable, Hashable, Identifiable {
     metadata = record.metadata
     length = record.length
     isDeleted = record.tombstone
-    // A version that was replaced before anybody else could know it is never sent.
+    // A version that was replaced before anybody else could know of it is never sent.
     state = record.key.isLocal ? .local : version.acknowledged && version.offered ? .stored : .queued
   }
 }

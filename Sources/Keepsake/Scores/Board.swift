@@ -11,7 +11,7 @@ import KeepsakeReplication
 ///
 /// The order must not change under a name: use a new name instead.
 public struct Board: Sendable, Hashable {
-  /// Which of two scores is better. Of equal scores the earlier is.
+  /// Which of two scores is better. Of two equal scores, the earlier one is.
   public enum Order: Sendable, Hashable {
     /// The smallest is the best, such as a fastest time.
     case ascending
@@ -42,11 +42,11 @@ public struct Board: Sendable, Hashable {
   /// How many scores stay on this device.
   public let keeping: Keeping
 
-  /// Declares a board. Costs nothing: a board is made by its first score.
+  /// Declares a board. Costs nothing, because its first score creates it.
   ///
   /// - Parameters:
-  ///   - name: The same on every device, at most `maximumNameBytes` bytes. A board that a score can't be submitted to for its name
-  ///     throws `misuse` when it is used.
+  ///   - name: The same on every device, at most `maximumNameBytes` bytes. If no board can have this name, using the
+  ///     board throws `misuse`.
   ///   - order: Which end of the list is the best. It can't be changed once a score was submitted.
   ///   - keeping: How many scores stay on this device.
   public init(_ name: String, order: Order, keeping: Keeping = .best(standardCount)) {
@@ -57,16 +57,16 @@ public struct Board: Sendable, Hashable {
 
   var scoreOrder: ScoreOrder { order == .ascending ? .ascending : .descending }
 
-  /// What a trim leaves; nil for all.
+  /// The number of scores that a trim keeps; nil for all.
   var keptCount: Int? {
     if case .best(let count) = keeping { return count }
     return nil
   }
 
-  /// So many scores may be submitted before those too many are cleared away. Clearing walks over all that are kept.
+  /// How many scores may be submitted before excess ones are trimmed. A trim walks over all that are kept.
   var trimInterval: Int { keptCount.map { min(max($0 / 10, 1), 256) } ?? .max }
 
-  /// Throws `misuse` for what can't be a board, or no player's name on it.
+  /// Throws `misuse` if the board is invalid, or if it can't have a player of this name.
   func check(player: String = "") throws {
     if let objection = ScoreEntry.objection(board: name, player: player) {
       throw GameDataError(.misuse, "there can be no score of \"\(player.prefix(40))\" on \"\(name.prefix(40))\": \(objection)")

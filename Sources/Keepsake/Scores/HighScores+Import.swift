@@ -5,7 +5,7 @@ import KeepsakeReplication
 import KeepsakeStore
 
 extension HighScores {
-  /// Scores that one commit takes: each may be a value that is synced, and no more of them go into one group.
+  /// The number of scores in one commit. Each may be a synced value, and no more of them fit into one group.
   private static let importedTogether = DeviceCommit.maximumGroupCells
 
   /// Imports an older game's list of high scores: a property list with an array of dictionaries.
@@ -15,9 +15,9 @@ extension HighScores {
   ///   from: bytes, to: .easy, columns: .init(score: "points", player: "name", date: "when"))
   /// ```
   ///
-  /// An entry's identifier follows from its board, player, score and date, so importing the list again, on this device
-  /// or another, adds nothing; equal entries of a list are all kept. A score that was removed from the board comes
-  /// back, and so does one with too low a rank to be kept, until the next trim.
+  /// An entry's identifier is derived from its board, player, score and date, so importing the list again, on this
+  /// device or another, adds nothing; equal entries of a list are all kept. A score that was removed from the board
+  /// comes back, and so does one with too low a rank to be kept, until the next trim.
   ///
   /// Durable on return: waits for the disk once for each 200 scores. If a later commit fails the earlier ones stay, and
   /// the call can be repeated.
@@ -35,7 +35,7 @@ extension HighScores {
   public func importScores(
     from data: Data, to board: Board, columns: ScoreColumns, player: String = "", undated: Date = Date(timeIntervalSince1970: 0)
   ) throws -> ScoreReport {
-    // Before anything is read: the board must be one, of this order.
+    // Checked before anything is read: the board must be valid and have this order.
     _ = try top(0, of: board)
     var report = ScoreReport()
     var drafts: [ScoreDraft] = []
@@ -81,10 +81,11 @@ extension HighScores {
     try importScores(from: Data(contentsOf: url), to: board, columns: columns, player: player, undated: undated)
   }
 
-  /// A name for an entry: the same on every device, and another for each of several equal ones.
+  /// Returns an identifier for an entry: the same on every device, and a different one for each of several equal
+  /// entries.
   private static func id(of entry: ScoreEntry, number: UInt64) -> ScoreID {
     var hash = SHA256()
-    // Each behind its length, so that no two entries say the same.
+    // Each text is preceded by its length, so that no two entries hash the same bytes.
     let value = Score(entry).value.description
     for text in ["score of an older game", entry.board, entry.player, value, "\(entry.dateMilliseconds)", "\(number)"] {
       hash.update(data: Data("\(text.utf8.count)/\(text)".utf8))

@@ -19,18 +19,18 @@ import Synchronization
 /// and 800 here shows on other devices with 900 only. A former best of another device stays on this device's board
 /// until its rank is too low to be kept.
 ///
-/// A score is visible at once, and durable when its `Pending` says so. Reads query the database; the top 10 are the
-/// start of an index, at any size of the board. A damaged score, or one that doesn't verify under the seal, is left
+/// A score is visible immediately, and durable when its `Pending` reports so. Reads query the database; the top 10 are
+/// the start of an index, at any size of the board. A damaged score, or one that doesn't verify under the seal, is left
 /// out, and an incident reports it. Safe to use from any thread.
 public final class HighScores: Sendable {
-  /// The greatest number of players on a board. Each has a value on every device.
+  /// The maximum number of players on a board. Each has a value on every device.
   public static let maximumPlayers = ScoreCommit.maximumPlayers
 
   private struct State {
-    /// Shown, but not yet durable; short, because the store bounds what waits.
+    /// Scores that are shown but not yet durable. Short, because the store limits how many can wait.
     var waiting: [(number: UInt64, entries: [ScoreEntry])] = []
     var last: UInt64 = 0
-    /// Boards that were seen to have their order, with what was submitted since they were trimmed.
+    /// Boards whose order was checked, with the number of submits since the last trim.
     var submits: [Board: Int] = [:]
   }
 
@@ -42,14 +42,14 @@ public final class HighScores: Sendable {
 
   // MARK: Submitting
 
-  /// Adds a score to a board. Returns at once, unless 64 commits are already waiting for the disk.
+  /// Adds a score to a board. Returns immediately, unless 64 commits are already waiting for the disk.
   ///
   /// - Parameters:
   ///   - value: The score.
   ///   - board: The board.
   ///   - player: Who scored; empty if it doesn't matter.
   ///   - date: When it was scored; now if nil.
-  /// - Returns: A handle that says when the score is durable.
+  /// - Returns: A handle that reports when the score is durable.
   /// - Throws: `GameDataError` with `misuse` for NaN and infinities, for an invalid name, or for a board that has
   ///   another order. The handle throws `tooLarge` for a board with too many players. Nothing is written then.
   @discardableResult
@@ -65,7 +65,7 @@ public final class HighScores: Sendable {
   ///   - player: Who scored; empty if it doesn't matter.
   ///   - date: When it was scored; now if nil.
   ///   - context: The value, at most `Score.maximumContextBytes` as an archive.
-  /// - Returns: A handle that says when the score is durable.
+  /// - Returns: A handle that reports when the score is durable.
   /// - Throws: As `submit(_:to:player:date:)`; `GameDataError` with `tooLarge`; `ArchiveError` if the context can't be
   ///   encoded.
   @discardableResult
@@ -80,7 +80,7 @@ public final class HighScores: Sendable {
     return Pending(pending.map { _ in Score(draft.entry) })
   }
 
-  /// Checks all that can be seen to be wrong at once.
+  /// Makes a draft, and throws for every error that can be detected immediately.
   func draft(_ value: some ScoreNumber, _ board: Board, _ player: String, _ date: Date?, _ context: Data?) throws -> ScoreDraft {
     let player = player.canonical
     try board.check(player: player)
@@ -109,7 +109,8 @@ public final class HighScores: Sendable {
     return ScoreDraft(entry: entry, trimmedTo: nil)
   }
 
-  /// Counts a submit. The first of a session looks whether the board has its order, and clears away what the last session left.
+  /// Counts a submit, and returns whether it has to trim the board. The first submit of a session checks the board's
+  /// order, and trims what the last session left.
   private func isTrimDue(_ board: Board) throws -> Bool {
     if state.withLock({ $0.submits[board] }) == nil {
       try core.translating { try core.store.read { try Self.checkOrder(of: board, in: $0) } }
@@ -127,13 +128,13 @@ public final class HighScores: Sendable {
   private static func checkOrder(of board: Board, in transaction: StoreTransaction) throws {
     let other: ScoreOrder = board.scoreOrder == .ascending ? .descending : .ascending
     guard try !transaction.hasScores(on: board.name, board.scoreOrder) else { return }
-    // An empty one had its order before: the values of its players keep it, on every device.
+    // An empty board may have had an order before: its players' values keep it, on every device.
     guard try transaction.hasScores(on: board.name, other) || transaction.bestOrder(on: board.name) == other else { return }
     throw GameDataError(
       .misuse, "the board \"\(board.name)\" has the order \(other.rawValue): an order never changes under a name, take a new name")
   }
 
-  /// Shows the scores at once, then commits them with `commit`.
+  /// Shows the scores immediately, then commits them with `commit`.
   func performing(
     _ drafts: [ScoreDraft], _ commit: () throws -> PendingCommit<CommitPipeline.Committed>
   ) throws -> PendingCommit<CommitPipeline.Committed> {
@@ -146,7 +147,7 @@ public final class HighScores: Sendable {
     do {
       // May block while the store is behind.
       let pending = try commit()
-      // What failed is shown no longer; whoever waits for it hears why.
+      // A failed score is no longer shown; whoever waits for it gets the error.
       pending.observe { [weak self] _ in self?.ended(number) }
       return pending
     } catch {
@@ -160,7 +161,7 @@ public final class HighScores: Sendable {
     _ = try performing(drafts) { try core.commits.submit(scores: drafts) }.wait()
   }
 
-  /// How many of the scores are in the store.
+  /// Returns how many of the scores are already in the store.
   func knownCount(_ drafts: [ScoreDraft]) throws -> Int {
     try core.translating { try core.store.read { transaction in try drafts.count { try transaction.hasScore($0.entry) } } }
   }
@@ -277,10 +278,11 @@ public final class HighScores: Sendable {
     return players.sorted()
   }
 
-  /// Lends the store as it is, with what of the board is on its way into it and not yet there.
+  /// Runs `body` with a snapshot of the store, and with the board's scores that are still being committed and aren't in
+  /// the snapshot.
   private func reading(_ board: Board, _ body: (StoreTransaction, [ScoreEntry]) throws -> FoundScores) throws -> [Score] {
     try board.check()
-    // Before the store is looked at: what is in neither by then was never there.
+    // Read before the store, so that a score that is committed in the meantime is in at least one of the two.
     let waiting = state.withLock { state in
       state.waiting.flatMap(\.entries).filter { $0.board == board.name && $0.order == board.scoreOrder }
     }
@@ -321,11 +323,11 @@ public final class HighScores: Sendable {
   public func removeAll(from board: Board) throws {
     try board.check()
     try removing { try ScoreCommit.removeAll(on: board.name, in: &$0) }
-    // Without scores, the next submit has to look at its order again.
+    // Without scores, the next submit has to check the board's order again.
     state.withLock { state in state.submits = state.submits.filter { $0.key.name != board.name } }
   }
 
-  /// In order with what was submitted before.
+  /// Removes scores, after everything that was submitted before. Durable on return.
   private func removing(_ body: @escaping @Sendable (inout StoreTransaction) throws -> [CellDraft]) throws {
     let (now, writer) = (core.environment.nowMilliseconds(), core.store.writer)
     try core.translating {
@@ -346,7 +348,7 @@ public final class HighScores: Sendable {
   /// data is closed.
   public var changes: AsyncStream<[String]> { boards.stream() }
 
-  /// The boards show it already; tells of it.
+  /// Emits a change of the boards, which already show what was received.
   func received(_ keys: [CellKey]) {
     let names = Set(keys.compactMap { ScoreEntry.names(in: $0)?.board }).sorted()
     guard !names.isEmpty else { return }

@@ -32,7 +32,7 @@ public struct Score: Sendable, Hashable, Identifiable {
     switch entry.value {
     case .int(let number): .int(number)
     case .double(let number): .double(number)
-    // No score is made of these.
+    // No score has such a value.
     case .string, .data: .int(0)
     }
   }
@@ -45,8 +45,8 @@ public struct Score: Sendable, Hashable, Identifiable {
   ///
   /// - Parameter type: The type of the context.
   /// - Returns: The value; nil if there is none.
-  /// - Throws: `ArchiveError` if it is damaged, of a newer program, or of another type. A struct that has none of the
-  ///   archive's fields is read with its defaults.
+  /// - Throws: `ArchiveError` if it is damaged, was written by a newer program, or has another type. A struct that has
+  ///   none of the archive's fields is read with its defaults.
   public func context<Context: Archivable>(as type: Context.Type = Context.self) throws -> Context? {
     try entry.context.map { try Archive.decode(type, from: $0) }
   }

@@ -14,7 +14,7 @@ public struct ScoreColumns: Sendable, Hashable {
     case secondsSince1970
     /// Unix time in milliseconds, as Java and JavaScript have it.
     case millisecondsSince1970
-    /// Of Foundation's `timeIntervalSinceReferenceDate`.
+    /// Seconds since 2001, as in Foundation's `timeIntervalSinceReferenceDate`.
     case secondsSince2001
   }
 
@@ -24,19 +24,19 @@ public struct ScoreColumns: Sendable, Hashable {
   public var player: String?
   /// The key of the date; nil if the list has none.
   public var date: String?
-  /// What a number under `date` says.
+  /// What a number under `date` means.
   public var numericDate: NumericDate
   /// The keys that lead from the top dictionary to the list; empty if the list is at the top.
   public var list: [String]
 
-  /// Says under which keys an old list has what.
+  /// Describes under which keys an old list has which values.
   ///
   /// - Parameters:
   ///   - score: The key of the number that was scored.
   ///   - player: The key of who scored it, if the list has it.
   ///   - date: The key of when it was scored, if the list has it.
-  ///   - numericDate: What a number under `date` says.
-  ///   - list: The keys that lead from the dictionary at the top to the list; none if the list is at the top.
+  ///   - numericDate: What a number under `date` means.
+  ///   - list: The keys that lead from the top dictionary to the list; empty if the list is at the top.
   public init(
     score: String, player: String? = nil, date: String? = nil, numericDate: NumericDate = .secondsSince1970, in list: [String] = []
   ) {
@@ -47,7 +47,7 @@ public struct ScoreColumns: Sendable, Hashable {
     self.list = list
   }
 
-  /// The list in a file. Throws `PropertyListError` if there is none.
+  /// Returns the list in a file. Throws `PropertyListError` if there is none.
   func entries(in data: Data) throws -> [PropertyList] {
     var value = try PropertyList(data, limits: .inProportion(to: data))
     for (depth, key) in list.enumerated() {
@@ -62,7 +62,7 @@ public struct ScoreColumns: Sendable, Hashable {
     return entries
   }
 
-  /// One entry's parts. Throws `PropertyListError` for one that has no score, or a player or date that is none.
+  /// Returns the parts of an entry. Throws `PropertyListError` if it has no score, or an invalid score, player or date.
   func read(_ entry: PropertyList) throws -> (value: Score.Value, player: String?, date: Date?) {
     guard let value = try entry[score].map(number) else { throw PropertyListError(.missingValue, "There is no score", path: score) }
     return (value, try player.flatMap { key in try entry[key].map(name) }, try date.flatMap { key in try entry[key].map(day) })
@@ -108,7 +108,7 @@ public struct ScoreColumns: Sendable, Hashable {
     return found
   }
 
-  /// `2012-05-01 10:00:00 +0000`, as Foundation's dates describe themselves, or ISO 8601.
+  /// Parses `2012-05-01 10:00:00 +0000`, as `Date.description` writes dates, or ISO 8601.
   private static func date(_ text: String) -> Date? {
     let words = text.split(separator: " ")
     let standard = words.count == 3 && words[2] == "+0000" ? "\(words[0])T\(words[1])Z" : text
@@ -120,20 +120,20 @@ public struct ScoreColumns: Sendable, Hashable {
   }
 }
 
-/// What became of each entry of an old game's list of high scores.
+/// The outcome for each entry of an old game's list of high scores.
 public struct ScoreReport: Sendable, Equatable {
-  /// An entry that is no score now, and why.
+  /// An entry that can't be a score, and why.
   public struct Unfit: Sendable, Equatable {
-    /// Its place in the list, from 0.
+    /// The entry's index in the list, from 0.
     public var index: Int
     /// A sentence for people.
     public var reason: String
   }
 
-  /// How many scores came onto the board.
+  /// The number of scores that were added to the board.
   public internal(set) var taken = 0
-  /// How many were there already.
+  /// The number of scores that were already there.
   public internal(set) var known = 0
-  /// Those that can be no score.
+  /// The entries that can't be scores.
   public internal(set) var unfit: [Unfit] = []
 }

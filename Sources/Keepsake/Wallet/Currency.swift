@@ -34,17 +34,17 @@ public struct Goods: Sendable, Hashable, ExpressibleByStringLiteral {
 public struct Balance: Sendable, Hashable {
   /// The money on all devices and in the bank.
   public var total: Int
-  /// What can be spent on this device now, without a network.
+  /// The amount that can be spent on this device now, without a network.
   public var spendable: Int
-  /// What was claimed and isn't confirmed by the bank yet.
+  /// The amount that was claimed and isn't confirmed by the bank yet.
   public var pending: Int
 
   /// Creates a balance.
   ///
   /// - Parameters:
   ///   - total: The money on all devices and in the bank.
-  ///   - spendable: What can be spent on this device.
-  ///   - pending: What was claimed and isn't confirmed.
+  ///   - spendable: The amount that can be spent on this device.
+  ///   - pending: The amount that was claimed and isn't confirmed.
   public init(total: Int, spendable: Int, pending: Int) {
     self.total = total
     self.spendable = spendable

@@ -31,7 +31,7 @@ public struct LedgerEntry: Sendable, Hashable, Identifiable {
   /// Whether the cloud's bank has it. Without a cloud no operation is settled; it counts on this device nevertheless.
   public var isSettled: Bool
 
-  /// Nil for transfers between the device and its bank, which don't change the player's money.
+  /// Creates an entry; nil for transfers between the device and its bank, which don't change the player's money.
   init?(_ entry: WalletEntry) {
     let operation = entry.operation
     switch operation.kind {

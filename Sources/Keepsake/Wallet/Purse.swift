@@ -1,7 +1,7 @@
 public import KeepsakeArchive
 
-/// Money of one run: gold, wood, lives. It is part of the saved game, so loading an older save brings back the amounts
-/// of that time, and `endGame()` empties it.
+/// Money of one run: gold, wood, lives. It is part of the saved game, so loading an older save restores the amounts of
+/// that time, and `endGame()` empties it.
 ///
 /// ```swift
 /// @Archivable struct World {
@@ -16,10 +16,10 @@ public import KeepsakeArchive
 /// devices play the same run, the purse belongs to the save that wins the conflict: give the field a merge rule to join
 /// purses.
 public struct Purse: Sendable, Hashable, Archivable {
-  /// The most of a currency that a purse holds. Sums of any two amounts fit into 64 bits.
+  /// The maximum amount of a currency in a purse. The sum of any two amounts fits into 64 bits.
   public static let maximumAmount = Int(clamping: Int64(1) << 60)
 
-  /// By the names of the currencies; none is zero.
+  /// The amounts by the names of their currencies; none is zero.
   private var amounts: [String: Int] = [:]
 
   /// Creates an empty purse.

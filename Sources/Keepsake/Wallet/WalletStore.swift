@@ -29,16 +29,17 @@ import Synchronization
 public final class WalletStore: Sendable {
   private let core: GameCore
   private struct Known {
-    /// What is shown; nil when it has to be read again.
+    /// The balances as shown; nil if they have to be read again.
     var balances: [String: Balance]?
-    /// While what comes is kept back.
+    /// Set while what arrives is held back.
     var hold: WalletHold?
   }
   private let known = Mutex(Known())
 
   init(core: GameCore) { self.core = core }
 
-  /// The balance of a currency; zeros if it was never used. If `balance(of:)` would throw: zeros and an incident.
+  /// The balance of a currency; zeros if it was never used. If `balance(of:)` would throw, the result is zeros, and an
+  /// incident reports the error.
   public subscript(currency: Currency) -> Balance {
     do {
       return try balance(of: currency)
@@ -83,7 +84,7 @@ public final class WalletStore: Sendable {
     return entries.compactMap(LedgerEntry.init)
   }
 
-  /// Adds to the player's money. It can be spent on this device at once.
+  /// Adds to the player's money. The amount can be spent on this device immediately.
   ///
   /// - Parameters:
   ///   - amount: At least 1.
@@ -154,7 +155,7 @@ public final class WalletStore: Sendable {
     var random = SystemRandomNumberGenerator()
     try core.translating {
       try refuseUnshown([operation])
-      // Before the write, so that whoever reads during it asks the store again.
+      // Also before the write, so that a reader during the write reads the store again.
       invalidate()
       defer { invalidate() }
       _ = try core.store.write { transaction in
@@ -185,7 +186,7 @@ public final class WalletStore: Sendable {
 
   // MARK: Keeping back what comes
 
-  /// From now on what the bank says doesn't show, up to the next `hold` or `release`.
+  /// Stops showing what arrives from the bank, until the next `hold` or `release`.
   func hold() throws {
     try known.withLock { known in
       let hold = try core.store.read { try WalletHold(in: $0) }
@@ -195,7 +196,7 @@ public final class WalletStore: Sendable {
 
   func release() { known.withLock { $0 = Known() } }
 
-  /// What the bank granted since and isn't shown can't be spent yet: a balance would fall below what is seen to be there.
+  /// Refuses to spend what the bank has granted but isn't shown yet, because the shown balance would become negative.
   func refuseUnshown(_ operations: [WalletOperation]) throws {
     guard known.withLock({ $0.hold != nil }) else { return }
     let wallet = try core.store.read { try $0.wallet() }.map { KeepsakeReplication.Wallet($0) }

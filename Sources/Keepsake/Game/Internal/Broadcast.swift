@@ -1,8 +1,9 @@
 import Synchronization
 
-/// Gives each element to every listener there is at that time.
+/// Sends each element to every listener registered at that time.
 final class Broadcast<Element: Sendable>: Sendable {
-  /// A listener that falls behind by more than this many misses the oldest: none may hold the memory of a game.
+  /// The maximum number of elements buffered for a listener. One that falls further behind misses the oldest, so that
+  /// no listener can fill a game's memory.
   private let capacity: Int
 
   private struct State {
@@ -32,7 +33,7 @@ final class Broadcast<Element: Sendable>: Sendable {
   }
 
   func send(_ element: Element) {
-    // Each listener has its own buffer: the order among them can't be seen.
+    // Each listener has its own buffer, so the order among them can't be observed.
     let listeners = state.withLock { Array($0.listeners.values) }
     for listener in listeners { listener.yield(element) }
   }

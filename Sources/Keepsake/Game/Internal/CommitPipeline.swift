@@ -2,14 +2,14 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The one way by which all parts of a game's data commit: checks what is handed in, hands it to the store as one value, and reports what
-/// became of it.
+/// The single path through which all parts of a game's data commit. Checks the input, submits it to the store as one
+/// value, and reports the outcome.
 final class CommitPipeline: Sendable {
-  /// What a commit made.
+  /// The result of a commit.
   struct Committed: Sendable {
-    /// In the order of the saves.
+    /// The versions, in the order of the saves.
     var versions: [Version] = []
-    /// The cells that it wrote to, as they are now.
+    /// The cells that the commit wrote to, in their new state.
     var cells: [CellUpdate] = []
   }
 
@@ -26,11 +26,11 @@ final class CommitPipeline: Sendable {
     self.cloud = cloud
   }
 
-  /// A save of what the game has in a slot now.
+  /// Makes a draft that saves the running game's current state in a slot.
   ///
   /// - Parameters:
-  ///   - others: What it replaces beside what the game's state came from.
-  ///   - redescribed: Where it only changes what is said about a version: that one.
+  ///   - others: Versions that the save replaces besides those that the game's state came from.
+  ///   - redescribed: The version of which the save changes only the metadata; nil for any other save.
   func draft(
     _ content: SaveContent, to slot: String, _ metadata: SaveMetadata = SaveMetadata(), additionalParents others: [VersionID] = [],
     redescribing redescribed: VersionID? = nil
@@ -40,7 +40,7 @@ final class CommitPipeline: Sendable {
     return draft(content, to: slot, metadata, .game(origin))
   }
 
-  /// A version of the tracked file that has the slot.
+  /// Makes a draft of a version of the tracked file that has the slot.
   func draft(ofFile bytes: Data, to slot: String, additionalParents others: [VersionID]) -> SaveDraft {
     draft(.bytes(bytes), to: slot, SaveMetadata(), .file(alsoReplaced: others))
   }
@@ -52,12 +52,12 @@ final class CommitPipeline: Sendable {
       savedAtMilliseconds: environment.nowMilliseconds())
   }
 
-  /// Hands everything to the store as one commit: all of it or nothing. Returns before it is durable.
+  /// Submits everything to the store as one commit, all of it or nothing. Returns before it is durable.
   ///
-  /// - Parameter limit: For how long this may block while the disk is behind; nil for any time.
-  /// - Returns: What becomes the versions, in the order of `saves`, and the cells. A save that changes nothing gives the version that is there
-  ///   already.
-  /// - Throws: What can be seen to be wrong at once, and `timedOut` if nothing is taken within the limit.
+  /// - Parameter limit: How long the call may block while the disk is behind; nil for no limit.
+  /// - Returns: The versions, in the order of `saves`, and the cells, once the commit is durable. A save that changes
+  ///   nothing yields the existing version.
+  /// - Throws: Errors that can be detected immediately, and `timedOut` if the store accepts nothing within the limit.
   func submit(
     saves: [SaveDraft] = [], cells: [CellDraft] = [], scores: [ScoreDraft] = [], wallet: [WalletOperation] = [],
     within limit: Duration? = nil
@@ -86,7 +86,7 @@ final class CommitPipeline: Sendable {
     return pending
   }
 
-  /// Moves a slot out of the cloud's reach, or back. Durable when it returns.
+  /// Makes a slot local, or synced again. Durable on return.
   func submit(_ move: SlotMove) throws {
     try GameDataError.translating {
       _ = try store.submit(move) { [slotParents] result in
@@ -111,7 +111,8 @@ final class CommitPipeline: Sendable {
     }
     let refusal: Refusal?
     if case .file = save.parents {
-      // Its name was checked when it was tracked; one that stays here may be a little longer.
+      // The file's name was checked when it was tracked. The name of a local file may be slightly longer than that of a
+      // synced one.
       record.slot = record.key.local.text
       refusal = ExchangeRules.objection(toOwn: record)
     } else {

@@ -1,12 +1,12 @@
 import KeepsakeStore
 
-/// The player's switch for the cloud, kept with the data.
+/// The player's setting for whether the cloud is enabled, stored with the data.
 extension GameCore {
   private static let factName = "cloud enabled"
 
   func isCloudEnabled() throws -> Bool { try store.read { try $0.fact(Self.factName) ?? true } }
 
-  /// Durable when this returns, or an incident says why not.
+  /// Stores the setting. It is durable on return, unless an incident reports an error.
   func keepCloudEnabled(_ isEnabled: Bool) {
     do {
       guard try isCloudEnabled() != isEnabled else { return }

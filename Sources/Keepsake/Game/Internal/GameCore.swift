@@ -11,7 +11,7 @@ final class GameCore: Sendable {
   let seen = SeenByCache()
   private let link = CloudReference()
 
-  /// The cloud; one that does nothing while there is none. It isn't kept alive by this.
+  /// The link to the cloud; a link that does nothing while there is none. Referenced weakly.
   var cloud: any CloudLink {
     get { link.cloud }
     set { link.cloud = newValue }
@@ -31,7 +31,8 @@ final class GameCore: Sendable {
     store.sealFindings.observe { [weak events] in events?.report($0) }
   }
 
-  /// What stands in the slots as the game begins is what it may replace without loading it.
+  /// Records the slots' current heads as shown, because the game may replace them without loading them. Called at
+  /// opening.
   func showSlots() throws {
     slotParents.show(
       try store.read { transaction in
@@ -45,7 +46,7 @@ final class GameCore: Sendable {
       })
   }
 
-  /// Nil where the store is closed: a loop over what changes ends then.
+  /// Runs `body`. Returns nil if it fails because the store is closed, so that a loop over changes ends.
   func whileOpen<Value>(_ body: () throws -> Value) throws -> Value? {
     do {
       return try body()
@@ -55,7 +56,7 @@ final class GameCore: Sendable {
     }
   }
 
-  /// Runs `body` and turns what the floors below throw for themselves into errors that a game can see.
+  /// Runs `body` and translates the errors of lower layers into errors of the public API.
   func translating<Value>(_ body: () throws -> Value) throws -> Value {
     try GameDataError.translating(body)
   }

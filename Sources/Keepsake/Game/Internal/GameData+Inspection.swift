@@ -2,25 +2,26 @@ package import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// What a device and its cloud still owe each other, as it stands in the store.
+/// What a device and its cloud still have to exchange, according to the store.
 package struct SyncDebt: Hashable, Sendable {
-  /// Commits that aren't certain in the cloud, refused ones included.
+  /// Commits that aren't certain to be in the cloud, including refused ones.
   package var waitingCommits: Int
-  /// Why the cloud refused some of them.
+  /// The reasons why the cloud refused some of them.
   package var refusals: [Refusal]
-  /// The bank doesn't know all that was done with the money.
+  /// Whether there are wallet operations that the bank doesn't know yet.
   package var hasUnreportedMoney: Bool
-  /// Came from the cloud, and waits for something before the game sees it; not what the game itself keeps back.
+  /// The number of changes received from the cloud that can't be shown to the game yet. Doesn't count changes that the
+  /// game itself holds back.
   package var staged: Int
-  /// How far the cloud was heard.
+  /// How far this device has come in the cloud's changes.
   package var cursor: Cursor
 }
 
-/// For tests of games, which look from outside.
+/// For tests of games, which have no access to the internals.
 extension GameData {
   package var isClosed: Bool { closed.withLock { $0 } }
 
-  /// What this device and its cloud owe each other. Throws `StoreError`.
+  /// Returns what this device and its cloud still have to exchange. Throws `StoreError`.
   package func debt() throws -> SyncDebt {
     try core.store.read { transaction in
       let groups = try transaction.outbox(limit: try transaction.outboxCount())
@@ -32,22 +33,25 @@ extension GameData {
     }
   }
 
-  /// Returns when all that was captured and set is durable, or has failed and said so.
+  /// Waits until everything captured and set is durable, or has failed and reported its error.
   package func commitEverything() async throws {
     try await preferences.flush()
     try await core.store.submit { _, _ in }.value
   }
 
-  /// Returns when the game shows all that has come from its cloud into the store by now, and how its synchronization is.
+  /// Waits until the game shows everything that the store has received from the cloud so far, and the current sync
+  /// status.
   package func showEverything() async { await cloud.connection.waitForNotifications() }
 
-  /// Runs `body` while the files of this data only grow: it can copy them one after the other, and has what a crash at one moment would leave.
+  /// Runs `body`, which can copy the files of this data one after the other: the copy is in the state that a crash at a
+  /// single moment would leave.
   ///
-  /// A reader holds the write-ahead log in place: nothing of it goes into the database meanwhile, and it isn't begun anew. What is
-  /// being committed stands at the log's end, perhaps by half; SQLite leaves out what has no end when it opens such files.
+  /// An open reader holds the write-ahead log in place. The log isn't restarted, what is moved into the database stays
+  /// in the log too, and commits after the reader's first read aren't moved. A commit in progress may be only partly
+  /// written at the end of the log; SQLite ignores such an incomplete end when it opens the files.
   package func whileStill<Value>(_ body: () throws -> Value) throws -> Value {
     try core.store.read { transaction in
-      // The reader has its place in the log from its first look on.
+      // A reader gets its position in the log at its first read.
       _ = try transaction.facts()
       return try records.whileStill(body)
     }

@@ -2,7 +2,7 @@ import KeepsakeReplication
 import KeepsakeSync
 
 extension GameDataError {
-  /// Runs `body` and turns what the floors below throw for themselves into errors that a game can see.
+  /// Runs `body` and translates the errors of lower layers into errors of the public API.
   static func translating<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()
@@ -11,7 +11,7 @@ extension GameDataError {
     }
   }
 
-  /// The errors of replication as a game sees them; others unchanged.
+  /// Translates errors of replication and sync into those that a game sees; returns others unchanged.
   static func translated(_ error: any Error) -> any Error {
     switch error {
     case let error as WalletError:
@@ -25,7 +25,7 @@ extension GameDataError {
       if case .laterRule = error { return GameDataError(.tooNew, error.description) }
       return GameDataError(.misuse, error.description)
     case let error as CommitError:
-      // Between looking at a version and committing what it holds, history may have let go of it.
+      // History may have pruned the version between reading it and committing its contents.
       if case .missingContent = error { return GameDataError(.missing, error.description) }
       if case .tooManyPlayers = error { return GameDataError(.tooLarge, error.description) }
       return GameDataError(.misuse, error.description)

@@ -1,16 +1,16 @@
 import Foundation
 
-/// What the game's floor takes from the system, handed in so that tests can turn the clock.
+/// What this layer takes from the system, passed in so that tests can control the clock.
 package struct GameEnvironment: Sendable {
-  /// The wall clock, milliseconds since 1970.
+  /// The wall clock, in milliseconds since 1970.
   package var nowMilliseconds: @Sendable () -> Int64
-  /// A clock that only goes forward.
+  /// A monotonic clock.
   package var uptime: @Sendable () -> Duration
-  /// Returns when that long has passed; throws `CancellationError` when its task is cancelled before. What concerns the cloud waits
-  /// by it, and nothing else does.
+  /// Returns after the given time; throws `CancellationError` if its task is cancelled before that. Used for all
+  /// waiting that concerns the cloud, and for nothing else.
   package var sleep: @Sendable (Duration) async throws -> Void
-  /// For pauses that have to differ from device to device, and for numbers of requests. Names of what is saved are drawn from the system
-  /// whatever stands here: they have to differ from all others for ever.
+  /// The random source for pauses that have to differ between devices, and for request numbers. Identifiers of saved
+  /// data always come from the system's generator, regardless of this one, because they have to be unique forever.
   package var random: any RandomNumberGenerator & Sendable
 
   package init(

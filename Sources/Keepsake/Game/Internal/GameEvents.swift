@@ -2,18 +2,21 @@ import Foundation
 import KeepsakeStore
 import Synchronization
 
-/// Reports what happens to a game's data: incidents, changes that came from elsewhere, and that slots or statuses may be other ones now.
+/// Reports what happens to a game's data: incidents, changes from elsewhere, and possible changes of slots and
+/// statuses.
 final class GameEvents: Sendable {
-  /// The most incidents that are remembered: a game that asks now and then misses none, one that never asks isn't flooded.
+  /// The maximum number of incidents kept: enough that a game that checks now and then misses none, and bounded for one
+  /// that never does.
   static let maximumIncidents = 100
-  /// Changes kept for a game that polls; as many as a stream keeps.
+  /// The maximum number of changes kept for a game that polls; the same number as a stream buffers.
   static let maximumUntaken = 256
 
   let changes = Broadcast<GameChange>()
-  /// What is in the slots may have changed, and how far it has come; each listener has to look only once for any number of these.
+  /// Emitted when the contents of slots may have changed (`slotTicks`), or how far they have been synced
+  /// (`statusTicks`). A listener has to check only once for any number of them.
   let slotTicks = Broadcast<Void>(keepingNewest: 1)
   let statusTicks = Broadcast<Void>(keepingNewest: 1)
-  /// For `takeChanges`.
+  /// Changes that `takeChanges` hasn't returned yet.
   private let untaken = Mutex<[GameChange]>([])
   private let incidentLog = Mutex<[Incident]>([])
   private let environment: GameEnvironment
@@ -22,10 +25,10 @@ final class GameEvents: Sendable {
 
   var now: Date { Date(timeIntervalSince1970: Double(environment.nowMilliseconds()) / 1000) }
 
-  /// Oldest first.
+  /// The incidents, oldest first.
   var incidents: [Incident] { incidentLog.withLock { $0 } }
 
-  /// Remembers an incident, and emits it once: a damaged save is found at each load.
+  /// Records an incident, and emits it only the first time: a damaged save is found at each load.
   func report(_ incident: Incident) {
     let isNew = incidentLog.withLock { log in
       let known = log.contains {
@@ -40,7 +43,7 @@ final class GameEvents: Sendable {
     if isNew { emit(.incident(incident)) }
   }
 
-  /// What the store, or the records, met by themselves.
+  /// Reports an incident of the store or of the records.
   func report(_ incident: StoreIncident) {
     let kind: Incident.Kind =
       switch incident.kind {
@@ -52,7 +55,7 @@ final class GameEvents: Sendable {
     report(Incident(kind: kind, message: incident.message, date: now))
   }
 
-  /// What a seal finds that doesn't verify, when the store is opened and later.
+  /// Reports data that doesn't verify under the seal, found when the store is opened or later.
   func report(_ finding: SealFinding) {
     report(
       Incident(
@@ -60,7 +63,7 @@ final class GameEvents: Sendable {
         version: finding.version, usedInstead: finding.usedInstead, message: finding.message, date: now))
   }
 
-  /// Sends a change to whoever listens, and keeps it for whoever asks.
+  /// Sends a change to all listeners, and keeps it for `takeChanges`.
   func emit(_ change: GameChange) {
     untaken.withLock { untaken in
       untaken.append(change)
@@ -69,7 +72,7 @@ final class GameEvents: Sendable {
     changes.send(change)
   }
 
-  /// The changes since the last call, oldest first.
+  /// Returns the changes since the last call, oldest first.
   func takeChanges() -> [GameChange] {
     untaken.withLock { untaken in
       defer { untaken = [] }
@@ -77,7 +80,7 @@ final class GameEvents: Sendable {
     }
   }
 
-  /// What is in the slots, and with it their status, may have changed.
+  /// Reports that the contents of slots, and with them their status, may have changed.
   func slotsDidChange() {
     slotTicks.send(())
     statusTicks.send(())
@@ -85,7 +88,7 @@ final class GameEvents: Sendable {
 
   func statusDidChange() { statusTicks.send(()) }
 
-  /// Ends all streams: the data is closed.
+  /// Ends all streams, because the data is closed.
   func finish() {
     changes.finish()
     slotTicks.finish()

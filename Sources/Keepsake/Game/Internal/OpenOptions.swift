@@ -1,15 +1,15 @@
 import Foundation
 import KeepsakeStore
 
-/// How a game's data was opened: what it takes to look at them again, or at those of another account.
+/// The options that a game's data was opened with, kept to open it again, or the data of another account.
 struct OpenOptions: Sendable {
   let game: String
   let profile: String
   let seal: Seal
   let history: HistoryRules
-  /// Opened in a folder that the game named, in which it may keep other things.
+  /// Whether the data was opened in a folder that the game chose, which may contain other files.
   let hasCustomURL: Bool
-  /// Nil if no account was named.
+  /// The account's location; nil if no account was given.
   let accounts: AccountLocation?
 
   init(
@@ -20,7 +20,7 @@ struct OpenOptions: Sendable {
     self.accounts = accounts
   }
 
-  /// The same for one account of those in a folder.
+  /// Makes the options for one of the accounts in a folder.
   init(game: String, _ place: AccountLocation, seal: Seal, history: HistoryRules) {
     self.init(game: game, profile: place.sealName, seal: seal, history: history, accounts: place)
   }

@@ -1,13 +1,14 @@
 public import Foundation
 
-/// How the values of a preference become what memory and the store hold, and back. Chosen by the key's initialiser.
+/// Converts values of a preference to their forms in memory and in the store, and back. Chosen by the key's
+/// initialiser.
 ///
-/// Its static functions may run code of the game's: never under a lock.
+/// The static functions may run the game's code: never call them under a lock.
 @usableFromInline protocol PreferenceCoding<Value>: Sendable {
   associatedtype Value: Sendable
-  /// The form in which memory holds the value; nil if only its bytes tell what it is and how much it takes.
+  /// Returns the value in its in-memory form; nil if only its encoded bytes show what it is and how large it is.
   static func scalar(of value: Value) -> PreferenceScalar?
-  /// Nil if it is no such value.
+  /// Returns the value; nil if the scalar isn't a value of this type.
   static func value(of scalar: PreferenceScalar) -> Value?
   static func encode(_ value: Value) throws -> Data
   static func decode(_ data: Data) throws -> Value
@@ -25,7 +26,7 @@ extension PreferenceCoding {
   @usableFromInline static func decode(_ data: Data) throws -> Value { try Archive.decode(Value.self, from: data) }
 }
 
-/// As the raw value.
+/// Stores the raw value.
 enum RawCoding<Value: RawRepresentable & Sendable>: PreferenceCoding where Value.RawValue: PreferenceValue {
   static func scalar(of value: Value) -> PreferenceScalar? { value.rawValue.preferenceScalar }
 
@@ -67,7 +68,7 @@ enum CodableCoding<Value: Codable & Sendable>: PreferenceCoding {
 }
 
 private enum RawValues<Value: RawRepresentable> {
-  /// Throws for a raw value that this program doesn't know: a newer one may.
+  /// Throws for a raw value that this program doesn't know; a newer one may know it.
   static func value(of raw: Value.RawValue) throws -> Value {
     guard let value = Value(rawValue: raw) else {
       throw ArchiveError(.unknownCase, "\(Value.self) has no case for the saved raw value \(String(String(describing: raw).prefix(80)))")

@@ -1,15 +1,15 @@
 import KeepsakeReplication
 
-/// Finds preferences by name, those of late in fewer steps: a game sets few settings, and those often.
+/// Finds preferences by name, recently used ones in fewer steps: a game sets few settings, but sets them often.
 ///
-/// Two spellings of one text are one name, as for `String`.
+/// Two spellings of one text are the same name, as for `String`.
 struct PreferenceIndex: Sendable {
-  /// A power of two.
+  /// The number of entries in `recent`. A power of two.
   private static let recentPlaces = 1_024
 
   private var local: [String: PreferenceSlot] = [:]
   private var synced: [String: PreferenceSlot] = [:]
-  /// Which was found last of those whose names' marks end alike.
+  /// The slots found last, each at the index given by the low bits of its name's mark.
   private var recent = [PreferenceSlot?](repeating: nil, count: recentPlaces)
 
   init(capacity: Int) { local.reserveCapacity(capacity) }
@@ -26,12 +26,12 @@ struct PreferenceIndex: Sendable {
     let place = Int(truncatingIfNeeded: mark) & (Self.recentPlaces - 1)
     if let slot = recent[place], slot.mark == mark, slot.isSynced == isSynced, slot.name == name { return slot }
     guard let slot = isSynced ? synced[name] : local[name] else { return nil }
-    // Another spelling has another mark, and would only be in the way.
+    // Another spelling has a different mark, so caching the slot under it would only evict another one.
     if slot.mark == mark { recent[place] = slot }
     return slot
   }
 
-  /// Few names have the same one. Nil for texts whose bytes aren't at hand.
+  /// Returns a hash of a name; few names share one. Nil for text without contiguous bytes.
   static func mark(of name: String, _ isSynced: Bool) -> UInt64? {
     name.utf8.withContiguousStorageIfAvailable { bytes in
       let rest = UnsafeRawBufferPointer(bytes)
@@ -52,7 +52,7 @@ struct PreferenceIndex: Sendable {
   }
 
   private static func mix(_ word: UInt64, into mark: inout UInt64) {
-    // The golden ratio's digits: an odd number without a pattern.
+    // The digits of the golden ratio: an odd number without a pattern.
     let (high, low) = (mark ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
     mark = high ^ low
   }

@@ -1,6 +1,6 @@
 import KeepsakeReplication
 
-/// What preferences may take.
+/// The limits for preferences.
 enum PreferenceLimits {
   static func isName(_ name: String) -> Bool { ExchangeRules.isName(name, ExchangeRules.maximumKeyBytes) }
 

@@ -1,20 +1,20 @@
 import Foundation
 import KeepsakeStore
 
-/// What memory holds of one preference.
+/// The in-memory content of one preference.
 enum PreferenceContent: Sendable {
   case absent
-  /// As its row stands in the store; nobody has asked for it yet.
+  /// The row as it is in the store; nobody has read the preference yet.
   case kept(KeptPreference)
-  /// An archive that wasn't decoded, or not as the type asked for.
+  /// An archive that hasn't been decoded, or not as the requested type.
   case bytes(Data)
   case scalar(PreferenceScalar)
-  /// A value of any other type, and the archive of it.
+  /// A value of any other type, and its archive.
   case typed(any Sendable, Data)
-  /// A cell that another program wrote by another rule.
+  /// A cell that another program wrote with another rule.
   case foreign
 
-  /// The archive; nil if there is no value. Throws for a row that is damaged or by other hands.
+  /// Returns the archive; nil if there is no value. Throws if the row is damaged or was tampered with.
   func archive() throws -> Data? {
     switch self {
     case .absent, .foreign: nil
@@ -31,7 +31,7 @@ enum PreferenceContent: Sendable {
     }
   }
 
-  /// Bytes that it takes, roughly. Costs nothing.
+  /// The approximate size in bytes. Computed without encoding.
   var size: Int {
     switch self {
     case .absent, .foreign: 0
@@ -41,10 +41,10 @@ enum PreferenceContent: Sendable {
     }
   }
 
-  /// What an archive takes around a simple value.
+  /// The size that an archive adds to a simple value.
   private static let archiveBytes = 64
 
-  /// Whether both are known to be the same without decoding anything; a commit looks closer.
+  /// Whether both are known to be the same without decoding anything; a commit compares more closely.
   func isSame(as other: PreferenceContent) -> Bool {
     switch (self, other) {
     case (.absent, .absent): true
@@ -57,29 +57,29 @@ enum PreferenceContent: Sendable {
   }
 }
 
-/// One name's place in memory. Unchecked: whoever reads or changes it holds the lock of its table, which also rules out overlapping uses;
-/// looking for those would take a fifth of the time of a set.
+/// The in-memory state of one name. Unchecked: whoever reads or changes it holds the lock of its table. That also rules
+/// out overlapping accesses; checking for these would take a fifth of the time of a set.
 final class PreferenceSlot: @unchecked Sendable {
   let name: String
   let isSynced: Bool
-  /// The name's in `PreferenceIndex`; nil for one that has none.
+  /// The name's mark in `PreferenceIndex`; nil for a name that has none.
   let mark: UInt64?
   @exclusivity(unchecked) var content: PreferenceContent
-  /// Rises with each change, so that what was decoded meanwhile isn't put over a newer value.
+  /// Increases with each change, so that a value decoded in the meantime doesn't overwrite a newer one.
   @exclusivity(unchecked) var version: UInt64 = 0
-  /// What the store has: compared with at a commit, so that nothing is written twice. Of no use for synced ones.
+  /// What the store has: compared at a commit, so that nothing is written twice. Not used for synced preferences.
   var stored: PreferenceContent
   @exclusivity(unchecked) var isDirty = false
-  /// The newest reading of the store that was looked at for it.
+  /// The number of the newest read of the store that was checked for it.
   var reading: UInt64 = 0
-  /// Commits under way that hold a value of it.
+  /// The number of commits under way that contain a value of it.
   var inFlight = 0
   @exclusivity(unchecked) var watch: PreferenceWatch?
-  /// A key was used with it since the game began.
+  /// Whether a key was used with it since the game started.
   @exclusivity(unchecked) var isUsed = false
-  /// A key that says otherwise about being synced was used before.
+  /// Whether a key that differs in whether it is synced was used before.
   @exclusivity(unchecked) var isContested = false
-  /// The type as which the content can't be read, so that it is tried once.
+  /// The type as which the content can't be read, so that decoding is tried only once.
   @exclusivity(unchecked) var refusedType: ObjectIdentifier?
 
   init(_ name: String, isSynced: Bool, content: PreferenceContent = .absent) {

@@ -2,30 +2,32 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What a key that is used for the first time is found to be at odds with.
+/// The conflict that a key has when it is used for the first time.
 enum PreferenceObjection: Sendable {
   /// The same name is used as local and as synced.
   case contested
-  /// There is nothing here, but a value under the other declaration.
+  /// There is no value under the key's declaration, but one under the other.
   case keptOtherwise
 }
 
-/// All preferences in memory, and which of them the store doesn't have yet. Behind the lock of `Preferences`; runs no code of the game's.
+/// All preferences in memory, and which of them the store doesn't have yet. Protected by the lock of `Preferences`;
+/// runs none of the game's code.
 struct PreferenceTable: Sendable {
-  /// Names that hold nothing and were only looked at share one place beyond this many: a game may ask for anything.
+  /// The maximum number of slots for names that have no value and were only read. Further names share one watch,
+  /// because a game may ask for anything.
   private static let maximumAbsent = 10_000
 
   private var index: PreferenceIndex
-  /// Set and not yet committed, in the order of their first set.
+  /// The slots that were set and aren't committed yet, in the order in which they were first set.
   private var dirty: [PreferenceSlot] = []
   private var present = 0
   private var bytes = 0
-  /// Told when a name begins or ends to hold a value.
+  /// Notified when a name gets or loses a value.
   private var namesWatch: PreferenceWatch?
-  /// Told for names that have no place of their own.
+  /// Notified for names that have no slot of their own.
   private var othersWatch: PreferenceWatch?
   private var commitsUnderWay = 0
-  /// A commit failed, and what it held waits for the next.
+  /// Whether a commit failed and its values wait for the next one.
   private(set) var hasFailed = false
   var isScheduled = false
   var isClosed = false
@@ -42,7 +44,7 @@ struct PreferenceTable: Sendable {
     bytes += slot.content.size
   }
 
-  /// No bytes stand for a value that was removed.
+  /// Returns the content of a cell. Empty data represents a value that was removed.
   static func content(of cell: CellState?) -> PreferenceContent {
     guard let cell else { return .absent }
     guard case .latest(_, .data(let data)) = cell.value else { return .foreign }
@@ -69,7 +71,7 @@ struct PreferenceTable: Sendable {
     var objection: PreferenceObjection?
   }
 
-  /// What is there, for a key of the game's.
+  /// Returns the current content for a key of the game.
   mutating func look(_ name: String, _ isSynced: Bool) -> Look {
     var objection: PreferenceObjection?
     let found: PreferenceSlot
@@ -90,7 +92,7 @@ struct PreferenceTable: Sendable {
       content: found.content, version: found.version, watch: watch, refusedType: found.refusedType, objection: objection)
   }
 
-  /// Once for each name and session, so that a use costs one look-up.
+  /// Called once for each name and session, so that a use costs one look-up.
   private mutating func use(_ slot: PreferenceSlot) -> PreferenceObjection? {
     slot.isUsed = true
     guard let other = index.slot(slot.name, !slot.isSynced) else { return nil }
@@ -101,14 +103,14 @@ struct PreferenceTable: Sendable {
     return !slot.content.isPresent && other.content.isPresent ? .keptOtherwise : nil
   }
 
-  /// Keeps what was decoded, if it is still what is there.
+  /// Caches a decoded value, if the content hasn't changed since.
   mutating func remember(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, version: UInt64) {
     guard let slot = index.slot(name, isSynced), slot.version == version, slot.content.isPresent else { return }
     bytes += content.size - slot.content.size
     slot.content = content
   }
 
-  /// Keeps that what is there is no value of a type.
+  /// Records that the content can't be read as a type.
   mutating func refuse(_ type: ObjectIdentifier, _ name: String, _ isSynced: Bool, version: UInt64) {
     guard let slot = index.slot(name, isSynced), slot.version == version else { return }
     slot.refusedType = type
@@ -116,25 +118,25 @@ struct PreferenceTable: Sendable {
 
   // MARK: Setting
 
-  /// What comes of a set.
+  /// The result of a set.
   enum Outcome {
     case unchanged
-    /// These have to be told first; nothing was changed yet.
+    /// These have to be notified first; nothing has changed yet.
     case watched(PreferenceWatchers)
-    /// Done; whether somebody has to see to the commit.
+    /// The value is set. `schedules` is true if the caller has to schedule a commit.
     case set(schedules: Bool)
   }
 
-  /// Puts a value in its place. Throws `GameDataError` for what can't be kept.
+  /// Sets a value. Throws `GameDataError` if it can't be stored.
   ///
-  /// - Parameter emits: Whether those who watch were told, so that it can be done.
+  /// - Parameter emits: Whether observers were already notified, so that the change can be made.
   mutating func set(_ content: PreferenceContent, _ name: String, _ isSynced: Bool, emits: Bool) throws -> Outcome {
     guard !isClosed else { throw GameDataError(.closed, "the game's data is closed: nothing can be set any more") }
     let slot: PreferenceSlot
     let known = index.slot(name, isSynced)
     if let known {
       slot = known
-      // What is kept already may be set and removed whatever its name.
+      // A value that is already stored can be set and removed, whatever its name is.
       if !slot.content.isPresent { try PreferenceLimits.check(slot.name) }
       if !slot.isUsed { _ = use(slot) }
     } else {
@@ -168,11 +170,11 @@ struct PreferenceTable: Sendable {
     return .set(schedules: true)
   }
 
-  /// Replaces a number by another where that needs no checks, because it takes as much, is known to be allowed, its commit is seen to, and
-  /// nobody has to be told. False, and nothing done, where it takes more than that.
+  /// Replaces a number by another if that needs no checks: it takes the same space, is known to be allowed, its commit
+  /// is scheduled, and no observer has to be notified. Otherwise changes nothing and returns false.
   mutating func replace(_ scalar: PreferenceScalar, _ name: String, _ isSynced: Bool) -> Bool {
     guard let slot = index.slot(name, isSynced) else { return false }
-    // A dirty one was set since the last commit: its key is used, its name is good, and its commit is on the way.
+    // A dirty slot was set since the last commit: its key is used, its name is valid, and its commit is scheduled.
     guard slot.isDirty, isScheduled, !slot.isContested, !isClosed, case .scalar(let old) = slot.content else { return false }
     guard old.isAsLarge(as: scalar), !old.isSame(as: scalar), slot.watch?.isTracked != true else { return false }
     slot.content = .scalar(scalar)
@@ -197,19 +199,19 @@ struct PreferenceTable: Sendable {
 
   // MARK: Committing
 
-  /// A value on its way into the store.
+  /// A value that is being committed to the store.
   struct Change: Sendable {
     let slot: PreferenceSlot
     let content: PreferenceContent
-    /// What the store has of it, for local ones; nil where a commit before this one is still to tell.
+    /// What the store has for a local preference; nil while an earlier commit of it is undecided.
     let stored: PreferenceContent?
   }
 
-  /// Whether the store lacks something, or may come to lack it again because a commit fails.
+  /// Whether the store lacks something, or may lack it again if a commit under way fails.
   var isUnsettled: Bool { !dirty.isEmpty || commitsUnderWay > 0 }
   var hasUncommitted: Bool { !dirty.isEmpty }
 
-  /// Everything that was set and not committed, as it is now.
+  /// Takes everything that was set and not committed, with its current content.
   mutating func take() -> [Change] {
     let changes = dirty.map { Change(slot: $0, content: $0.content, stored: $0.inFlight == 0 ? $0.stored : nil) }
     for slot in dirty {
@@ -222,7 +224,8 @@ struct PreferenceTable: Sendable {
     return changes
   }
 
-  /// What was taken is in the store, or was refused: of that nothing new is stored.
+  /// Ends a successful commit: what was taken is in the store, or was refused. For refused values, `stored` is nil, and
+  /// what the store has doesn't change.
   mutating func committed(_ changes: [(change: Change, stored: PreferenceContent?)]) {
     commitsUnderWay -= 1
     for (change, stored) in changes {
@@ -231,7 +234,8 @@ struct PreferenceTable: Sendable {
     }
   }
 
-  /// What was taken is not in the store, and waits for the next commit, unless it was set again since.
+  /// Ends a failed commit: what was taken isn't in the store, and waits for the next commit, unless it was set again
+  /// since.
   mutating func failed(_ changes: [Change]) {
     commitsUnderWay -= 1
     for change in changes {
@@ -243,14 +247,15 @@ struct PreferenceTable: Sendable {
 
   // MARK: Other devices
 
-  /// Who has to be told if the cell's state is news here; nil if it isn't, or if what this device has set since comes after it.
+  /// Returns the observers to notify if the cell's state is new here; nil if it isn't, or if this device has set a
+  /// value since, which will replace it.
   ///
-  /// - Parameter reading: The number of the reading that gave the state; a greater one is of a later time.
+  /// - Parameter reading: The number of the read that returned the state; a greater number is a later read.
   mutating func update(_ name: String, _ state: CellState?, reading: UInt64) -> PreferenceWatchers? {
     let content = Self.content(of: state)
     let slot = slotForUpdate(name)
     guard reading > slot.reading else { return nil }
-    // Even if it is no news: an older reading that is still about to be shown must not be shown any more.
+    // Set even if nothing is new: an older read that hasn't been shown yet must not be shown any more.
     slot.reading = reading
     guard !slot.isDirty, slot.inFlight == 0, !isShown(content, in: slot) else { return nil }
     return PreferenceWatchers(value: slot.watch, names: content.isPresent != slot.content.isPresent ? namesWatch : nil)
@@ -260,13 +265,14 @@ struct PreferenceTable: Sendable {
     switch (content, slot.content) {
     case (.foreign, .foreign): return true
     case (.bytes(let data), .scalar(let scalar)):
-      // What can't be encoded was never committed either.
+      // A value that can't be encoded was never committed either.
       return (try? scalar.encoded()) == data
     default: return content.isSame(as: slot.content)
     }
   }
 
-  /// A place of its own for what the store has a cell of. Who looked before it had one is told by the watch of all such names.
+  /// Returns the slot for a name of which the store has a cell, and creates it if needed. Whoever read the name before
+  /// it had a slot is notified through the watch that all such names share.
   private mutating func slotForUpdate(_ name: String) -> PreferenceSlot {
     if let slot = index.slot(name, true) { return slot }
     let slot = PreferenceSlot(name, isSynced: true)
@@ -275,7 +281,8 @@ struct PreferenceTable: Sendable {
     return slot
   }
 
-  /// Shows the cell's state, unless something was set meanwhile, or the store was read again; whether it did.
+  /// Shows the cell's state, unless a value was set or the store was read again in the meantime. Returns whether it
+  /// did.
   mutating func receive(_ name: String, _ state: CellState?, reading: UInt64) -> Bool {
     guard let slot = index.slot(name, true), slot.reading == reading, !slot.isDirty, slot.inFlight == 0 else { return false }
     put(Self.content(of: state), in: slot)

@@ -4,14 +4,14 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// How what was set comes into the store: together, off the caller's thread, and as it is in memory at that time.
+/// Commits what was set: together, off the caller's thread, and with the values that are in memory at that time.
 extension Preferences {
-  /// How long what was set first waits for more. The rest of a frame of 16 ms is for the commit itself.
+  /// How long the first value waits for others. The rest of a 16 ms frame is for the commit itself.
   static let commitDelay = DispatchTimeInterval.milliseconds(12)
-  /// What goes into one group for the cloud at most; one commit may consist of several.
+  /// The maximum size of one group for the cloud; one commit may consist of several.
   private static let groupBytes = ExchangeRules.maximumCommitBytes / 2
 
-  /// Sees to a commit within a frame. Holds on to the preferences until then: nothing that was set is lost with them.
+  /// Schedules a commit within a frame. Keeps the preferences alive until then, so that nothing that was set is lost.
   func scheduleCommit() {
     queue.asyncAfter(deadline: .now() + Self.commitDelay) {
       self.table.withLock { $0.isScheduled = false }
@@ -19,8 +19,8 @@ extension Preferences {
     }
   }
 
-  /// Hands what was set to the store without waiting for the disk, and for room in the queue no longer than `limit`; a failure is told by an
-  /// incident.
+  /// Submits what was set to the store. Doesn't wait for the disk, and waits for room in the queue no longer than
+  /// `limit`. An incident reports a failure.
   func commitSoon(within limit: Duration? = nil) {
     guard table.withLock({ $0.hasUncommitted }) else { return }
     do {
@@ -30,14 +30,15 @@ extension Preferences {
     }
   }
 
-  /// Hands what was set to the store; nil if there is nothing to wait for.
+  /// Submits what was set to the store; nil if there is nothing to wait for.
   func commit(within limit: Duration? = nil) throws -> PendingCommit<Void>? {
     guard table.withLock({ $0.isUnsettled }) else { return nil }
     return try submit(within: limit)
   }
 
-  /// Sets nothing more, and hands over what was set. Gives what to wait for, if there is anything. Throws `timedOut`, not closed, if the
-  /// disk is so far behind that it isn't taken in time; another failure is told by an incident.
+  /// Stops accepting values and submits what was set. Returns the commit to wait for, if there is one. Throws
+  /// `timedOut`, and stays open, if the disk is so far behind that the commit isn't accepted in time; an incident
+  /// reports any other failure.
   func close(within limit: Duration) throws -> PendingCommit<Void>? {
     table.withLock { $0.isClosed = true }
     do {
@@ -51,7 +52,7 @@ extension Preferences {
     }
   }
 
-  /// The game's data could not be closed yet.
+  /// Accepts values again, because the game's data could not be closed yet.
   func reopen() { table.withLock { $0.isClosed = false } }
 
   @discardableResult
@@ -59,7 +60,7 @@ extension Preferences {
     let batch = PreferenceBatch()
     let finished: @Sendable (Result<Void, any Error>) -> Void = { self.finish(batch, $0) }
     return try core.store.submit(finished: finished, within: limit) { transaction, _ in
-      // Only now: whatever was set while commits before it were written goes along.
+      // Taken only now, so that the commit includes what was set while earlier commits were written.
       batch.taken = self.table.withLock { $0.take() }
       try self.write(batch, to: &transaction)
     }
@@ -85,7 +86,7 @@ extension Preferences {
           continue
         }
         batch.keep(change, archive)
-        // Nothing was ever there.
+        // There was never a value, so nothing has to be removed.
         if archive == nil, cell == nil { continue }
         let size = archive?.count ?? 0
         if bytes + size > Self.groupBytes || drafts.count >= DeviceCommit.maximumGroupCells {
@@ -108,10 +109,11 @@ extension Preferences {
     batch.hasCells = (batch.taken ?? []).contains { $0.slot.isSynced }
   }
 
-  /// Why a synced value can't be kept; nil if it can. A group with one such value would fail as a whole, and each one after it.
+  /// Returns why a synced value can't be stored; nil if it can. With one such value, its whole group would fail, and so
+  /// would each later one.
   private func objection(to archive: Data?, as key: CellKey, over cell: CellState?) -> String? {
     if let cell, !cell.isLatest { return "another program uses its name by another rule" }
-    // Any stamp does: it takes as much as the one that the commit gives it, and none is refused.
+    // Any stamp will do: it has the same size as the one that the commit assigns, and no stamp is refused.
     let stamp = Stamp(caughtUp: false, milliseconds: 0, writer: core.store.writer)
     let update = CellUpdate(key: key, state: CellState(value: .latest(stamp, .data(archive ?? Data()))))
     return ExchangeRules.objection(to: update)?.message
@@ -133,7 +135,7 @@ extension Preferences {
     }
   }
 
-  /// On the store's thread, before whoever waits goes on.
+  /// Runs on the store's thread, before those who wait for the commit continue.
   private func finish(_ batch: PreferenceBatch, _ result: Result<Void, any Error>) {
     guard let taken = batch.taken else {
       if case .failure(let error) = result { core.events.report(failure(error)) }
@@ -147,7 +149,8 @@ extension Preferences {
       }
       guard batch.hasCells else { return }
       core.cloud.didCommit()
-      // What came from another device meanwhile may be newer. Not on this thread, where nobody may wait for a commit.
+      // A value that arrived from another device in the meantime may be newer. Not done on this thread, where nobody
+      // may wait for a commit.
       let keys = taken.filter(\.slot.isSynced).map { CellKey(collection: Self.collection, key: $0.slot.name) }
       notificationQueue.async { self.lookAgain(at: keys) }
       return
@@ -172,12 +175,13 @@ extension Preferences {
   }
 }
 
-/// One commit's values, from when they are taken until it is known what became of them. Unchecked: only the store's thread has it.
+/// The values of one commit, from when they are taken until their outcome is known. Unchecked: only the store's thread
+/// uses it.
 private final class PreferenceBatch: @unchecked Sendable {
-  /// Nil before.
+  /// The values that were taken; nil before.
   var taken: [PreferenceTable.Change]?
   var kept: [(change: PreferenceTable.Change, stored: PreferenceContent?)] = []
-  /// Names whose values can't be kept, and why.
+  /// The names of values that can't be stored, and why.
   var refused: [(name: String, why: String)] = []
   var hasCells = false
 

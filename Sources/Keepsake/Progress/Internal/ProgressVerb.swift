@@ -1,10 +1,11 @@
 import KeepsakeReplication
 
-/// What a game can do to a key.
+/// An operation that a game can apply to a key.
 enum ProgressVerb: String, CaseIterable {
   case record, set, add, insert, remove
 
-  /// Throws `GameDataError` where the key's rule, or the one inside of its dictionary or optional, doesn't take it.
+  /// Throws `GameDataError` if the key's rule, or the one inside its dictionary or optional, doesn't support the
+  /// operation.
   func check<Value>(_ key: ProgressKey<Value>) throws {
     let verbs = key.rule.verbs
     guard !verbs.contains(self) else { return }
@@ -14,13 +15,13 @@ enum ProgressVerb: String, CaseIterable {
 }
 
 extension ProgressKey {
-  /// What makes the key's cell take `value` in.
+  /// Returns the draft that puts `value` into the key's cell.
   func draft(_ verb: ProgressVerb, _ value: Value) throws -> CellDraft {
     try verb.check(self)
     return CellDraft(key, rule.change(value), outranks: earlierKeys)
   }
 
-  /// What makes it empty, and `value` of that. For any rule.
+  /// Returns the draft that empties the key's cell and then puts `value` into it. Works for any rule.
   func resetting(to value: Value) -> CellDraft { CellDraft(key, .reset(rule.change(value))) }
 
   func removing<Element: ProgressValue>(_ elements: Set<Element>) throws -> CellDraft where Value == Set<Element> {

@@ -1,21 +1,22 @@
 import KeepsakeReplication
 
-/// What a game sees of its progress: what the store holds, joined with what is on its way into it. It can't retreat, but for
-/// a record that the store could not keep.
+/// What a game sees of its progress: what the store holds, joined with the changes that are still being committed. It
+/// never goes backwards, except for a change that the store could not commit.
 struct ProgressView: Sendable {
   private var held: [CellKey: CellState] = [:]
-  /// Shown, but not yet durable; oldest first. Short: the store bounds what waits.
+  /// Changes that are shown but not yet durable, oldest first. Short, because the store limits how many can wait.
   private var waiting: [(number: UInt64, cells: [CellKey: CellState], growth: Int)] = []
-  /// Of names and values in `held`.
+  /// The size of the names and values in `held`.
   private var heldBytes = 0
   private var last: UInt64 = 0
-  /// Changes up to this one may have been made to what was held before it was replaced.
+  /// Changes up to this number may have been applied to the cells that were held before the last replacement.
   private var lastBeforeReplacing: UInt64 = 0
 
   init(_ cells: [CellUpdate]) { join(cells) }
 
-  /// Takes what the store holds in place of all that was held. The one way in which a view retreats: a store that joins another player
-  /// gives up what only counted for the one before. Gives the keys that show something else now.
+  /// Replaces everything held with what the store holds. This is the one case where a view goes backwards by design: a
+  /// store that joins another player gives up what only counted for the previous one. Returns the keys whose held state
+  /// changed.
   mutating func replace(with cells: [CellUpdate]) -> [CellKey] {
     let before = held
     held = [:]
@@ -39,7 +40,7 @@ struct ProgressView: Sendable {
     return keys
   }
 
-  /// Takes what the store holds.
+  /// Joins what the store holds into the view.
   mutating func join(_ cells: [CellUpdate]) {
     for cell in cells {
       let known = held[cell.key]
@@ -49,18 +50,18 @@ struct ProgressView: Sendable {
     }
   }
 
-  /// Of all names and values, with those that wait.
+  /// The size of all names and values, including the changes that aren't durable yet.
   var bytes: Int { waiting.reduce(heldBytes) { $0 + $1.growth } }
 
-  /// Shows a change before the store has it; the number is for `end`.
+  /// Shows a change before the store has it. Returns the number to pass to `end`.
   mutating func begin(_ cells: [CellKey: CellState], growth: Int) -> UInt64 {
     last += 1
     waiting.append((last, cells, growth))
     return last
   }
 
-  /// The change is in the store, as `cells`, or it failed. Gives the keys whose cells may be older than what is held; they have to be read
-  /// again.
+  /// Ends a change that is in the store, as `cells`, or that failed. Returns the keys whose cells may be older than
+  /// what is held; they have to be read again.
   mutating func end(_ number: UInt64, with cells: [CellUpdate]) -> [CellKey] {
     waiting.removeAll { $0.number == number }
     guard number > lastBeforeReplacing else { return cells.map(\.key) }

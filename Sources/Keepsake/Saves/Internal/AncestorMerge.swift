@@ -1,16 +1,16 @@
 import KeepsakeArchive
 import KeepsakeReplication
 
-/// What several saves of a slot come from, as one value: what a merge of them is made against.
+/// The common ancestor of several saves of a slot, as one value: the base that they are merged against.
 ///
-/// Several ancestors are made one as it was done by the devices that went on from them: the best first, each against what it and those before
-/// it come from in turn.
+/// Several ancestors are merged into one, in the same way as the devices that continued from them did it: the best
+/// first, each against what it has in common with those before it, recursively.
 struct AncestorMerge<Value: Archivable> {
   let reading: SlotReading
   let context: Any?
-  /// Is told of each ancestor that this program can't decode: the sides are merged without it.
+  /// Called for each ancestor that this program can't decode: the sides are merged without it.
   let reportUnreadable: (VersionID, any Error) -> Void
-  /// By the versions that were made one. A merge only reads what it is made against, so one value serves them all.
+  /// The results, by the versions that they were merged from. A merge only reads its base, so one value serves all.
   private var made: [[VersionID]: Value?] = [:]
 
   init(reading: SlotReading, context: Any?, reportUnreadable: @escaping (VersionID, any Error) -> Void) {
@@ -19,10 +19,10 @@ struct AncestorMerge<Value: Archivable> {
     self.reportUnreadable = reportUnreadable
   }
 
-  /// What all sides come from; nil where nothing of it is here, or can be read.
+  /// Returns the common ancestor of all sides; nil if none is on this device, or none can be read.
   mutating func common() -> Value? { value(of: reading.mergeAncestors.common) }
 
-  /// The same for one version and those merged before it.
+  /// Returns the common ancestor of one version and those merged before it.
   mutating func ancestor(of id: VersionID, with merged: [VersionID]) -> Value? {
     value(of: reading.mergeAncestors.nearest(of: id, with: merged))
   }
@@ -37,7 +37,7 @@ struct AncestorMerge<Value: Archivable> {
       do {
         next = try Archive.decode(Value.self, from: side.bytes, context: context)
       } catch {
-        // As if it weren't here.
+        // Continues as if it weren't on this device.
         reportUnreadable(id, error)
         continue
       }
@@ -47,7 +47,7 @@ struct AncestorMerge<Value: Archivable> {
         value = whole
       } else {
         value = next
-        // One of them stands for all where nothing can be merged.
+        // If the type can't be merged, one ancestor is used for all.
         guard Value.archiveHasMergeRules else { break }
       }
       merged.append(id)

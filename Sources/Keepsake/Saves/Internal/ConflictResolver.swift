@@ -1,14 +1,16 @@
 package import KeepsakeArchive
 package import KeepsakeReplication
 
-/// Makes one value of what stands in a slot, as its policy says. Writes nothing.
+/// Makes one value of the heads of a slot, by its policy. Writes nothing.
 ///
-/// What this program can't read, most likely because a newer one wrote it, neither keeps the rest from being loaded nor is its to replace: it stays beside
-/// the next save for the program that can. Why it can't be read doesn't matter for that.
+/// A side that this program can't read, most likely because a newer one wrote it, doesn't prevent the others from being
+/// loaded, and the next save doesn't replace it: it stays beside that save, for the program that can read it. The
+/// reason why it can't be read doesn't matter.
 package struct ConflictResolver<Value: Archivable> {
   package struct View {
     package var value: Value?
-    /// What a save of the value replaces: all that went into it. With `ask`, only what was shown; a choice replaces the rest.
+    /// The versions that a save of the value replaces: all that went into it. With `ask`, only the one that was shown;
+    /// a choice replaces the rest.
     package var parents: [VersionID]
   }
   struct Readable {
@@ -25,7 +27,8 @@ package struct ConflictResolver<Value: Archivable> {
   let context: Any?
   private let reportUnreadableAncestor: (VersionID, any Error) -> Void
 
-  /// - Parameter reportUnreadableAncestor: Is told of a version that the sides come from and that this program can't decode: they are merged without it.
+  /// - Parameter reportUnreadableAncestor: Called for a common ancestor that this program can't decode: the sides are
+  ///   merged without it.
   package init(
     slot: Slot<Value>, reading: SlotReading, context: Any?, reportUnreadableAncestor: @escaping (VersionID, any Error) -> Void
   ) {
@@ -35,7 +38,8 @@ package struct ConflictResolver<Value: Archivable> {
     self.reportUnreadableAncestor = reportUnreadableAncestor
   }
 
-  /// The value with what its save replaces. A policy that chooses passes over sides without reading them for the value, but has to decode them for the basis.
+  /// Returns the value, and the versions that a save of it replaces. A policy that chooses one side doesn't need the
+  /// others for the value, but has to decode them to know whether the save may replace them.
   package func view() throws -> View {
     guard let first = reading.sides.first else { return View(value: nil, parents: reading.parents) }
     guard reading.sides.count > 1 else { return View(value: try decode(first), parents: reading.parents) }
@@ -70,7 +74,8 @@ package struct ConflictResolver<Value: Archivable> {
     return reading.parents.filter { !left.contains($0) }
   }
 
-  /// The sides that can be read, at least one, and those that can't. Throws what the first one threw if none can.
+  /// Returns the sides that can be read, at least one, and those that can't. Throws the first side's error if none can
+  /// be read.
   func decoded() throws -> (readable: [Readable], unreadable: [Unreadable]) {
     let decoded = decode(reading.sides[...])
     if decoded.readable.isEmpty, let first = decoded.unreadable.first { throw first.error }
@@ -96,13 +101,15 @@ package struct ConflictResolver<Value: Archivable> {
 
   // MARK: Merging
 
-  /// What all sides came from, if it is here and can be read; several are merged first, where the type can be merged.
+  /// Returns the common ancestor of all sides, if it is on this device and can be read. Several are merged first, if
+  /// the type can be merged.
   func ancestor() -> Value? {
     var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     return ancestors.common()
   }
 
-  /// All sides as one, the best first: the order is the same on every device. Each is merged against what it has in common with those before it.
+  /// Merges all sides into one, the best first: the order is the same on every device. Each is merged against what it
+  /// has in common with those before it.
   private func merged(_ sides: [Readable]) -> Value {
     var ancestors = AncestorMerge<Value>(reading: reading, context: context, reportUnreadable: reportUnreadableAncestor)
     var value = sides[0].value
@@ -118,7 +125,7 @@ package struct ConflictResolver<Value: Archivable> {
 }
 
 extension ConflictPolicy {
-  /// The order in which heads are offered.
+  /// The order in which heads are ranked.
   var order: SavePolicy {
     switch kind {
     case .longestPlayed: .longestPlayed

@@ -1,8 +1,8 @@
 import KeepsakeReplication
 
-/// A pattern for whole names, as shells have them: `*`, `?`, `[a-z]`, `[!a-z]`.
+/// A pattern for whole names, in the syntax of shells: `*`, `?`, `[a-z]`, `[!a-z]`.
 struct NamePattern: Sendable {
-  /// Several times what a name may have. A match takes time with the product of both.
+  /// Several times the maximum length of a name. A match takes time proportional to the product of both lengths.
   static let maximumBytes = 1_024
 
   private enum Token: Sendable {
@@ -30,7 +30,7 @@ struct NamePattern: Sendable {
       throw GameDataError(.misuse, "a pattern may have \(Self.maximumBytes) bytes; this one has \(pattern.utf8.count)")
     }
     var tokens: [Token] = []
-    // As names are.
+    // Normalized in the same way as names.
     var rest = Array(pattern.canonical)[...]
     while let character = rest.popFirst() {
       switch character {
@@ -43,7 +43,8 @@ struct NamePattern: Sendable {
     self.tokens = tokens
   }
 
-  /// What stands behind an opening bracket. A closing one right behind it stands for itself, as does a hyphen at either end.
+  /// Parses what follows an opening bracket. A closing bracket directly after it is a literal, and so is a hyphen at
+  /// either end.
   private static func among(_ rest: inout ArraySlice<Character>, of pattern: String) throws -> Token {
     let isNegated = rest.first == "!"
     if isNegated { rest.removeFirst() }
@@ -63,7 +64,8 @@ struct NamePattern: Sendable {
     throw GameDataError(.misuse, "in the pattern \"\(pattern)\" a bracket isn't closed")
   }
 
-  /// Goes back to the newest `*` only, which is enough: what an earlier one took could be taken by this one as well.
+  /// Backtracks only to the newest `*`, which is enough: whatever an earlier one could match, this one could match as
+  /// well.
   func matches(_ name: String) -> Bool {
     let name = Array(name)
     var (token, character) = (0, 0)

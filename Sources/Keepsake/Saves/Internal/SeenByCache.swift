@@ -1,17 +1,17 @@
 import KeepsakeReplication
 import Synchronization
 
-/// Which slots' statuses are looked at, and what the cloud said last of who has what stands there. Behind a lock, because a status never
-/// waits.
+/// The slots whose status is observed, and the cloud's last response about which devices have their current versions.
+/// Synchronized by a lock, because reading a status never waits.
 final class SeenByCache: Sendable {
-  /// What the cloud said about what stood in a slot.
+  /// The cloud's response about the versions that a slot had.
   struct Answer: Sendable {
     var heads: [VersionID]
     /// Nil if the cloud doesn't know.
     var devices: [CloudDevice]?
   }
 
-  /// Somebody looks at a slot's status, until this is let go of.
+  /// Marks a slot's status as observed until this object is released.
   final class Look: Sendable {
     private let board: SeenByCache
     private let slot: String
@@ -32,22 +32,22 @@ final class SeenByCache: Sendable {
 
   private struct State {
     var looks: [String: Int] = [:]
-    /// One for each slot at most, the newest.
+    /// At most one for each slot, the newest.
     var answers: [String: Answer] = [:]
   }
   private let state = Mutex(State())
 
   func look(at slot: String) -> Look { Look(self, slot) }
 
-  /// The slots that are looked at.
+  /// The slots whose status is observed.
   var slots: Set<String> { state.withLock { Set($0.looks.keys) } }
 
   func note(_ answers: [String: Answer]) { state.withLock { $0.answers.merge(answers) { $1 } } }
 
-  /// The cloud is another one, or another player's.
+  /// Removes all responses, because the cloud is another one, or another player's.
   func forget() { state.withLock { $0.answers = [:] } }
 
-  /// Who has these versions, which stand in the slot; nil if that isn't known.
+  /// Returns the devices that have these versions, the slot's heads; nil if that isn't known.
   func devices(of slot: String, having heads: [VersionID]) -> [CloudDevice]? {
     state.withLock { state in
       guard let answer = state.answers[slot], answer.heads == heads else { return nil }

@@ -1,12 +1,14 @@
 import KeepsakeReplication
 import KeepsakeSync
 
-/// Keeps it up to date who has the saves whose status is looked at.
+/// Keeps up to date which devices have the saves whose status is observed.
 ///
-/// Asks when somebody begins to look at a slot, or what is looked at has come to the cloud, and then every half minute. While nobody looks, or the cloud
-/// can't be reached, it asks nothing. All slots go into one request.
+/// Asks when somebody starts to observe a slot, when an observed save has reached the cloud, and then every 30 seconds.
+/// Asks nothing while nobody observes a slot or the cloud can't be reached. All slots go into as few requests as
+/// possible.
 actor SeenByMonitor {
-  /// Other devices say what they have once a minute, if they have nothing else to say: asked more often, they would say the same.
+  /// Other devices report what they have once a minute if they have nothing else to send. Asking more often would get
+  /// the same response.
   static let pause: Duration = .seconds(30)
 
   private nonisolated let executor: QueueExecutor
@@ -45,7 +47,7 @@ actor SeenByMonitor {
     do {
       question = try core.store.read { try SeenByQuery(due, in: $0) }
     } catch {
-      // Whoever looks reads the same store, and is told.
+      // Whoever observes the slot reads the same store, and gets the error.
       return
     }
     guard !question.isEmpty else { return }
@@ -59,7 +61,7 @@ actor SeenByMonitor {
       core.seen.note(answers)
       core.events.statusDidChange()
     } catch {
-      // It is asked again after the pause; what is wrong with the cloud stands in its status.
+      // Asked again after the pause; the cloud's status shows what is wrong.
     }
   }
 

@@ -1,14 +1,15 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The question who has what stands in some slots.
+/// The question which devices have the current versions of some slots.
 struct SeenByQuery: Sendable {
-  /// By slot, the versions that stand there; all of them are certain in the cloud. Sorted, as the store gives them.
+  /// The heads by slot; all of them are certain to be in the cloud. Sorted, as the store returns them.
   private(set) var heads: [String: [VersionID]] = [:]
 
   var isEmpty: Bool { heads.isEmpty }
 
-  /// Leaves out slots in which nothing stands, and those of which something isn't certain in the cloud: nobody can be known to have that.
+  /// Leaves out slots that are local or empty, and those with a head that isn't certain to be in the cloud, because no
+  /// device can be known to have it.
   init(_ slots: some Sequence<String>, in transaction: StoreTransaction) throws {
     guard try transaction.facts().container != nil else { return }
     for slot in slots where try !SlotKey(text: slot).isLocal && !transaction.isLocal(slot) {
@@ -18,7 +19,7 @@ struct SeenByQuery: Sendable {
     }
   }
 
-  /// Asks, in as few requests as there can be: one for each `ExchangeRules.maximumAskedVersions` versions.
+  /// Asks, in as few requests as possible: one for each `ExchangeRules.maximumAskedVersions` versions.
   func answers(
     asking ask: @Sendable ([VersionID]) async throws -> [AccountDevice]?
   ) async throws -> [String: SeenByCache.Answer] {
@@ -28,7 +29,7 @@ struct SeenByQuery: Sendable {
     for start in stride(from: 0, to: versions.count, by: ExchangeRules.maximumAskedVersions) {
       let asked = Array(versions[start..<min(start + ExchangeRules.maximumAskedVersions, versions.count)])
       guard let devices = try await ask(asked) else { return heads.mapValues { SeenByCache.Answer(heads: $0, devices: nil) } }
-      // As the newest answer has them: one that was removed between two of them isn't told of.
+      // The devices of the newest response: one that was removed between two of them isn't reported.
       known = devices
       for device in devices { holdings[device.device, default: []].formUnion(device.has ?? []) }
     }

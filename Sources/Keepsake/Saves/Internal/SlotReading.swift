@@ -2,29 +2,29 @@ package import Foundation
 package import KeepsakeReplication
 package import KeepsakeStore
 
-/// Where a slot is read: a store in a game, a device in memory in a simulation.
+/// The storage that slots are read from: a store in a game, a device in memory in a simulation.
 ///
-/// What can't be read is a ``StoreError`` that is `missing` or `damaged`.
+/// For contents that can't be read, it throws ``StoreError`` with `missing` or `damaged`.
 package protocol SlotSource: DeviceStorage {
-  /// The bytes of a version, each content checked against its hash.
+  /// Returns the bytes of a version, after checking each content against its hash.
   func plainBytes(of record: VersionRecord) throws -> Data
   func isPinned(_ id: VersionID) throws -> Bool
-  /// Whether only the record is here, and the rest is to be had from the cloud.
+  /// Whether the contents are in the cloud, with only the record here.
   func isNotDownloaded(_ record: VersionRecord) throws -> Bool
-  /// The versions of a slot that are kept whole, newest first.
+  /// Returns the versions of a slot that are kept with their contents, newest first.
   func history(of slot: String) throws -> [StoredVersion]
 }
 
 extension StoreTransaction: SlotSource {}
 
-/// What stands in a slot, with its bytes: read in one go, decoded by the caller.
+/// The heads of a slot with their bytes: read in one transaction, decoded by the caller.
 package struct SlotReading: Sendable {
   package struct Side: Sendable {
     package var version: StoredVersion
     var isPinned: Bool
     package var bytes: Data
 
-    /// As the game is told of it.
+    /// The version as the game sees it.
     var summary: Version { Version(version, isPinned: isPinned) }
   }
   package struct Damage: Sendable {
@@ -32,21 +32,21 @@ package struct SlotReading: Sendable {
     var usedInstead: VersionID?
     package var message: String
   }
-  /// The live heads that can be read, best first; where none can, the newest good version before them.
+  /// The live heads that can be read, best first; if none can, the newest good version before them.
   package var sides: [Side] = []
-  /// From which versions a merge of some of `sides` starts.
+  /// The versions that merges of `sides` start from.
   package private(set) var mergeAncestors = MergeAncestors()
-  /// Those of them that can be read.
+  /// The merge ancestors that can be read.
   package private(set) var older: [VersionID: Side] = [:]
-  /// Every head that a save replaces which saw them all.
+  /// The versions that a save replaces if all of `sides` went into it.
   package var parents: [VersionID] = []
   package var damage: [Damage] = []
-  /// Live heads of which only the record is here.
+  /// Live heads that aren't downloaded.
   package var notDownloaded: [VersionRecord] = []
 
-  /// Reads the slot. Throws `StoreError.Code.damaged` if nothing of it can be read, though there is something.
+  /// Reads the slot. If it has saves and none can be read, `sides` is empty, and `damage` or `notDownloaded` isn't.
   package static func read(_ slot: String, policy: SavePolicy, in transaction: some SlotSource) throws -> SlotReading {
-    // In a conflict both the view and the ancestors walk through them: each is decoded once.
+    // In a conflict, both the view and the ancestors walk through the records; shared, each is decoded once.
     let record = transaction.sharedRecords()
     let view = try Resolution.view(of: slot, in: transaction, policy: policy, record: record)
     var reading = SlotReading(parents: view.parents)
@@ -61,7 +61,7 @@ package struct SlotReading: Sendable {
     }
     let notDownloaded = Set(reading.notDownloaded.map(\.id))
     reading.parents.removeAll(where: notDownloaded.contains)
-    // What another device can still bring back whole is not replaced by a save that never saw it.
+    // Another device may still have a damaged version intact, so a save that never saw it doesn't replace it.
     if !reading.damage.isEmpty, try transaction.facts().container != nil {
       let damaged = Set(reading.damage.map(\.version))
       reading.parents.removeAll(where: damaged.contains)
@@ -84,7 +84,7 @@ package struct SlotReading: Sendable {
       } catch let error as GameDataError where error.code == .notDownloaded {
         continue
       } catch let error as StoreError where error.code == .missing {
-        // Of a version from long ago only the record is kept: the sides are merged without it.
+        // Of a version from long ago only the record is kept. The sides are merged without it.
         continue
       } catch let error as StoreError where error.code == .damaged {
         damage.append(Damage(version: id, message: error.message))
@@ -92,7 +92,7 @@ package struct SlotReading: Sendable {
     }
   }
 
-  /// The bytes of one version, each content checked against its hash. Throws `notDownloaded` as well.
+  /// Reads one version, after checking each content against its hash. Throws `notDownloaded`, too.
   static func side(_ record: VersionRecord, in transaction: some SlotSource) throws -> Side {
     guard let version = try transaction.version(record.id) else {
       throw StoreError(.missing, "the version \(record.id) isn't here")
@@ -100,7 +100,7 @@ package struct SlotReading: Sendable {
     return Side(version: version, isPinned: try transaction.isPinned(record.id), bytes: try bytes(of: record, in: transaction))
   }
 
-  /// The same, alone.
+  /// Reads only the bytes of one version.
   static func bytes(of record: VersionRecord, in transaction: some SlotSource) throws -> Data {
     do {
       return try transaction.plainBytes(of: record)
@@ -110,7 +110,7 @@ package struct SlotReading: Sendable {
     }
   }
 
-  /// The newest version before the heads that can be read.
+  /// Uses the newest version before the heads that can be read.
   private mutating func fallBack(_ slot: String, in transaction: some SlotSource) throws {
     let unreadable = Set(damage.map(\.version))
     for version in try transaction.history(of: slot)

@@ -4,10 +4,10 @@ package import KeepsakeReplication
 
 /// Writes scores for other programs. The same scores give the same bytes.
 package enum ScoreExport {
-  /// What a plain ISO 8601 date and a property list can say: the years 1 to 9999.
+  /// The dates that plain ISO 8601 and a property list can represent: the years 1 to 9999.
   private static let milliseconds = Int64(-62_135_596_800_000)...Int64(253_402_300_799_000)
 
-  /// - Parameter scores: Those of one board, best first.
+  /// - Parameter scores: The scores of one board, best first.
   package static func data(of scores: [ScoreEntry], as format: ScoreFormat) throws -> Data {
     do {
       switch format {
@@ -39,7 +39,7 @@ package enum ScoreExport {
     return dictionary
   }
 
-  /// With the context as values, where it can be read without its type, and else as its bytes.
+  /// Makes a JSON object, with the context as values if it can be read without its type, and otherwise as bytes.
   private static func object(of score: ScoreEntry, rank: Int) -> JSONValue {
     var object: [String: JSONValue] = [
       "rank": .int(Int64(rank)), "player": .string(score.player), "id": .string(score.id.description),
@@ -62,7 +62,7 @@ package enum ScoreExport {
   }
 
   private static func iso(_ milliseconds: Int64) -> String {
-    // Whole seconds only: as a fraction a millisecond would be cut to the one before.
+    // Formats whole seconds only, because a fraction would be truncated to the millisecond before.
     let fraction = (milliseconds % 1_000 + 1_000) % 1_000
     let date = Date(timeIntervalSince1970: Double((milliseconds - fraction) / 1_000))
     let digits = String(fraction)
@@ -80,7 +80,7 @@ private enum JSONValue: Codable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// An archive's root and objects; nil if it is damaged, or of a newer program.
+  /// Reads an archive's root and objects; nil if it is damaged or was written by a newer program.
   init?(context: Data) {
     do {
       self = try JSONDecoder().decode(JSONValue.self, from: ArchiveContents(of: context).json())

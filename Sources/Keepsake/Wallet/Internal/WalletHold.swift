@@ -1,10 +1,11 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What a game sees of its money while what comes is kept back: what it saw when that began, with what it did itself since.
+/// What a game sees of its money while what arrives is held back: the balances from when that began, changed by the
+/// game's own operations since then.
 struct WalletHold: Sendable {
   private var balances: [String: Balance]
-  /// The number of the first operation of this device that isn't counted.
+  /// The number of this device's first operation that isn't counted yet.
   private var next: Int64
 
   init(in transaction: StoreTransaction) throws {
@@ -12,7 +13,8 @@ struct WalletHold: Sendable {
     next = try transaction.walletEntries(from: .max).next
   }
 
-  /// Counts what was done here since. By the operations' numbers, so that none counts twice, whatever the bank says about them meanwhile.
+  /// Counts this device's operations since then. They are identified by their numbers, so that none counts twice,
+  /// whatever the bank decides about them in the meantime.
   mutating func follow(in transaction: StoreTransaction) throws {
     let new = try transaction.walletEntries(from: next)
     next = new.next
@@ -23,14 +25,14 @@ struct WalletHold: Sendable {
       case .credit: (balance.total, balance.spendable) = (balance.total + amount, balance.spendable + amount)
       case .debit: (balance.total, balance.spendable) = (balance.total - amount, balance.spendable - amount)
       case .claim: balance.pending += amount
-      // Moves rights, not money.
+      // Transfers rights to spend, not money.
       case .giveBack: continue
       }
       balances[operation.currency] = balance
     }
   }
 
-  /// What is shown where `current` is true by now: no more can be spent than is here.
+  /// Returns what is shown when the actual balances are `current`: no more can be spent than is on this device.
   func shown(over current: [String: Balance]) -> [String: Balance] {
     balances.reduce(into: [:]) { shown, entry in
       var balance = entry.value
