@@ -3,9 +3,9 @@ import KeepsakeReplication
 import KeepsakeSync
 import Synchronization
 
-/// One device's network, over all runs of its game.
+/// One device's network, across all runs of its game.
 final class DeviceLine: Sendable {
-  /// What becomes of a request.
+  /// What happens to a request.
   enum Fate: Sendable {
     case arrives
     case isLost
@@ -22,7 +22,7 @@ final class DeviceLine: Sendable {
   }
   private let state = Mutex(State())
   private let clock: TestClock
-  /// What the cloud knows the device by.
+  /// The device's identifier in the cloud.
   let device: DeviceID
 
   init(clock: TestClock) {
@@ -48,14 +48,14 @@ final class DeviceLine: Sendable {
 
   // MARK: Requests
 
-  /// Takes a request of so many bytes to the cloud, as long as that takes.
+  /// Sends a request of this size to the cloud. Takes as long as the network needs.
   func send(_ bytes: Int) async throws(TransportFailure) -> Fate {
     let (fate, speed) = try begin(bytes)
     try await pass(bytes, at: speed)
     return fate
   }
 
-  /// Takes an answer back to the device.
+  /// Sends a response of this size back to the device.
   func receive(_ bytes: Int) async throws(TransportFailure) {
     try await pass(bytes, at: speed)
     state.withLock { $0.traffic.bytesReceived += Int64(bytes) }
@@ -92,7 +92,7 @@ final class DeviceLine: Sendable {
         throw TransportFailure(.interrupted, "the device let go of the request")
       }
     }
-    // The connection may have broken on the way.
+    // The connection may have been cut meanwhile.
     guard network != .cut else { throw TransportFailure(.interrupted, "the network was cut") }
   }
 
@@ -100,7 +100,7 @@ final class DeviceLine: Sendable {
 
   // MARK: Events
 
-  /// Breaks `listener` off when the network is cut; nil if it is.
+  /// Adds a listener, which is ended when the network is cut. Returns nil if it is already cut.
   func add(_ listener: AsyncThrowingStream<CloudEvent, any Error>.Continuation) -> UUID? {
     let id = UUID()
     return state.withLock { state in
@@ -111,7 +111,7 @@ final class DeviceLine: Sendable {
   }
 
   func remove(_ id: UUID) {
-    // Let go of outside the lock: the end of a continuation may come here again.
+    // Released outside the lock: ending a continuation may call this again.
     _ = state.withLock { $0.listeners.removeValue(forKey: id) }
   }
 

@@ -4,11 +4,11 @@ import KeepsakeReplication
 import KeepsakeSync
 import Synchronization
 
-/// The way to the cloud of one run of a game: over its device's line, until the run is killed.
+/// The connection of one run of a game to the cloud: over its device's line, until the run is killed.
 final class DeviceLink: Transport {
   private let cloud: MemoryCloud
   private let line: DeviceLine
-  /// Held while the cloud takes a request, so that no dead run is heard.
+  /// Held while the cloud takes a request, so that the cloud accepts nothing from a killed run.
   private let isDead = Mutex(false)
   private let name = UUID().uuidString
   private let deviceName: String
@@ -21,13 +21,13 @@ final class DeviceLink: Transport {
 
   var address: CloudAddress { .transport(self, container: cloud.id, name: name) }
 
-  /// The run is dead: what it sends from now on doesn't leave it.
+  /// Cuts the connection of a run that is being killed: what it sends from now on doesn't reach the cloud.
   func cut() {
     isDead.withLock { $0 = true }
     line.dropListeners()
   }
 
-  /// The run lives on: it could not be killed.
+  /// Restores the connection of a run that couldn't be killed.
   func mend() { isDead.withLock { $0 = false } }
 
   // MARK: Transport
@@ -82,7 +82,7 @@ final class DeviceLink: Transport {
     return stream
   }
 
-  /// There and back, with what the network does to both.
+  /// Sends a request and its response, with the network's effects on both.
   private func pass<Answer: Sendable>(
     _ bytes: Int, answered: (Answer) -> Int, by call: () throws(TransportFailure) -> Answer
   ) async throws(TransportFailure) -> Answer {
@@ -103,9 +103,10 @@ final class DeviceLink: Transport {
 
   private static func bytes(ofFound content: EncodedContent?) -> Int { content?.bytes.count ?? 0 }
 
-  /// Bytes of a message as HTTP would carry it.
+  /// Returns the size of a message in bytes, as HTTP would carry it.
   private static func bytes(of message: some Encodable) -> Int {
-    // A message that JSON can't hold would never reach a server either; here it costs nothing and is the acceptance's to refuse.
+    // A message that JSON can't encode would never reach a server either. Here it counts as no bytes, and the
+    // acceptance refuses it.
     (try? JSONEncoder().encode(message).count) ?? 0
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Keepsake
 import Synchronization
 
-/// What a world knows of a device, whoever holds a `TestDevice` of it.
+/// A world's state of a device, shared by all `TestDevice` objects for it.
 final class DeviceState: Sendable {
   private struct Current {
     var folder: URL
@@ -13,9 +13,9 @@ final class DeviceState: Sendable {
   let name: String
   let line: DeviceLine
   private let current: Mutex<Current>
-  /// Held by whoever opens, kills or copies.
+  /// Held while the device is opened, closed, killed or copied.
   private let operation = NSLock()
-  /// The dead are closed here. Closing waits for a disk and for the cloud's last request.
+  /// Killed games are closed here, because closing waits for a disk and for the cloud's last request.
   private static let graves = DispatchQueue(label: "keepsake.testing.graves", attributes: .concurrent)
 
   init(name: String, folder: URL, clock: TestClock) {
@@ -43,7 +43,7 @@ final class DeviceState: Sendable {
       return (current.game, current.folder)
     }
     Self.graves.async {
-      // Whatever a dead game has to say, nobody hears it.
+      // Errors of a killed game are ignored.
       try? dead?.close()
       try? FileManager.default.removeItem(at: grave)
     }

@@ -4,7 +4,7 @@ package import KeepsakeReplication
 package import KeepsakeSync
 import Synchronization
 
-/// A cloud in this process: the real acceptance over memory, and a network that a test can cut.
+/// A cloud in this process: the real acceptance code over memory, and a network that a test can cut.
 package final class MemoryCloud: Transport {
   private struct State {
     var container = MemoryContainer(epoch: 1)
@@ -14,7 +14,7 @@ package final class MemoryCloud: Transport {
     var isFull = false
     var quota: Int64?
     var exchanges = 0
-    /// Who talked to it, and when first and last. Those who don't say who they are aren't here.
+    /// The devices that have contacted it, with the first and the last time. Requests without a device aren't recorded.
     var devices: [DeviceID: (name: String, created: Int64, lastSeen: Int64)] = [:]
   }
   private let state = Mutex(State())
@@ -31,7 +31,7 @@ package final class MemoryCloud: Transport {
 
   package var address: CloudAddress { .transport(self, container: id, name: name) }
 
-  /// Nobody reaches the cloud while this is true.
+  /// Whether the network is cut, so that no request reaches the cloud.
   package var isCut: Bool {
     get { state.withLock { $0.isCut } }
     set {
@@ -40,13 +40,13 @@ package final class MemoryCloud: Transport {
     }
   }
 
-  /// While this is true the cloud takes no saves and no values, and goes on telling what is new.
+  /// Whether the cloud is full: it accepts no saves and no values, but still sends what is new.
   package var isFull: Bool {
     get { state.withLock { $0.isFull } }
     set { state.withLock { $0.isFull = newValue } }
   }
 
-  /// Bytes that the player may keep; nil for any number.
+  /// How many bytes the player may store; nil for no limit.
   package var quota: Int64? {
     get { state.withLock { $0.quota } }
     set { state.withLock { $0.quota = newValue } }
@@ -54,7 +54,8 @@ package final class MemoryCloud: Transport {
 
   package var exchanges: Int { state.withLock { $0.exchanges } }
 
-  /// All that the cloud holds: reading it makes a backup, setting it puts one back, as after a server's disk was replaced.
+  /// Everything in the cloud: reading it makes a backup, setting it restores one, as after a server's disk was
+  /// replaced.
   package var container: MemoryContainer {
     get { state.withLock { $0.container } }
     set {
@@ -145,7 +146,7 @@ package final class MemoryCloud: Transport {
     return content
   }
 
-  /// Who has what, for one who asks.
+  /// Returns the player's devices, with which of these versions each one has, for the device that asks.
   package func devices(having versions: [VersionID], for device: DeviceID) throws(TransportFailure) -> [AccountDevice] {
     let result = state.withLock { state -> Result<[AccountDevice], TransportFailure> in
       guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
@@ -187,7 +188,7 @@ package final class MemoryCloud: Transport {
         guard !state.isCut else { return .failure(TransportFailure(.unreachable, "the network is cut")) }
         state.listeners[id] = continuation
         return Result {
-          // A device between two pages has an exchange under way, which tells it.
+          // A device between two pages has an exchange in progress, which reports an unknown history.
           let isKnown = try cursor.map { try $0.ahead != nil || CloudAcceptance.isOfThisHistory($0, in: state.container) } ?? true
           return CloudEvent(seq: state.container.position().seq, unknown: isKnown ? nil : cursor)
         }

@@ -10,24 +10,24 @@ import Synchronization
 /// world.clock.advance(days: 30)
 /// ```
 ///
-/// Saves and ledger entries have its date, autosaves are scheduled by it, and sync waits by it: polls, pauses after
-/// failures, transfers over a slow network. Nothing waits for real time. It starts on 1 January 2026 at midnight UTC in
-/// every world.
+/// Saves and ledger entries get their dates from it, autosaves are scheduled by it, and sync waits by it: polls, pauses
+/// after failures, transfers over a slow network. Nothing waits for real time. It starts on 1 January 2026 at midnight
+/// UTC in every world.
 ///
 /// A sleep that ends within a jump wakes once: thirty days in one jump are like thirty days with the device switched
 /// off. Safe to use from any thread.
 public final class TestClock: Sendable {
-  /// The start of every world.
+  /// The time at which every world starts.
   public static let start = Date(timeIntervalSince1970: Double(startMilliseconds) / 1000)
 
   private static let startMilliseconds: Int64 = 1_767_225_600_000
   private static let secondsOfDay = 86_400.0
 
   private struct Transfers {
-    /// When those under way will be done, by the time since the start.
+    /// When the transfers in progress end, as time since the start.
     var ends: [UInt64: Duration] = [:]
     var last: UInt64 = 0
-    /// How many let time pass as transfers need it.
+    /// How many callers let time pass as transfers need it.
     var hurrying = 0
   }
   private let manual = ManualClock()
@@ -38,7 +38,7 @@ public final class TestClock: Sendable {
   /// The current date and time.
   public var now: Date { Date(timeIntervalSince1970: Double(nowMilliseconds) / 1000) }
 
-  /// The time since the world was made.
+  /// The time since the world was created.
   public var elapsed: Duration { manual.elapsed }
 
   /// Advances the clock. Sleeping tasks wake in the order of their times and continue on other threads:
@@ -57,7 +57,7 @@ public final class TestClock: Sendable {
 
   var nowMilliseconds: Int64 { Self.startMilliseconds + Int64(manual.elapsed / .milliseconds(1)) }
 
-  /// What a device of this world takes for the system. `folder` lives as long as whoever uses that.
+  /// Returns the environment that a device of this world uses as its system. It keeps `folder` alive.
   func environment(of folder: TestFolder, seed: UInt64) -> GameEnvironment {
     GameEnvironment(
       nowMilliseconds: { [self] in withExtendedLifetime(folder) { nowMilliseconds } },
@@ -68,8 +68,8 @@ public final class TestClock: Sendable {
 
   // MARK: Transfers
 
-  /// Returns when a transfer that takes so long is done: when the clock has been turned so far, or at once, with the clock turned, while somebody hurries.
-  /// Throws `CancellationError`.
+  /// Waits until a transfer of this duration is done: until the clock has been advanced that far. During `hurry`, it
+  /// advances the clock itself and returns immediately. Throws `CancellationError`.
   func transfer(taking duration: Duration) async throws {
     guard duration > .zero else { return }
     let (id, end, hurries) = transfers.withLock { transfers in
@@ -83,7 +83,7 @@ public final class TestClock: Sendable {
     try await manual.sleep(until: end)
   }
 
-  /// From here to `stopHurrying` time passes as transfers need it.
+  /// From now until `stopHurrying`, time passes as transfers need it.
   func hurry() {
     let end = transfers.withLock { transfers in
       transfers.hurrying += 1

@@ -10,9 +10,9 @@ import KeepsakeReplication
 /// world.cloud.isFull = true         // accepts no more saves
 /// ```
 ///
-/// It uses the server's own code for accepting, merging, answering and the bank. It isn't the server: there is no HTTP,
-/// registration, pairing code, token or database. It has one player, and every device of the world belongs to that
-/// player. Safe to use from any thread.
+/// It uses the server's own code for accepting, merging, responding and the bank. It isn't the server: there is no
+/// HTTP, registration, pairing code, token or database. It has one player, and every device of the world belongs to
+/// that player. Safe to use from any thread.
 public final class TestCloud: Sendable {
   /// The contents of the cloud at one moment.
   public struct Backup: Sendable {
@@ -22,12 +22,12 @@ public final class TestCloud: Sendable {
   let memory: MemoryCloud
 
   init(clock: TestClock) {
-    // Drawn from the system: no store of another world, or of yesterday's test, may take this cloud for its own.
+    // Truly random, so that no store from another world or an earlier test run takes this cloud for its own.
     var random = SystemRandomNumberGenerator()
     memory = MemoryCloud(id: ContainerID(using: &random)) { clock.nowMilliseconds }
   }
 
-  /// Whether the cloud is full: it refuses saves and values, and still sends what is new.
+  /// Whether the cloud is full: it refuses saves and values, but still sends what is new.
   ///
   /// Refused items are sent again when a device starts or calls `sync()`, in `TestWorld.settle()`, and after ten
   /// minutes.
@@ -44,13 +44,13 @@ public final class TestCloud: Sendable {
   /// #expect(phone.game.cloud.status.refusals.first?.reason == .quota)
   /// ```
   ///
-  /// Saves beyond it are refused; deletes, values and money are accepted. A delete makes room.
+  /// Saves beyond it are refused; deletions, values and money are accepted. A deletion makes room.
   public var quota: Int64? {
     get { memory.quota }
     set { memory.quota = newValue }
   }
 
-  /// The number of exchanges that the cloud has answered, of all devices.
+  /// The number of exchanges with all devices that the cloud has processed.
   public var exchanges: Int { memory.exchanges }
 
   /// Makes a backup of everything in the cloud. Costs nothing until something changes.
@@ -58,7 +58,7 @@ public final class TestCloud: Sendable {
   /// - Returns: The backup.
   public func backup() -> Backup { Backup(container: memory.container) }
 
-  /// Restores a backup: what came later is gone from the cloud, and its devices send it again.
+  /// Restores a backup: later changes are gone from the cloud, and its devices send them again.
   ///
   /// - Parameter backup: The backup.
   public func restore(_ backup: Backup) { memory.container = backup.container }

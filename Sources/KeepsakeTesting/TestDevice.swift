@@ -18,9 +18,9 @@ public final class TestDevice: Sendable {
   /// A device's data at one moment.
   public struct Backup: Sendable {
     let folder: URL
-    /// False of a device on which nothing was ever opened.
+    /// False for a device on which nothing was ever opened.
     let hasData: Bool
-    /// Keeps the files.
+    /// Keeps the files alive.
     let keeper: TestFolder
   }
 
@@ -32,7 +32,7 @@ public final class TestDevice: Sendable {
     self.world = world
   }
 
-  /// The device's name, which other devices see too.
+  /// The device's name, which other devices also see.
   public var name: String { state.name }
 
   /// The folder with its data. It changes with `kill` and `restore`, because the killed game may still have the old
@@ -45,7 +45,7 @@ public final class TestDevice: Sendable {
     set { state.line.network = newValue }
   }
 
-  /// The traffic of the device since it was made.
+  /// The traffic of the device since it was created.
   public var traffic: TestTraffic { state.line.traffic }
 
   /// The running game; nil if none is open.
@@ -59,8 +59,8 @@ public final class TestDevice: Sendable {
   /// let game = try phone.open("com.example.garden", seal: .signed(secret))
   /// ```
   ///
-  /// Costs some milliseconds: it is the same store as in a game, in a temporary folder. The device keeps the game open
-  /// until it is closed or killed.
+  /// Costs some milliseconds: it is the same store as in a released game, in a temporary folder. The device keeps the
+  /// game open until it is closed or killed.
   ///
   /// - Parameters:
   ///   - id: The game's identifier, as for `GameData.open`.
@@ -134,7 +134,7 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Closes the game as a player does who quits it: captures are durable on return. Does nothing if none is open.
+  /// Closes the game as if the player quit it: captures are durable on return. Does nothing if no game is open.
   /// `game.close()` does the same.
   ///
   /// - Throws: As `GameData.close`.
@@ -144,11 +144,11 @@ public final class TestDevice: Sendable {
 
   /// Ends the game as SIGKILL does, at any point of a commit.
   ///
-  /// What was durable before the call is there when the device is opened again. What was only captured may be there or
-  /// not, in the order of the captures, and never in part. The killed game sends nothing more to the cloud. Its
+  /// What was durable before the call is there when the device is opened again. What was only captured may or may not
+  /// be there, in the order of the captures, and never in part. The killed game sends nothing more to the cloud. Its
   /// `GameData` is closed some time later and then refuses every call.
   ///
-  /// It isn't a power failure: what the game had written to the system is on disk. Costs copying the device's folder.
+  /// This isn't a power failure: what the game had written to the system is on disk. Costs copying the device's folder.
   /// Does nothing if no game is open.
   ///
   /// - Throws: `StoreError` if the folder can't be copied; the game continues then.
@@ -167,7 +167,7 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Copies the device's data, as a system backup does, whether the game runs or not. Costs copying the device's
+  /// Copies the device's data, as a system backup does, whether the game is running or not. Costs copying the device's
   /// folder.
   ///
   /// - Returns: The backup.
@@ -179,7 +179,7 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Replaces the device's data by a backup, as when a player sets up a device from one. Kills a running game first.
+  /// Replaces the device's data with a backup, as when a player sets up a device from one. Kills a running game first.
   ///
   /// ```swift
   /// let yesterday = try phone.backup()
@@ -189,7 +189,7 @@ public final class TestDevice: Sendable {
   /// ```
   ///
   /// - Parameter backup: A backup of any device; it can be restored any number of times. A backup from another world
-  ///   belongs to that world's cloud, so this one's refuses it (`CloudStatus.Phase.refused`).
+  ///   belongs to that world's cloud, so this world's cloud refuses it (`CloudStatus.Phase.refused`).
   /// - Throws: `StoreError`; the device's data is unchanged then.
   public func restore(_ backup: Backup) throws {
     try kill()
@@ -212,7 +212,7 @@ public final class TestDevice: Sendable {
     return try world.addDevice(name, at: copy)
   }
 
-  /// Whether there was anything to copy.
+  /// Copies the device's data. Returns false if there is none.
   private func copyData(to copy: URL) throws -> Bool {
     if let game {
       try game.whileStill { try TestFolder.copy(state.folder, to: copy) }

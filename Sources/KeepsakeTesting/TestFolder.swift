@@ -1,17 +1,17 @@
 import Foundation
 import Keepsake
 
-/// Where a world keeps its devices' data; removed when nobody uses it any more.
+/// The folder with the data of a world's devices; removed when nothing uses it any more.
 final class TestFolder: Sendable {
   let url = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-world-\(UUID().uuidString)", isDirectory: true)
 
-  // In the system's folder for what nobody misses.
+  // Errors don't matter: the folder is in the system's temporary folder.
   deinit { try? FileManager.default.removeItem(at: url) }
 
-  /// A name in it that nothing has yet.
+  /// A location in the folder that isn't used yet.
   func newPlace() -> URL { url.appendingPathComponent(UUID().uuidString, isDirectory: true) }
 
-  /// Copies a device's folder as a crash leaves it. Throws `StoreError`, with nothing left of the copy.
+  /// Copies a device's folder in the state that a crash leaves. Throws `StoreError`, with nothing left of the copy.
   static func copy(_ from: URL, to: URL) throws {
     do {
       try copyFolder(from, to: to)
@@ -26,9 +26,10 @@ final class TestFolder: Sendable {
   private static func copyFolder(_ from: URL, to: URL) throws {
     let files = FileManager.default
     try files.createDirectory(at: to, withIntermediateDirectories: true)
-    // A write-ahead log comes after its database: that one changes no more while it is held, this one still grows.
+    // Sorted, so that a write-ahead log is copied after its database: the database can't change during the copy, but
+    // the log can still grow.
     for name in try files.contentsOfDirectory(atPath: from.path).sorted() {
-      // SQLite's memory beside a log is of the process that died; the next one makes its own.
+      // SQLite's shared memory beside a log belongs to the process that died; the next process creates its own.
       if name.hasSuffix("-shm") { continue }
       let (source, target) = (from.appendingPathComponent(name), to.appendingPathComponent(name))
       var isFolder: ObjCBool = false
@@ -42,13 +43,14 @@ final class TestFolder: Sendable {
           try files.copyItem(at: source, to: target)
         }
       } catch {
-        // Files that are only there for a moment, such as one that is about to take another's place.
+        // Ignores files that exist only briefly, such as one that is about to replace another.
         guard !files.fileExists(atPath: source.path) else { throw error }
       }
     }
   }
 
-  /// A log whose commits are all in the database begins anew while it is copied, if somebody writes: its old head before new commits is what no crash leaves.
+  /// Copies a log, again if it was restarted meanwhile. A write restarts a log whose commits are all in the database,
+  /// and a copy with the old header before new commits is something that no crash leaves.
   private static func copyLog(_ source: URL, to target: URL) throws {
     while true {
       let before = try head(of: source)
@@ -58,7 +60,7 @@ final class TestFolder: Sendable {
     }
   }
 
-  /// SQLite's header of a write-ahead log, which says since when it is the one that it is.
+  /// Returns SQLite's header of a write-ahead log, which changes when the log is restarted.
   private static func head(of log: URL) throws -> Data {
     let file = try FileHandle(forReadingFrom: log)
     defer { try? file.close() }  // Only read from: closing can lose nothing.

@@ -7,20 +7,20 @@
 ///
 /// It belongs to the device, not to a run of the game: it stays when the game is killed and opened again.
 public enum TestNetwork: Sendable, Hashable {
-  /// Every request arrives, at once.
+  /// Every request arrives immediately.
   case good
-  /// No request arrives, as in an airplane or a tunnel. Requests under way fail.
+  /// No request arrives, as in an airplane or a tunnel. Requests in progress fail.
   case cut
   /// Every request and response takes as long as its bytes need at this speed, at least 1, by the world's clock.
   ///
   /// Nothing arrives until the clock is advanced, by the test or by `TestWorld.settle()`.
   case slow(bytesPerSecond: Int)
-  /// Every nth request is lost, counted for each device from when this is set; alternately the request and its
-  /// response. At least 1, which loses all.
+  /// Every nth request is lost, counted for each device from when this is set: alternately the request and its
+  /// response. At least 1, which loses all of them.
   case losing(every: Int)
 }
 
-/// The traffic between one device and the cloud, in all of its runs.
+/// The traffic between one device and the cloud, over all of its runs.
 public struct TestTraffic: Sendable, Hashable {
   /// Requests that the device made, including lost ones.
   public var requests = 0

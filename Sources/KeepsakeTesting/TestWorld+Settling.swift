@@ -2,27 +2,27 @@ import Keepsake
 import KeepsakeReplication
 
 extension TestWorld {
-  /// Rounds in which nobody gets any further, and then it is given up: a network that loses requests may need some.
+  /// Rounds without progress after which it gives up: a network that loses requests may need some.
   private static let idleRounds = 8
-  /// Far more than any world needs: money that goes around between hundreds of devices.
+  /// Far more than any world needs, even with money passed on between hundreds of devices.
   private static let maximumRounds = 10_000
 
   /// Runs sync until nothing is left to do: all captures and preferences are durable, all saves of devices with an open
-  /// game are in the cloud, each of these devices has all that the cloud has, the bank knows all operations, and what
-  /// arrived is in `GameData.changes` and visible. What a game holds back (`Cloud.delivery`) has arrived too;
-  /// `deliver()` shows it.
+  /// game are in the cloud, each of these devices has everything the cloud has, the bank knows all operations, and
+  /// received changes are in `GameData.changes` and visible. Changes that a game holds back (`Cloud.delivery`) have
+  /// been received too; `deliver()` shows them.
   ///
   /// ```swift
   /// try await world.settle()
   /// ```
   ///
-  /// It checks the state and never a real clock, so it takes as long as the work. Devices contact the cloud at once,
-  /// even during a pause; refused items are sent again. With slow networks the world's clock advances by the time of
-  /// the transfers, and otherwise doesn't move. Each round costs each device an exchange; most worlds need three.
-  /// Devices without an open game aren't waited for.
+  /// It checks the state and never a real clock, so it takes as long as the work. Devices contact the cloud
+  /// immediately, even during a pause; refused items are sent again. With slow networks, the world's clock advances by
+  /// the time of the transfers; otherwise it doesn't move. Each round costs each device an exchange; most worlds need
+  /// three. Doesn't wait for devices without an open game.
   ///
-  /// Don't save on other threads at the same time: a world that always changes never settles, and after 10,000 rounds
-  /// this fails.
+  /// Don't save on other threads at the same time: a world that keeps changing never settles, and after 10,000 rounds
+  /// this call fails.
   ///
   /// - Throws: `UnsettledError` if there is no more progress, with what is left: a device may be cut off or lose every
   ///   request, have sync switched off, never have been connected, or have saves that the cloud refuses. Everything
@@ -35,7 +35,8 @@ extension TestWorld {
     for _ in 0..<Self.maximumRounds {
       let (round, failures) = try await playRound()
       if round == last {
-        // Once more after all was well: what comes by itself in between is told when its device has been asked after it.
+        // Two equal rounds are needed: what a device receives by itself between them is emitted by the end of its next
+        // sync.
         let debts = debts(in: round, failures)
         if debts.isEmpty { return }
         idle += 1
@@ -48,7 +49,7 @@ extension TestWorld {
     throw UnsettledError(debts: last.map { debts(in: $0, [:]) } ?? [])
   }
 
-  /// How things stand after each device talked to the cloud once.
+  /// The state after each device has contacted the cloud once.
   private struct Round: Equatable {
     struct Device: Equatable {
       var name: String
@@ -58,7 +59,7 @@ extension TestWorld {
     var devices: [Device] = []
   }
 
-  /// And why some of them didn't get through.
+  /// Plays one round. Also returns why some devices failed to sync.
   private func playRound() async throws -> (Round, failures: [String: String]) {
     let running = devices.compactMap { device in device.game.map { (device.name, $0) } }
     var failures: [String: String] = [:]
@@ -71,7 +72,7 @@ extension TestWorld {
   private func debts(in round: Round, _ failures: [String: String]) -> [UnsettledError.Debt] {
     round.devices.compactMap { device in
       let debt = device.debt
-      // By seq and mark: a device that was never connected to a cloud without anything in it isn't behind.
+      // Compared by seq and mark, so that a device that was never connected isn't behind an empty cloud.
       let isBehind = (debt.cursor.seq, debt.cursor.mark) != (round.position.seq, round.position.mark) || debt.staged > 0
       guard debt.waitingCommits > 0 || debt.hasUnreportedMoney || isBehind else { return nil }
       return UnsettledError.Debt(
@@ -80,14 +81,14 @@ extension TestWorld {
     }
   }
 
-  /// Lets a device talk to the cloud; says why it didn't get through, nil if it did.
+  /// Syncs a device with the cloud. Returns why that failed; nil if it succeeded.
   private func exchange(_ game: GameData) async throws -> String? {
     try await game.commitEverything()
     do {
       try await game.cloud.sync()
       return nil
     } catch let error as GameDataError {
-      // What was refused stands in the store, item by item.
+      // The store has what was refused, item by item.
       if try error.code == .refused && !game.debt().refusals.isEmpty { return nil }
       if case .refused(let reason) = game.cloud.status.phase { return reason }
       return error.message

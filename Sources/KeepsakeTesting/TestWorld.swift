@@ -19,12 +19,12 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The games are real: store, merging, wallet and sync are those that players have. Only the network, the cloud's
+/// The games are real: they use the same store, merging, wallet and sync as for players. Only the network, the cloud's
 /// storage and the clock are simulated, so nothing waits for real time and nothing leaves the process. Works with
 /// XCTest too.
 ///
 /// Worlds are independent: any number of tests can run in parallel. Files are in a temporary folder that is removed
-/// with the last reference to world, devices and games. Safe to use from any thread.
+/// with the last reference to the world, its devices and its games. Safe to use from any thread.
 public final class TestWorld: Sendable {
   private struct State {
     var devices: [String: DeviceState] = [:]
@@ -39,13 +39,13 @@ public final class TestWorld: Sendable {
   /// The cloud that the devices share.
   public let cloud: TestCloud
 
-  /// Makes a world without devices, at `TestClock.start`. Costs nothing until a device is opened.
+  /// Creates a world without devices, at `TestClock.start`. Costs nothing until a device is opened.
   public init() {
     clock = TestClock()
     cloud = TestCloud(clock: clock)
   }
 
-  /// Returns the device of a name, and makes it first if needed.
+  /// Returns the device with a name, and creates it if needed.
   ///
   /// - Parameter name: Any text that isn't empty.
   /// - Returns: The device.
@@ -66,7 +66,7 @@ public final class TestWorld: Sendable {
     state.withLock { $0.devices.values.sorted { $0.name < $1.name } }.map { TestDevice($0, in: self) }
   }
 
-  /// A new device in a folder that is there already.
+  /// Adds a device whose folder already exists.
   func addDevice(_ name: String, at folder: URL) throws -> TestDevice {
     try Self.check(name)
     let device = DeviceState(name: name, folder: folder, clock: clock)
@@ -83,7 +83,7 @@ public final class TestWorld: Sendable {
     guard !name.isEmpty else { throw GameDataError(.misuse, "a device needs a name") }
   }
 
-  /// The world's cloud has one game's data.
+  /// Allows only one game in this world, because its cloud has one game's data.
   func admit(_ id: String) throws {
     let game = state.withLock { state in
       if state.game == nil { state.game = id }
@@ -94,7 +94,7 @@ public final class TestWorld: Sendable {
     }
   }
 
-  /// Chance differs from run to run of a game, and is the same in each run of a test.
+  /// Returns a random seed that differs between the runs of a game, and is the same in each run of a test.
   func nextSeed() -> UInt64 {
     state.withLock { state in
       state.seeds += 1

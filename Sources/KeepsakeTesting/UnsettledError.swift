@@ -4,13 +4,13 @@ public struct UnsettledError: Error, Sendable, Hashable, CustomStringConvertible
   public struct Debt: Sendable, Hashable, CustomStringConvertible {
     /// The device's name.
     public let device: String
-    /// Saves, values and checkpoints that aren't certain to be in the cloud, refused ones included.
+    /// Saves, values and checkpoints that aren't known to be in the cloud, including refused ones.
     public let unsentCommits: Int
-    /// Why the cloud refused some of them, in sentences.
+    /// Why the cloud refused some of them, as sentences.
     public let refusals: [String]
     /// Whether there are money operations that the bank doesn't know.
     public let hasUnreportedMoney: Bool
-    /// Whether the cloud has something that isn't visible on the device.
+    /// Whether the cloud has anything that isn't visible on the device.
     public let isBehind: Bool
     /// The error of the last attempt; nil if it succeeded.
     public let failure: String?

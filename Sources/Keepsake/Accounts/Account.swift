@@ -1,23 +1,23 @@
 public import Foundation
 
-/// Whose data it is, of the players on this device: a guest's, or an account's of the game's own identity system.
+/// The owner of a store, among the players on this device: a guest, or an account of the game's own identity system.
 ///
 /// ```swift
 /// let game = try GameData.open("com.example.space", account: .guest)
 /// let game = try GameData.open("com.example.space", account: .named(session.userID))
 /// ```
 ///
-/// Each account has a store of its own: saves, values, money, preferences, tables and cloud. Signing in, out or over
-/// opens another store and deletes nothing.
+/// Each account has its own store: saves, values, money, preferences, tables and cloud. Signing in, signing out or
+/// switching accounts opens another store and deletes nothing.
 public enum Account: Sendable, Hashable {
   /// A player without an account: the data of the profile `default`, including what was played before the game had
   /// accounts.
   case guest
-  /// An account, by an identifier that never changes; not an e-mail address. Equivalent Unicode spellings are one
-  /// account.
+  /// An account, identified by a name that never changes; not an e-mail address. Equivalent Unicode spellings are the
+  /// same account.
   case named(String)
 
-  /// The greatest length of an account's name, in bytes of UTF-8.
+  /// The maximum length of an account's name, in bytes of UTF-8.
   public static let maximumNameBytes = 1024
 
   static let guestProfile = "default"
@@ -32,14 +32,14 @@ extension Account: CustomStringConvertible {
   }
 }
 
-/// What an account has on this device.
+/// What one account has on this device.
 public struct AccountSummary: Sendable, Hashable {
   /// The account.
   public var account: Account
   /// The folder with its data.
   public var url: URL
-  /// What is in it; nil if it can't be read without opening it: it is damaged, of a newer version of the game, or has
-  /// another seal.
+  /// The data's contents; nil if they can't be read without opening the account, because the data is damaged, from a
+  /// newer version of the game, or has another seal.
   public var contents: Contents?
 
   /// The data as of the last commit.
@@ -50,9 +50,9 @@ public struct AccountSummary: Sendable, Hashable {
     public var lastSaved: Date?
     /// The player's total money by currency, as this device knows it.
     public var money: [Currency: Int]
-    /// What no cloud has, as far as this device knows; everything if the cloud refused this device.
+    /// Data that no cloud has, as far as this device knows; all data if the cloud refused this device.
     public var unsent: UnsentData
-    /// Whether it has ever had a cloud.
+    /// Whether the data has ever been connected to a cloud.
     public var hasCloud: Bool
   }
 }

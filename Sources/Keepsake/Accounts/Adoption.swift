@@ -1,8 +1,8 @@
 /// The result of `GameData.adopt`: what was adopted, and what stays behind.
 public struct Adoption: Sendable, Hashable {
-  /// Slots that got saved games, sorted. Where the account has a save of its own, both are kept as a conflict.
+  /// Slots that received saved games, sorted. Where the account has a save of its own, both are kept as a conflict.
   public var saves: [String] = []
-  /// Names of tracked files that got versions, sorted. `TrackedFiles.place` writes such a file to disk.
+  /// Names of tracked files that received versions, sorted. `TrackedFiles.place` writes such a file to disk.
   public var files: [String] = []
   /// Progress, best scores and synced preferences that changed, as `progress/level`, sorted.
   public var values: [String] = []
@@ -10,11 +10,11 @@ public struct Adoption: Sendable, Hashable {
   public var preferences: [String] = []
   /// The number of scores added to boards.
   public var scores = 0
-  /// Money added to the wallet: earned less spent, without claims, which are pending until the bank confirms them.
+  /// Money added to the wallet: earned minus spent, without claims, which are pending until the bank confirms them.
   public var money: [Currency: Int] = [:]
   /// What stays with the other account.
   public var left = Left()
-  /// Whether the other account's data was deleted from this device as requested; only if nothing stays behind.
+  /// Whether the other account's data was deleted from this device as requested; true only if nothing stays behind.
   public var isEmptied = false
 
   /// What can't be adopted.
@@ -23,28 +23,28 @@ public struct Adoption: Sendable, Hashable {
     public var damagedSaves: [String] = []
     /// Slots that are local in one of the two accounts (`SaveSlots.keepLocal`), sorted.
     public var localSaves: [String] = []
-    /// Slots, and names of tracked files, whose save is only in the other account's cloud, sorted: open that account,
-    /// download, and adopt again.
+    /// Slots, and names of tracked files, whose save is only in the other account's cloud, sorted. Open that account,
+    /// download them, and adopt again.
     public var notDownloaded: [String] = []
     /// Names of tracked files whose versions are damaged, sorted.
     public var damagedFiles: [String] = []
-    /// Values that would exceed a cloud's limits if joined, sorted. The account's own are unchanged.
+    /// Values that would exceed a cloud's limits if joined, sorted. The account's own values are unchanged.
     public var values: [String] = []
-    /// Preferences of this device that are damaged, or for which the account has no room, sorted.
+    /// Preferences of this device that are damaged or that the account has no room for, sorted.
     public var preferences: [String] = []
-    /// Money that another bank holds.
+    /// Money held by another bank.
     public var money: [Currency: Int] = [:]
-    /// Currencies with operations that the other account's cloud doesn't know yet, above all that the money was moved;
-    /// sorted by name. Its other devices could spend the money again: connect the other account, call `sync`, and adopt
-    /// again.
+    /// Currencies with operations that the other account's cloud doesn't know yet, in particular that the money was
+    /// moved; sorted by name. Until it does, its other devices could spend the money again: connect the other account,
+    /// call `sync`, and adopt again.
     public var unreported: [Currency] = []
-    /// Whether changes of the other account's devices are still being downloaded: connect that account until its status
-    /// is up to date, and adopt again.
+    /// Whether changes from the other account's devices are still being downloaded: connect that account until its
+    /// status is up to date, and adopt again.
     public var hasIncoming = false
-    /// Names of tracked files that are local in one of the two accounts, sorted: the versions stay behind, and the file
-    /// is wherever the game keeps it.
+    /// Names of tracked files that are local in one of the two accounts, sorted. Their versions stay behind; the file
+    /// itself stays where the game keeps it.
     public var files: [String] = []
-    /// Whether the other account has tables of the game, which only the game can combine.
+    /// Whether the other account has the game's own tables, which only the game can combine.
     public var hasRecords = false
 
     /// Whether everything was adopted.

@@ -2,7 +2,7 @@ public import Foundation
 import KeepsakeReplication
 public import KeepsakeStore
 
-/// Accounts: several on one device, each with a store of its own.
+/// Several accounts on one device, each with its own store.
 extension GameData {
   /// Opens an account's data, and creates it on first use.
   ///
@@ -10,7 +10,8 @@ extension GameData {
   /// let game = try GameData.open("com.example.space", account: .named(session.userID))
   /// ```
   ///
-  /// Two accounts can be open at once and share nothing. One account can be open once (`StoreError.Code.inUse`).
+  /// Two accounts can be open at the same time and share nothing. The same account can be open only once
+  /// (`StoreError.Code.inUse`).
   ///
   /// - Parameters:
   ///   - id: The game's identifier, as for `open(_:profile:at:seal:history:)`.
@@ -27,7 +28,7 @@ extension GameData {
     try open(id, account: account, in: folder, seal: seal, history: history, environment: .system)
   }
 
-  /// The same with a clock, for tests.
+  /// The same with a given environment, for tests.
   package static func open(
     _ id: String, account: Account, in folder: URL? = nil, seal: Seal = .none, history: HistoryRules = .standard,
     environment: GameEnvironment
@@ -50,7 +51,7 @@ extension GameData {
     }
   }
 
-  /// The account that was given at opening; nil if none was.
+  /// The account that was passed at opening; nil if none was.
   public var account: Account? { options.accounts?.account }
 
   /// Lists the accounts with data on this device, the guest first and then by name. Opens none of them.
@@ -59,7 +60,7 @@ extension GameData {
   /// for entry in try GameData.accounts(of: "com.example.space") { show(entry.account, entry.contents?.lastSaved) }
   /// ```
   ///
-  /// An open account is listed as of its last commit. Costs reading the heads of all saves and the outgoing queues.
+  /// An open account is listed as of its last commit. Reads the heads of all saves and the outgoing queues.
   ///
   /// - Parameters:
   ///   - id: The game's identifier.
@@ -74,7 +75,7 @@ extension GameData {
     }
   }
 
-  /// Nil if it can't be read: the list is for choosing, and opening reports the error.
+  /// Returns nil if the data can't be read: the list is for choosing, and opening reports the error.
   private static func contents(at url: URL, _ options: OpenOptions) -> AccountSummary.Contents? {
     try? StoreReader.open(at: url, seal: options.sealRequest).read { transaction in
       let local = try transaction.localSlots()
@@ -92,15 +93,16 @@ extension GameData {
     }
   }
 
-  /// Deletes an account that isn't open from this device, with its history, backups and money. This can't be undone.
+  /// Deletes an account from this device, with its history, backups and money. It must not be open. This can't be
+  /// undone.
   ///
   /// ```swift
   /// try GameData.forget(.named(id), of: "com.example.space")
   /// ```
   ///
-  /// The cloud's copy stays, for the player's other devices. This call doesn't contact the cloud. To leave the cloud
-  /// too, so that no money stays reserved for this device, and to be warned if it is the last device, open the account
-  /// and call `signOut(forgetting:)`.
+  /// The cloud's copy stays, for the player's other devices; this call doesn't contact the cloud. To leave the cloud
+  /// too, so that no money stays reserved for this device, and to be warned if this is the player's last device, open
+  /// the account and call `signOut(forgetting:)`.
   ///
   /// - Parameters:
   ///   - account: The account.
@@ -108,8 +110,8 @@ extension GameData {
   ///   - folder: As for `open`.
   ///   - seal: The game's seal.
   ///   - losing: Whether to delete data that no cloud has.
-  /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if there is
-  ///   none, or why it can't be read. Nothing has changed then.
+  /// - Throws: `GameDataError` with `wouldBeLost`; `StoreError` with `inUse` while it is open, `missing` if it doesn't
+  ///   exist, or another code if it can't be read. Nothing has changed then.
   public static func forget(
     _ account: Account, of id: String, in folder: URL? = nil, seal: Seal = .none, losing: Bool = false
   ) throws {

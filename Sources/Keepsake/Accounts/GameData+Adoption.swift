@@ -1,9 +1,9 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Adoption: joining a guest's data to an account.
+/// Adoption: joining a guest's data with an account's.
 extension GameData {
-  /// Joins another account's data on this device, such as the guest's, to this account.
+  /// Joins the data of another account on this device, such as the guest's, with this account's data.
   ///
   /// ```swift
   /// let game = try GameData.open("com.example.space", account: .named(session.userID))
@@ -14,33 +14,33 @@ extension GameData {
   /// | Data | What happens |
   /// |---|---|
   /// | progress, best scores, synced preferences | joined by their rules; values that the account has set with its cloud win over the guest's last set or reset |
-  /// | saved games and their history | added; a conflict where both have a save; a guest's delete deletes nothing |
-  /// | money | everything that the other can spend on this device is moved, once |
+  /// | saved games and their history | added; a conflict where both have a save; a guest's deletion deletes nothing |
+  /// | money | everything that the other account can spend on this device is moved, once |
   /// | claims | repeated; each counts once for a player |
   /// | other scores on boards | added, once |
   /// | preferences of this device | added where the account has none |
   /// | versions of tracked files | as saved games; `TrackedFiles.place` writes the file to disk |
   /// | tables, local slots and local files (`SaveSlots.keepLocal`) | stay behind (`Adoption.left`) |
   ///
-  /// Adopting again only adds what is new. If it is interrupted at any point, the next call completes it; until then,
-  /// money that has left the other wallet is reserved for this account. Goods of operations that the other's bank has
-  /// settled don't move with the money.
+  /// Adopting again adds only what is new. If it is interrupted at any point, the next call completes it; until then,
+  /// money that has left the other wallet is reserved for this account. Goods from operations that the other account's
+  /// bank has settled don't move with the money.
   ///
   /// The other account's cloud isn't contacted. It learns that the money was moved when the other account is next open
   /// and connected; until then `Adoption.left` lists it, and `emptying` deletes nothing: call `sync` there, and adopt
   /// again. If a guest's data was copied to two devices and no cloud was connected, each operation counts once.
   ///
-  /// Costs as much as saving all of the other's saves again, on the calling thread.
+  /// Costs as much as saving all of the other account's saves again, on the calling thread.
   ///
   /// - Parameters:
   ///   - other: The account to adopt. It must not be open.
-  ///   - emptying: Whether to delete the other's data from this device afterwards. It isn't deleted if something stays
-  ///     behind, or if its cloud doesn't know yet that the money was moved.
+  ///   - emptying: Whether to delete the other account's data from this device afterwards. It isn't deleted if anything
+  ///     stays behind, or if its cloud doesn't know yet that the money was moved.
   /// - Returns: What was adopted, and what stays behind.
   /// - Throws: `GameDataError` with `misuse` for this account itself, or if this data was opened without an account;
   ///   `promised` if another account has begun to adopt and hasn't received the money; `tooLarge` if the wallet can't
-  ///   take it. `StoreError` with `missing` if the other has no data on this device, `inUse` while it is open, or why
-  ///   either can't be read or written. Nothing has changed then, or the next call continues.
+  ///   hold it. `StoreError` with `missing` if the other account has no data on this device, `inUse` while it is open,
+  ///   or another code if either can't be read or written. Nothing has changed then, or the next call continues.
   @discardableResult
   public func adopt(_ other: Account, emptying: Bool = false) throws -> Adoption {
     guard let own = options.accounts else {
@@ -75,7 +75,7 @@ extension GameData {
     try adopter.takePreferences(into: preferences, &adoption)
     try adopter.settle()
     wallet.invalidate()
-    // At once, whatever `cloud.delivery` says: it is the game's own doing.
+    // Shown immediately, regardless of `cloud.delivery`: the game itself asked for it.
     let eventHandler = CloudEventHandler(
       core: core, deliveryBuffer: DeliveryBuffer(), progress: progress, scores: scores, wallet: wallet, preferences: preferences)
     if !keys.isEmpty { eventHandler.handle(.cells(keys)) }

@@ -4,31 +4,31 @@ import KeepsakeSync
 
 /// Signing out of an account on this device.
 extension GameData {
-  /// Closes the data, and deletes it from this device if asked to. Another account can be opened afterwards.
+  /// Closes the data, and deletes it from this device if requested. Another account can be opened afterwards.
   ///
   /// ```swift
   /// try await game.signOut()                     // the data stays for the next time
   /// try await game.signOut(forgetting: true)     // nothing of the player stays on this device
   /// ```
   ///
-  /// Without `forgetting` nothing is deleted: opening and connecting the same account continues as the same player.
+  /// Without `forgetting`, nothing is deleted: opening and connecting the same account continues as the same player.
   ///
   /// With `forgetting`, queued changes are sent, the server removes this device (so that money reserved for it returns
-  /// to the player's other devices), and the folder is deleted with history and backups. If the cloud doesn't have
-  /// everything, or can't be reached, nothing is deleted, and the error says what would be lost. If the cloud refuses
-  /// this device, because it was removed or everything was deleted there, all of its data counts as unsent; so it does
-  /// after a crash in the middle of signing out.
+  /// to the player's other devices), and the folder is deleted with its history and backups. If the cloud doesn't have
+  /// everything, or can't be reached, nothing is deleted, and the error lists what would be lost. If the cloud refuses
+  /// this device, because the device was removed or everything was deleted there, all of the data counts as unsent. The
+  /// same applies after a crash in the middle of signing out.
   ///
   /// - Parameters:
   ///   - forgetting: Whether to delete this device's copy.
-  ///   - losing: Whether to delete it even if some data exists only here, this is the player's last device, or the
-  ///     cloud can't be reached. Money that the server has reserved for this device is then freed by removing the
-  ///     device on another one.
+  ///   - losing: Whether to delete it even if some data exists only on this device, this is the player's last device,
+  ///     or the cloud can't be reached. Money that the server still has reserved for this device is then released by
+  ///     removing the device on another one.
   ///   - limit: How long closing may take, as for `close(within:)`.
-  /// - Throws: As `close`. With `forgetting`, `GameDataError` with nothing deleted: `wouldBeLost`; `lastDevice`;
-  ///   `unreachable` or `notConnected` if everything is sent but the server can't be told; `misuse` for data that was
-  ///   opened with `at:`, whose folder the game deletes itself. The data stays open, unless something was written or
-  ///   the server was lost at the last moment.
+  /// - Throws: As `close`. With `forgetting`, `GameDataError`, with nothing deleted: `wouldBeLost`; `lastDevice`;
+  ///   `unreachable` or `notConnected` if everything is sent but the server can't be notified; `misuse` for data that
+  ///   was opened with `at:`, whose folder the game deletes itself. The data stays open, unless something was written
+  ///   or the server became unreachable at the last moment.
   public func signOut(forgetting: Bool = false, losing: Bool = false, within limit: Duration = .seconds(10)) async throws {
     guard forgetting else { return try close(within: limit) }
     guard !options.hasCustomURL else {
@@ -38,7 +38,7 @@ extension GameData {
     let isEnabled = cloud.isEnabled
     let isRefused = try await losing ? false : isRefusedByCloud(file)
     try close(within: limit)
-    // What was committed meanwhile counts, too.
+    // Data committed in the meantime counts, too.
     if !losing { try GameData.refuseLoss(at: url, options, everything: isRefused) }
     do {
       if !isRefused, let credentials = try file.read()?.credentials {
@@ -55,14 +55,16 @@ extension GameData {
     try StoreRemoval.remove(url)
   }
 
-  /// Sends everything, and throws what speaks against forgetting it. Whether the cloud refuses this device: there is nothing to tell it then.
+  /// Sends everything, and throws if the data must not be deleted. Returns whether the cloud refuses this device, which
+  /// then doesn't have to be removed from it.
   private func isRefusedByCloud(_ file: CloudFile) async throws -> Bool {
     var isRefused = false
     try await commitEverything()
     do {
       try await cloud.sync()
     } catch let error as GameDataError where error.code != .closed {
-      // What did not go is what would be lost. Of a cloud that takes nothing from here nobody knows what it has.
+      // What couldn't be sent is what would be lost. If the cloud refuses this device, it isn't known what the cloud
+      // has.
       isRefused = error.code == .refused
     }
     try refuseLoss(everything: isRefused)

@@ -1,7 +1,7 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Data that is on this device and in no cloud.
+/// Data that exists on this device and in no cloud.
 ///
 /// ```swift
 /// do { try await game.signOut(forgetting: true) } catch let error as GameDataError {
@@ -9,18 +9,19 @@ import KeepsakeStore
 /// }
 /// ```
 ///
-/// If the cloud refuses this device, everything on it counts, because the cloud may not have it any more.
+/// If the cloud refuses this device, everything on the device counts, because the cloud may not have it any more.
 ///
-/// Not included is what is never sent to a cloud: older versions of saves, preferences that aren't synced, and scores
+/// Doesn't include what is never sent to a cloud: older versions of saves, preferences that aren't synced, and scores
 /// other than a player's best.
 public struct UnsentData: Sendable, Hashable {
-  /// Slots that are local, or whose newest save isn't certain to be in the cloud, sorted.
+  /// Slots that are local, or whose newest save isn't known to be in the cloud, sorted.
   public var saves: [String] = []
-  /// Values that aren't certain to be in the cloud, as `progress/level`, sorted.
+  /// Values that aren't known to be in the cloud, as `progress/level`, sorted.
   public var values: [String] = []
-  /// Currencies with operations that no bank knows, or with money on its way to an account that began to adopt, sorted.
+  /// Currencies with operations that no bank knows, or with money on its way to an account that has begun to adopt,
+  /// sorted.
   public var currencies: [String] = []
-  /// Names of tracked files that are local, or whose newest version isn't certain to be in the cloud, sorted.
+  /// Names of tracked files that are local, or whose newest version isn't known to be in the cloud, sorted.
   public var files: [String] = []
   /// Whether the game has tables of its own (`GameData.records`), which are never sent.
   public var hasRecords = false
@@ -43,7 +44,7 @@ extension UnsentData: CustomStringConvertible {
 }
 
 extension UnsentData {
-  /// - Parameter everything: Whether to count also what the cloud once had, as where it refuses the device.
+  /// - Parameter everything: Whether to include what the cloud once had, for a cloud that refuses this device.
   init(_ transaction: StoreTransaction, hasRecords: Bool, everything: Bool = false) throws {
     self.hasRecords = hasRecords
     var (slots, keys, money): (Set<SlotKey>, Set<String>, Set<String>) = ([], [], [])
@@ -55,7 +56,7 @@ extension UnsentData {
     }
     let wallet = try transaction.wallet().map { KeepsakeReplication.Wallet($0) }
     if let wallet { money.formUnion(wallet.unreported) }
-    // It has left the wallet, and stands nowhere else yet.
+    // This money has left the wallet and isn't in another one yet.
     if let underway = try transaction.adoptionNote().underway { money.formUnion(underway.parcel.operations.map(\.currency)) }
     if try everything || transaction.facts().isRefused {
       for (key, heads) in try transaction.headVersionsOfAllSlots() where !key.isLocal {

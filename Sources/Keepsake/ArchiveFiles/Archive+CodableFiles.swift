@@ -1,13 +1,13 @@
 public import Foundation
 
-// `@_disfavoredOverload`: a type that is archivable, too, goes its own, faster way.
+// `@_disfavoredOverload`: a type that is also archivable takes its own, faster overload.
 extension Archive {
-  /// Writes a `Codable` value to the file at `url`: as a whole or not at all, and durably.
+  /// Writes a `Codable` value to a file, atomically and durably.
   ///
   ///     try Archive.write(settings, to: url)                  // struct Settings: Codable
   ///
-  /// Does and throws what `write` does for archivable types. `Coded` says what `Codable` costs and doesn't keep. A type that turns out to be
-  /// archivable is written as such, in generic code as well.
+  /// Behaves and throws like `write` for archivable types. `Coded` describes what `Codable` costs and what it doesn't
+  /// keep. A value whose type turns out to be archivable is written as such, in generic code as well.
   @_disfavoredOverload
   public static func write<Value: Encodable>(
     _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
@@ -23,9 +23,10 @@ extension Archive {
       CodedBytes(encoding: value, limits: limits), to: url, compression: compression, replacingNewer: replacingNewer, limits: limits)
   }
 
-  /// The `Codable` value in the file at `url`; nil if there is no file.
+  /// Reads the `Codable` value in a file; nil if there is no file.
   ///
-  /// Throws as `read` does for archivable types; and `ArchiveError` with `missingField` or `mismatch` for what doesn't fit the type.
+  /// Throws as `read` does for archivable types, and `ArchiveError` with `missingField` or `mismatch` for contents that
+  /// don't fit the type.
   @_disfavoredOverload
   public static func read<Value: Decodable>(
     _ type: Value.Type, from url: URL, classes: [any Archivable.Type] = [], context: Any? = nil,

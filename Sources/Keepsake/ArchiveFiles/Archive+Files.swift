@@ -2,21 +2,22 @@ public import Foundation
 import KeepsakeStore
 
 extension Archive {
-  /// Writes `value` to the file at `url`: as a whole or not at all, and durably.
+  /// Writes a value to a file, atomically and durably.
   ///
   ///     try Archive.write(world, to: url)
   ///
-  /// A save of a newer program that is in the file is not overwritten: one of a newer format, or with a type of a newer version. What
-  /// is damaged, or no archive at all, is replaced; no program could read it. Costs three waits on the disk, and reading the file that
-  /// is there. For saved games with history and sync, see `GameData.saves`.
+  /// If the file contains a save of a newer program, it is not overwritten: one in a newer format, or with a newer
+  /// version of a type. Contents that are damaged, or not an archive, are replaced; no program could read them. Costs
+  /// three waits for the disk, and reading the existing file. For saved games with history and sync, see
+  /// `GameData.saves`.
   ///
   /// - Parameters:
-  ///   - classes: Classes that may be met and that no `subclasses:` lists.
-  ///   - compression: Whether a zstd frame goes around the archive.
-  ///   - replacingNewer: Overwrites a newer program's save, too; for when the player was asked.
-  /// - Throws: `ArchiveError` with `tooNew` for a newer save, and what `encode` throws; `StoreError` if the file can't be written, or
-  ///   if it can't be seen whether a newer save is in it. The file is then as it was. It does not promise to see a save that another
-  ///   program writes at the same moment.
+  ///   - classes: Classes that may occur and that no `subclasses:` lists.
+  ///   - compression: Whether to compress the archive into a zstd frame.
+  ///   - replacingNewer: Whether to overwrite even a newer program's save; for when the player was asked.
+  /// - Throws: `ArchiveError` with `tooNew` for a newer save, and what `encode` throws; `StoreError` if the file can't
+  ///   be written, or if it can't be determined whether it contains a newer save. The file is unchanged then. A save
+  ///   that another program writes at the same moment may go unnoticed.
   public static func write<Value: Archivable>(
     _ value: Value, to url: URL, classes: [any Archivable.Type] = [], compression: ArchiveCompression = .automatic,
     replacingNewer: Bool = false, limits: ArchiveLimits = .standard
@@ -26,16 +27,17 @@ extension Archive {
     try AtomicFile.write(bytes, to: url)
   }
 
-  /// The value in the file at `url`; nil if there is no file.
+  /// Reads the value in a file.
   ///
   ///     let world = try Archive.read(World.self, from: url) ?? World()
   ///
-  /// Reads archives with and without a zstd frame. The three answers that a game gives differently are three here: nil for a missing
-  /// file (start afresh), `damaged` (go back to an older copy), `tooNew` (ask for an update).
+  /// Reads archives with and without a zstd frame. The three cases in which a game reacts differently are distinct: nil
+  /// for a missing file (start afresh), `damaged` (go back to an older copy), `tooNew` (ask for an update).
   ///
-  /// - Throws: `ArchiveError`: `damaged` and `notAnArchive` for bytes that don't hold, an empty file among them, `tooNew` if a newer
-  ///   program wrote it, `limit` before more memory is taken than `limits` allow; and `StoreError` if the file is there but can't be
-  ///   read.
+  /// - Returns: The value; nil if there is no file.
+  /// - Throws: `ArchiveError` with `damaged` or `notAnArchive` for invalid bytes, including an empty file, `tooNew` if
+  ///   a newer program wrote it, or `limit` before more memory is used than `limits` allow; `StoreError` if the file
+  ///   exists but can't be read.
   public static func read<Value: Archivable>(
     _ type: Value.Type, from url: URL, classes: [any Archivable.Type] = [], context: Any? = nil,
     limits: ArchiveLimits = .standard

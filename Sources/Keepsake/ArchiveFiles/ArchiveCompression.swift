@@ -1,11 +1,11 @@
-/// Whether `Archive.write` puts a zstd frame around an archive. `Archive.read` reads both.
+/// Whether `Archive.write` compresses an archive into a zstd frame. `Archive.read` reads both forms.
 public enum ArchiveCompression: Sendable, Hashable {
-  /// The archive as it is. Best for a file that something else compresses or sends in parts: in a frame, one changed number changes
-  /// most of the bytes that follow.
+  /// The uncompressed archive. Best for a file that something else compresses or sends in parts: in a frame, one
+  /// changed number changes most of the bytes after it.
   case none
-  /// A frame if it saves an eighth of the bytes at least, for archives of 4 KiB and more: a smaller file takes a block of the disk
-  /// either way. Level 3, the one that the store uses for saves.
+  /// A frame if it saves at least an eighth of the bytes, for archives of 4 KiB or more: a smaller file takes one disk
+  /// block either way. Uses level 3, as the store does for saves.
   case automatic
-  /// Always a frame. Levels go from 1 (quick) to 22 (small); others count as the nearest of these.
+  /// Always a frame. Levels range from 1 (fast) to 22 (small); others are clamped to this range.
   case zstd(level: Int)
 }

@@ -2,14 +2,14 @@ package import Foundation
 package import KeepsakeArchive
 import KeepsakeStore
 
-/// The zstd frame that may stand around an archive in a file: see docs/FORMAT.md.
+/// The zstd frame that may enclose an archive in a file: see docs/FORMAT.md.
 package enum ArchiveFrame {
-  /// What fills a block on most disks anyway.
+  /// Smaller archives aren't compressed: they fit into one block on most disks anyway.
   private static let smallestBytes = 4_096
-  /// A frame has to save this part of the bytes.
+  /// The fraction of the bytes that a frame has to save: one in this many.
   private static let smallestGain = 8
 
-  /// Throws `StoreError` if no memory is left.
+  /// Compresses an archive if `compression` asks for it. Throws `StoreError` if there isn't enough memory.
   static func sealed(_ archive: Data, _ compression: ArchiveCompression) throws -> Data {
     switch compression {
     case .none: return archive
@@ -23,7 +23,7 @@ package enum ArchiveFrame {
     }
   }
 
-  /// Whether bytes begin like a frame, or like one that was cut off.
+  /// Whether bytes begin like a frame, possibly a truncated one.
   package static func isFrame(_ bytes: Data) -> Bool {
     !bytes.isEmpty && bytes.prefix(Zstd.frameMagic.count).elementsEqual(Zstd.frameMagic.prefix(bytes.count))
   }
@@ -31,10 +31,11 @@ package enum ArchiveFrame {
   /// Whether bytes begin like an archive.
   package static func isArchive(_ bytes: Data) -> Bool { bytes.starts(with: Archive.magic) }
 
-  /// The archive in a file's bytes, which are either it or a frame around it. Whether it is one isn't looked at.
+  /// Returns the archive in a file's bytes, which are either the archive or a frame around it. Doesn't check that it is
+  /// an archive.
   ///
-  /// Throws `ArchiveError`: `damaged` for a frame that is cut off, altered or followed by anything, `limit` for one that holds more
-  /// than an archive may take.
+  /// Throws `ArchiveError`: `damaged` for a frame that is truncated, altered or followed by other bytes, `limit` for
+  /// one whose contents are larger than an archive may be.
   package static func opened(_ bytes: Data, limits: ArchiveLimits = .standard) throws -> Data {
     guard isFrame(bytes) else { return bytes }
     do {
@@ -46,7 +47,7 @@ package enum ArchiveFrame {
     }
   }
 
-  /// The most bytes that a file may take: a frame around what doesn't compress is a little larger than that.
+  /// The most bytes a file may have: a frame around incompressible data is a little larger than the data.
   static func fileBytes(_ limits: ArchiveLimits) -> Int {
     let bytes = max(limits.archiveBytes, 0)
     return bytes < Int.max / 2 ? bytes + bytes / 128 + 1_024 : bytes - 1

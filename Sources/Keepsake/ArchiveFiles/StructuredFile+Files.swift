@@ -2,21 +2,24 @@ public import Foundation
 public import KeepsakeInterchange
 import KeepsakeStore
 
-/// On the disk, durably.
+/// Structured files on disk, written durably.
 extension StructuredFile {
-  /// Writes the value to the file at `url`: as a whole or not at all, and durably. Costs encoding and three waits on the disk.
+  /// Writes a value to a file, atomically and durably. Costs encoding the value and three waits for the disk.
   ///
-  /// - Parameter format: By the file's name, if nil.
-  /// - Throws: `StructuredFileError` with `unencodable` (and the path of the value) or `unknownFormat`, with nothing changed; `StoreError` if
-  ///   the file can't be written: it is then as it was.
+  /// - Parameter format: The file's format; determined by the file's name if nil.
+  /// - Throws: `StructuredFileError` with `unencodable` (and the path of the value) or `unknownFormat`, with nothing
+  ///   changed; `StoreError` if the file can't be written, which is then unchanged.
   public static func write<Value: Encodable>(_ value: Value, to url: URL, as format: Format? = nil) throws {
     try AtomicFile.write(encode(value, as: format ?? named(url)), to: url)
   }
 
-  /// The value in the file at `url`; nil if there is no file.
+  /// Reads the value in a file.
   ///
-  /// - Throws: `StructuredFileError`: `malformed` for bytes that are neither, an empty file among them, `mismatch` and `missingValue` for what doesn't fit the type,
-  ///   `tooLarge`; `StoreError` if the file is there and can't be read; and what the type's own `init(from:)` throws beside `DecodingError`.
+  /// - Returns: The value; nil if there is no file.
+  /// - Throws: `StructuredFileError` with `malformed` for bytes that aren't in the format, including an empty file,
+  ///   `mismatch` or `missingValue` for contents that don't fit the type, `unknownFormat`, or `tooLarge`; `StoreError`
+  ///   if the file exists but can't be read; and any error except `DecodingError` that the type's own `init(from:)`
+  ///   throws.
   public static func read<Value: Decodable>(_ type: Value.Type, from url: URL, as format: Format? = nil) throws -> Value? {
     let format = try format ?? named(url)
     let bytes: Data?

@@ -5,8 +5,9 @@
 ///     try batch.wait(within: .seconds(10))                                // or blocks
 ///     try await batch.waitUntilLoaded()                                   // or in a task
 ///
-/// As long as it lives, what it loaded stays in memory, unless it was loaded without pins. Letting go of it ends that; what was asked for is
-/// loaded all the same. Hold it in a property of the level or the game: Swift may let go of a local constant after its last use.
+/// While it exists, what it loaded stays in memory, unless it was loaded without pinning. Releasing the batch ends
+/// that, but what was requested is loaded anyway. Hold it in a property of the level or the game: Swift may release a
+/// local constant after its last use.
 /// Safe to use from any thread or actor.
 public final class AssetBatch: Sendable {
   private let library: AssetLibrary
@@ -19,28 +20,30 @@ public final class AssetBatch: Sendable {
 
   deinit { library.loader.release(id) }
 
-  /// Whether everything is loaded. False for good if something failed: `isDone` tells.
+  /// Whether everything is loaded. Stays false if something failed: see `isDone`.
   public var isLoaded: Bool {
     if case .success = library.loader.outcome(of: id) { true } else { false }
   }
 
-  /// Whether nothing is to come any more: everything is loaded, or something failed and the rest is loaded, or it was cancelled.
+  /// Whether the batch is finished: everything is loaded, or something failed and the rest is loaded, or it was
+  /// cancelled.
   public var isDone: Bool { library.loader.outcome(of: id) != nil }
 
-  /// Why some can't be loaded, one error for each, so far.
+  /// The errors so far, one for each asset that can't be loaded.
   public var failures: [AssetError] { library.loader.failures(of: id) }
 
-  /// How far it is now.
+  /// The current progress.
   public var progress: AssetProgress { library.loader.progress(of: id) }
 
-  /// How far it is, now and whenever it changes, until it is done. Whoever is slow misses what lies between.
+  /// The progress now and after each change, until the batch is done. A slow reader misses intermediate values.
   public var progressUpdates: AsyncStream<AssetProgress> { library.loader.updates(of: id) }
 
   /// Waits until the batch is done.
   ///
   /// Cancelling the task ends the wait, not the batch.
   ///
-  /// - Throws: The error if one asset failed, or one that counts them if several did; `CancellationError`.
+  /// - Throws: The asset's error if one asset failed, or one error with the number of failures if several did;
+  ///   `CancellationError`.
   public func waitUntilLoaded() async throws {
     try await library.loader.settling(of: id).value()
     try outcome()
@@ -49,7 +52,7 @@ public final class AssetBatch: Sendable {
   /// Blocks until the batch is done: for loops that never yield. In a task, use `waitUntilLoaded()`.
   ///
   /// - Parameter limit: How long to wait.
-  /// - Throws: As `waitUntilLoaded()`; `AssetError` with `timedOut`, after which loading continues.
+  /// - Throws: As `waitUntilLoaded()`; `AssetError` with `timedOut`, in which case loading continues.
   public func wait(within limit: Duration) throws {
     let answer = library.loader.settling(of: id)
     guard answer.wait(within: limit) != nil else {
@@ -68,7 +71,7 @@ public final class AssetBatch: Sendable {
   /// Cancels what isn't loaded yet, and unpins what is. Waiting callers get `cancelled`. Does nothing once the batch is
   /// done.
   ///
-  /// Other requests for the same assets aren't affected.
+  /// Doesn't affect other requests for the same assets.
   public func cancel() { library.loader.cancel(id) }
 
   private func outcome() throws {

@@ -1,4 +1,4 @@
-/// Why an asset, or all of them, can't be loaded.
+/// Why an asset, or all assets, can't be loaded.
 ///
 /// A game reacts to the codes differently: `missing`, `damaged` and `stale` mean that the installation must be
 /// repaired, `unknown` and `refusedPath` that the game asks for the wrong asset, `overBudget` that it asks for too much
@@ -12,14 +12,14 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
     case unknown
     /// The manifest has the asset, but the file doesn't exist.
     case missing
-    /// The file differs from the manifest and hasn't been modified since the manifest was made: it was cut off, or the
-    /// disk failed.
+    /// The file differs from the manifest and hasn't been modified since the manifest was made: it was truncated, or
+    /// the disk failed.
     case damaged
     /// The file differs from the manifest and was modified after the manifest was made.
     case stale
     /// The file can't be read, or isn't a regular file in ordinary folders.
     case unreadable
-    /// It doesn't fit into the memory budget beside what is pinned.
+    /// The asset doesn't fit into the memory budget beside what is pinned.
     case overBudget
     /// The batch was cancelled.
     case cancelled
@@ -27,11 +27,11 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
     case timedOut
     /// There is no manifest.
     case noManifest
-    /// The manifest isn't what the command wrote, or has invalid entries.
+    /// The manifest isn't as the command wrote it, or has invalid entries.
     case damagedManifest
     /// A newer release of Keepsake wrote the manifest.
     case newerManifest
-    /// A limit was exceeded: too many files, or one that is too large.
+    /// A limit was exceeded: there are too many files, or one is too large.
     case tooLarge
     /// The call is invalid.
     case misuse
@@ -39,7 +39,7 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
 
   /// The kind of failure.
   public var code: Code
-  /// A sentence for people, which says what they can do.
+  /// A sentence for people that explains what they can do.
   public var message: String
   /// The asset concerned, if there is one.
   public var path: String?
@@ -47,9 +47,9 @@ public struct AssetError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Makes an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
+  ///   - code: The kind of failure.
   ///   - message: A sentence that a person can act on.
-  ///   - path: The asset that the error is about, if it is about one.
+  ///   - path: The asset concerned, if there is one.
   public init(_ code: Code, _ message: String, path: String? = nil) {
     self.code = code
     self.message = message

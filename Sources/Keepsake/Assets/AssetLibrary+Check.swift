@@ -3,7 +3,7 @@ import Foundation
 extension AssetLibrary {
   /// How thoroughly `check` works.
   public enum Check: Sendable, Hashable {
-    /// Compares sizes, and hashes only files that were modified after the manifest was made. Costs one look at each
+    /// Compares sizes, and hashes only files that were modified after the manifest was made. Costs one status query per
     /// file. A file that was altered without changing its date and size isn't detected before it is loaded.
     ///
     /// After an installer that sets new dates on all files, the first check is as slow as `full`.
@@ -12,7 +12,7 @@ extension AssetLibrary {
     case full
   }
 
-  /// Compares all assets with the manifest and reports every problem at once, before play.
+  /// Compares all assets with the manifest and reports all problems together, before play.
   ///
   /// ```swift
   /// try assets.check().throwIfUnsound()
@@ -29,7 +29,7 @@ extension AssetLibrary {
     try AssetCheck(source, check).run(isCancelled: { false }, progress)
   }
 
-  /// Compares all assets with the manifest on a thread of the library's.
+  /// Compares all assets with the manifest on a background thread.
   ///
   /// - Parameters:
   ///   - check: How thoroughly to check.

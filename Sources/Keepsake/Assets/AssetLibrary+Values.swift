@@ -1,29 +1,29 @@
 public import Foundation
 
-/// Values that a game makes of its assets, such as a decoded image.
+/// Values that a game makes from its assets, such as a decoded image.
 extension AssetLibrary {
-  /// Returns the value that a function makes of an asset, cached by path and type until its memory is needed.
+  /// Returns the value that a function makes from an asset, cached by path and type until its memory is needed.
   ///
   /// ```swift
   /// let ship = try assets.value(for: "Images/Ship.png") { try Image(png: $0) }
   /// ```
   ///
-  /// If two threads ask at once, both may decode, and both get the value of the first that finishes. Values count
-  /// against the budget and aren't pinned by batches; the game keeps what it needs for long.
+  /// If two threads ask at the same time, both may decode, and both get the value of the one that finishes first.
+  /// Values count against the budget and aren't pinned by batches; the game itself keeps those it needs for long.
   ///
   /// - Parameters:
   ///   - path: The asset.
   ///   - cost: The size of the value in bytes, if it differs from the file's: a decoded image is usually larger.
-  ///   - decode: Makes the value. Runs on this thread, outside of all locks.
+  ///   - decode: Makes the value. Runs on this thread, outside all locks.
   /// - Returns: The value.
-  /// - Throws: `AssetError`, and what `decode` throws; nothing is cached then.
+  /// - Throws: `AssetError`, and any error that `decode` throws; nothing is cached then.
   public func value<Value: Sendable>(for path: String, cost: Int? = nil, decode: (Data) throws -> Value) throws -> Value {
     let number = try source.number(of: path)
     if let value = loader.value(of: number, Value.self) { return value }
     return loader.keep(try decode(try loader.bytes(of: number)), of: number, cost: cost)
   }
 
-  /// The same, with the file read on a thread of the library's. `decode` runs in this task.
+  /// The same, with the file read on one of the library's threads. `decode` runs in this task.
   public func value<Value: Sendable>(
     for path: String, cost: Int? = nil, priority: AssetPriority = .high, decode: (Data) throws -> Value
   ) async throws -> Value {

@@ -14,58 +14,58 @@ public import Foundation
 /// ```
 ///
 /// `keepsake assets manifest FOLDER` writes the manifest when the game is packaged: path, size and SHA-256 of each
-/// file. Every load is compared with it, so a damaged image is an error, never garbage on the screen. The library
-/// writes nothing and follows no symbolic links in the folder.
+/// file. Everything loaded is compared with it, so a damaged image is an error, never garbage on the screen. The
+/// library writes nothing and follows no symbolic links in the folder.
 ///
-/// Paths are parts joined by `/`, as in the manifest, and case-sensitive on every file system. Files are read on two
-/// threads of the library's. Safe to use from any thread or actor.
+/// Paths are parts joined by `/`, as in the manifest, and case-sensitive on every file system. The library reads files
+/// on two threads of its own. Safe to use from any thread or actor.
 ///
-/// Memory never exceeds the budget: loaded bytes, bytes being read, and values made of them. The least recently used
-/// goes first, and is loaded again when it is asked for. A `Data` that the game keeps isn't counted.
+/// Memory never exceeds the budget: loaded bytes, bytes being read, and values made from them. What was used least
+/// recently is evicted first, and is loaded again when requested. A `Data` that the game keeps isn't counted.
 public final class AssetLibrary: Sendable {
   /// Where the list of assets comes from.
   public enum ManifestSource: Sendable, Hashable {
-    /// `keepsake-assets.json` in the folder: as a game ships.
+    /// `keepsake-assets.json` in the folder: for a game that ships.
     case required
     /// A manifest at another location.
     case file(URL)
-    /// The files that are in the folder at opening, without hashes: for development. Damage isn't detected.
+    /// The files in the folder when the library is opened, without hashes: for development. Damage isn't detected.
     case none
   }
 
   /// How files of at least `largeFileBytes` are loaded.
   public enum LargeFiles: Sendable, Hashable {
-    /// Read into memory like all others.
+    /// Read into memory like all other files.
     case read
-    /// Memory-mapped: the system reads what is accessed and can drop it again. They count fully against the budget
-    /// nevertheless.
+    /// Memory-mapped: the system reads what is accessed and can drop it again. Mapped files still count fully against
+    /// the budget.
     ///
     /// A file is read once and compared with the manifest before it is mapped. **If it is truncated while it is mapped,
     /// accessing the lost part ends the process** (SIGBUS), which no library can turn into an error, and other changes
-    /// to the file show in the bytes. Use this only if nothing changes the game's files while it runs, updaters
-    /// included.
+    /// to the file show in the bytes. Use this only if nothing changes the game's files while it runs, including
+    /// updaters.
     case mapped
   }
 
-  /// The least size of a file that can be mapped, in bytes.
+  /// The minimum size of a file that can be mapped, in bytes.
   public static let largeFileBytes = 1 << 20
   /// The default memory budget: 64 MiB.
   public static let standardBudget = 64 << 20
 
   /// The folder of the assets.
   public let url: URL
-  /// The greatest number of bytes in memory at once.
+  /// The maximum number of bytes in memory at the same time.
   public let budget: Int
 
   let loader: AssetLoader
   var source: AssetSource { loader.source }
 
-  /// Opens the assets in a folder. Reads the manifest but no asset; `check()` checks those.
+  /// Opens the assets in a folder. Reads the manifest but no assets; `check()` checks those.
   ///
   /// - Parameters:
   ///   - url: The folder.
   ///   - manifest: Where the list of assets comes from.
-  ///   - budget: The greatest number of bytes in memory at once, at least 0.
+  ///   - budget: The maximum number of bytes in memory at the same time, at least 0.
   ///   - largeFiles: How large files are loaded.
   /// - Throws: `AssetError` with `missing` or `unreadable` for the folder, `noManifest`, `damagedManifest` or
   ///   `newerManifest`, or `misuse` for a negative budget.
@@ -75,7 +75,7 @@ public final class AssetLibrary: Sendable {
     try self.init(at: url, manifest: manifest, budget: budget, largeFiles: largeFiles, reading: { _ in })
   }
 
-  /// With a closure that hears of each read before it is done, on the thread that does it: for tests.
+  /// Opens the assets with a closure that is called before each read, on the reading thread: for tests.
   package init(
     at url: URL, manifest: ManifestSource = .required, budget: Int = standardBudget, largeFiles: LargeFiles = .read,
     reading: @escaping @Sendable (String) -> Void
@@ -99,11 +99,11 @@ public final class AssetLibrary: Sendable {
   /// - Parameter path: The asset.
   public func size(of path: String) -> Int? { source.known(path).map { source.entries[$0].size } }
 
-  /// The number of bytes in memory now, including those that are being read; at most the budget.
+  /// The number of bytes in memory now, including those being read; at most the budget.
   public var heldBytes: Int { loader.heldBytes }
 
-  /// Returns the file of an asset, for a library that opens files itself. The file is in the manifest, and is a regular
-  /// file of the right size.
+  /// Returns the location of an asset's file, for libraries that open files themselves. The file is in the manifest,
+  /// and is a regular file of the right size.
   ///
   /// Its contents aren't compared with the manifest, and the file may change before it is opened.
   ///
@@ -118,20 +118,20 @@ public final class AssetLibrary: Sendable {
 
   // MARK: Loading
 
-  /// Starts to load assets and returns at once.
+  /// Starts loading assets and returns immediately.
   ///
   /// ```swift
   /// let batch = assets.load(level.images, priority: .high)
   /// ```
   ///
-  /// An asset that is requested several times is read once. The batch reports what can't be loaded, unknown paths
-  /// included; the others are loaded.
+  /// An asset that is requested several times is read once. The batch reports what can't be loaded, including unknown
+  /// paths; the others are loaded.
   ///
   /// - Parameters:
-  ///   - paths: The assets, in the order of loading. Repetitions count once.
+  ///   - paths: The assets, in the order of loading. Duplicates count once.
   ///   - priority: The priority among all requests.
   ///   - pinned: Whether to keep the assets in memory while the `AssetBatch` exists. If they don't fit into the budget
-  ///     beside what is pinned already, nothing is loaded, and the batch fails with `overBudget` at once. Without
+  ///     beside what is already pinned, nothing is loaded, and the batch fails with `overBudget` immediately. Without
   ///     pinning, assets may already be evicted when the last one is loaded.
   /// - Returns: The batch.
   @discardableResult
@@ -153,17 +153,17 @@ public final class AssetLibrary: Sendable {
   /// The bytes of an asset if they are in memory; nil otherwise, also for unknown paths. Counts as a use.
   public subscript(path: String) -> Data? { source.known(path).flatMap { loader.loaded($0) } }
 
-  /// Returns the bytes of an asset. Reads it on this thread if it isn't in memory, before all waiting requests.
+  /// Returns the bytes of an asset. Reads it on this thread if it isn't in memory, ahead of all waiting requests.
   ///
-  /// Blocks; in a task, use the call with `await`. If it doesn't fit into the budget beside what is pinned, it is
-  /// returned and not kept.
+  /// Blocks; in a task, use the call with `await`. If the asset doesn't fit into the budget beside what is pinned, it
+  /// is returned but not kept.
   ///
   /// - Parameter path: The asset.
   /// - Returns: The bytes.
   /// - Throws: `AssetError`.
   public func data(for path: String) throws -> Data { try loader.bytes(of: source.number(of: path)) }
 
-  /// Returns the bytes of an asset, read on a thread of the library's if it isn't in memory.
+  /// Returns the bytes of an asset, read on one of the library's threads if it isn't in memory.
   ///
   /// - Parameters:
   ///   - path: The asset.

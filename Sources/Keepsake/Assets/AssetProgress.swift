@@ -17,11 +17,11 @@ public struct AssetProgress: Sendable, Hashable {
   }
 }
 
-/// The order of loading. Requests of one priority are served in their order.
+/// The order of loading. Requests of the same priority are served in the order in which they were made.
 public enum AssetPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// For later, such as the next level.
   case low
-  /// What is needed soon. The default.
+  /// For what is needed soon. The default.
   case normal
   /// For what the player waits for.
   case high

@@ -13,7 +13,7 @@ public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConve
     case missing
     /// Its size or contents differ from the manifest.
     case damaged
-    /// As `damaged`, and it was modified after the manifest was made.
+    /// As `damaged`, and the file was modified after the manifest was made.
     case stale
     /// The file can't be read, or isn't a regular file in ordinary folders.
     case unreadable
@@ -27,7 +27,7 @@ public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConve
     public var kind: Kind
     /// The file's path in the folder, unescaped; `message` is safe to print.
     public var path: String
-    /// A sentence for people, which says what they can do.
+    /// A sentence for people that explains what they can do.
     public var message: String
 
     public var description: String { message }
@@ -37,7 +37,7 @@ public struct AssetReport: Error, Sendable, Hashable, Codable, CustomStringConve
   public var findings: [Finding]
   /// The number of assets in the manifest.
   public var assets: Int
-  /// The number of assets that were hashed; of the others only the size was compared.
+  /// The number of assets that were hashed; for the others, only the size was compared.
   public var hashed: Int
 
   /// Whether every asset matches the manifest. Extra files don't count.

@@ -23,7 +23,7 @@ extension GameData {
   ///
   /// - Parameter assets: The library.
   public func attach(_ assets: AssetLibrary) {
-    // The one before is let go of behind the lock: its end is its own affair.
+    // The previous library is released outside the lock, because its `deinit` may run any code.
     let before = attachedAssets.withLock { attached in
       defer { attached = assets }
       return attached

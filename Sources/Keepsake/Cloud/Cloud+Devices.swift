@@ -6,11 +6,11 @@ import KeepsakeSync
 public struct CloudDevice: Sendable, Hashable, Identifiable {
   /// The device's identifier, unique among all devices.
   public let id: String
-  /// The name that it had when it first connected.
+  /// The name it had when it first connected.
   public let name: String
   /// When it first connected, by the server's clock.
   public let added: Date
-  /// When the server last had a request of it, to about a minute.
+  /// When the server last received a request from it, to within about a minute.
   public let lastSeen: Date
   /// Whether it is this device.
   public let isThis: Bool
@@ -24,12 +24,12 @@ extension CloudDevice {
       lastSeen: date(device.seenMilliseconds), isThis: device.isThis)
   }
 
-  /// In the order in which they were added.
+  /// Sorts devices in the order in which they were added.
   static func sorted(_ devices: [CloudDevice]) -> [CloudDevice] { devices.sorted { ($0.added, $0.id) < ($1.added, $1.id) } }
 }
 
 extension Cloud {
-  /// Lists the player's devices, this one included, in the order in which they were added.
+  /// Lists the player's devices, including this one, in the order in which they were added.
   ///
   /// ```swift
   /// for device in try await game.cloud.devices() { show(device.name, device.lastSeen) }
@@ -51,9 +51,9 @@ extension Cloud {
   /// try await game.cloud.remove(device)
   /// ```
   ///
-  /// The device keeps its data, including what it hasn't sent; its `CloudStatus` says that it was removed. It can join
-  /// again with a pairing code. Removing it twice does nothing. A server that is restored from an older backup accepts
-  /// it again. Costs one round trip.
+  /// The device keeps its data, including what it hasn't sent; its `CloudStatus` reports that it was removed. It can
+  /// join again with a pairing code. Removing it twice does nothing. A server that is restored from an older backup
+  /// accepts it again. Costs one round trip.
   ///
   /// - Parameter device: A device from `devices()`.
   /// - Throws: As `devices()`, and `GameDataError` with `refused` for another player's device.
@@ -62,15 +62,15 @@ extension Cloud {
     try await connection.asPlayer { try await HTTPAccount.remove(id, for: $0) }
   }
 
-  /// Deletes everything that the cloud has of the player: saves, values, money, devices. This can't be undone.
+  /// Deletes everything that the cloud stores for the player: saves, values, money, devices. This can't be undone.
   ///
-  /// The cloud refuses all of the player's devices from then on. They keep their own data, which then exists nowhere
-  /// else (`UnsentData`). Costs one round trip.
+  /// From then on, the cloud refuses all of the player's devices. They keep their own data, which then exists nowhere
+  /// else (see `UnsentData`). Costs one round trip.
   ///
   /// - Throws: As `devices()`; `StoreError` if the deletion succeeded but couldn't be recorded on this device.
   public func deleteEverythingInTheCloud() async throws {
     try await connection.asPlayer { try await HTTPAccount.deletePlayer(for: $0) }
-    // Not left to the next exchange: the data may be closed before there is one.
+    // Recorded here, not in the next exchange: the data may be closed before there is one.
     try connection.core.store.write { transaction in
       var facts = try transaction.facts()
       facts.isRefused = true

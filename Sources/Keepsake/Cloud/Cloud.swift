@@ -9,7 +9,7 @@ public struct CloudAddress: Sendable {
   enum Kind: Sendable {
     case server(CloudServer)
     case folder(CloudFolder)
-    /// For tests: a transport to a cloud of their own, with a name to tell it from others.
+    /// For tests: a transport to their own cloud, with a name that distinguishes it from others.
     case transport(any Transport, ContainerID, name: String)
   }
   let kind: Kind
@@ -18,35 +18,36 @@ public struct CloudAddress: Sendable {
   ///
   /// - Parameters:
   ///   - url: The server's address.
-  ///   - appKey: The key with which this game may use the server.
+  ///   - appKey: The key that allows this game to use the server.
   /// - Returns: The address.
   public static func server(_ url: URL, appKey: String) -> Self {
     Self(kind: .server(CloudServer(url: url, appKey: appKey)))
   }
 
-  /// A folder that the player's devices share: in iCloud Drive or Dropbox, kept by Syncthing, on a memory stick or a
-  /// network disk.
+  /// A folder that the player's devices share: in iCloud Drive or Dropbox, synchronized by Syncthing, on a memory stick
+  /// or a network drive.
   ///
   /// ```swift
   /// game.cloud.connect(.folder(URL(fileURLWithPath: "/home/ada/Dropbox/Space")))
   /// ```
   ///
-  /// Each game and player needs a folder of its own, which must exist. There is no server, so nothing to register and
-  /// no pairing code: every device that has the folder belongs to the player.
+  /// Each game and player needs a separate folder, which must exist. There is no server, so there is no registration
+  /// and no pairing code: every device that has the folder belongs to the player.
   ///
   /// - A save counts as `stored` when it is durable in the folder. Other devices get it when their copy of the folder
   ///   has it; they check about once a second.
   /// - Files may arrive in any order, late, twice or as "conflicted copies"; half a save is never shown. A new device
-  ///   that gets the folder before its files takes it for empty, and its saves are kept beside the others' later.
-  /// - While the folder is missing or emptied, the cloud is `unreachable`; another player's folder is `refused`.
+  ///   that gets the folder before its files treats it as empty, and its saves are later kept beside the others'.
+  /// - While the folder is missing or has been emptied, the cloud is `unreachable`; another player's folder is
+  ///   `refused`.
   /// - There is no bank: claims stay pending, a device can spend only what it earned itself, and a copied installation
   ///   can spend the same money twice.
   /// - Anyone who can write to the folder can change its contents. Checksums detect damage, not forgery.
   ///
   /// - Parameters:
   ///   - url: The folder.
-  ///   - joining: Whether a device whose data belongs to another cloud leaves it and joins this folder's data, as with
-  ///     `Cloud.join`. Ask the player first.
+  ///   - joining: Whether a device whose data belongs to another cloud leaves that cloud and joins this folder's data,
+  ///     as with `Cloud.join`. Ask the player first.
   /// - Returns: The address.
   public static func folder(_ url: URL, joining: Bool = false) -> Self {
     Self(kind: .folder(CloudFolder(url: url.standardizedFileURL, isJoining: joining)))
@@ -80,10 +81,10 @@ struct CloudFolder: Sendable, Hashable {
   var isJoining: Bool
 }
 
-/// Sync of the game's data between all of a player's devices.
+/// Synchronizes the game's data between all of a player's devices.
 ///
 /// ```swift
-/// game.cloud.connect(.server(url, appKey: key))    // returns at once; everything works without it
+/// game.cloud.connect(.server(url, appKey: key))    // returns immediately; everything works without it
 /// let code = try await game.cloud.pairingCode()    // shown on this device
 /// try await game.cloud.join(code)                  // typed on another device
 /// ```
@@ -99,7 +100,7 @@ public final class Cloud: Sendable {
   init(core: GameCore, progress: ProgressStore, scores: HighScores, wallet: WalletStore, preferences: Preferences) throws {
     self.core = core
     var status = CloudStatus(phase: .off)
-    // Of an earlier run that kept it back.
+    // Held back by an earlier run.
     status.hasArrivals = try core.store.read { try $0.facts().hasArrivals }
     state = CloudState(status, isEnabled: try core.isCloudEnabled()) { [weak core] in core?.events.statusDidChange() }
     let eventHandler = CloudEventHandler(
@@ -109,15 +110,15 @@ public final class Cloud: Sendable {
     core.cloud = connection
   }
 
-  /// Connects to a cloud, and stays connected until `disconnect` or `close`. Returns at once; `status` shows the
+  /// Connects to a cloud, and stays connected until `disconnect` or `close`. Returns immediately; `status` shows the
   /// result.
   ///
   /// The first connection registers this device as a new player; `join` makes it a device of another player. A store
-  /// belongs to one cloud: another server refuses it, as `status` shows.
+  /// belongs to one cloud: another server refuses it, which `status` shows.
   ///
   /// - Parameters:
   ///   - address: The cloud.
-  ///   - deviceName: The name that the player's other devices show for this one; the platform's name if nil.
+  ///   - deviceName: The name that the player's other devices show for this device; the platform's name if nil.
   public func connect(_ address: CloudAddress, deviceName: String? = nil) {
     state.setDesired { desired in
       desired.address = address
@@ -134,8 +135,8 @@ public final class Cloud: Sendable {
 
   /// Whether the player wants sync. While false, nothing is sent or received; changes are queued.
   ///
-  /// The setting is kept with the data across restarts. Setting it waits for the disk if it changes; if the disk fails,
-  /// the setting holds until the data is closed, and an incident reports it. While false, calls that need the network
+  /// The setting is kept with the data across restarts. Changing it waits for the disk; if the disk fails, the setting
+  /// applies until the data is closed, and an incident reports the failure. While false, calls that need the network
   /// throw `GameDataError` with `notConnected`.
   public var isEnabled: Bool {
     get { state.desired.isEnabled }
@@ -150,20 +151,20 @@ public final class Cloud: Sendable {
   /// Whether everything on this device is in the cloud, and if not, why. Never blocks.
   public var status: CloudStatus { state.status }
 
-  /// Whether the cloud can be used now, and if not, why: `status` for a program to branch on. Never blocks.
+  /// Whether the cloud can be used now, and if not, why: the `status` for a program to branch on. Never blocks.
   public var availability: CloudAvailability { state.status.availability }
 
-  /// The current status and each change. A slow reader gets the newest. Ends when the game's data is closed.
+  /// The current status, then every change. A slow reader gets only the newest. Ends when the game's data is closed.
   public var statusUpdates: AsyncStream<CloudStatus> { state.updates() }
 
   /// Sends everything that is queued and fetches everything that is new.
   ///
-  /// Returns when the cloud has stored every earlier commit, and its changes are on this device.
+  /// Returns when the cloud has stored every earlier commit and the cloud's changes are on this device.
   ///
-  /// - Throws: `GameDataError` with `notConnected`, `unreachable` (it is retried automatically) or `refused`.
+  /// - Throws: `GameDataError` with `notConnected`, `unreachable` (retried automatically) or `refused`.
   public func sync() async throws { try await connection.sync() }
 
-  /// Fetches everything new from the cloud and delivers it, whatever `delivery` says. For play that needs the newest
+  /// Fetches everything new from the cloud and delivers it, regardless of `delivery`. For play that needs the newest
   /// state.
   ///
   /// ```swift
@@ -175,27 +176,27 @@ public final class Cloud: Sendable {
   ///
   /// - Parameter limit: How long to wait.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused`, or `timedOut` after `limit`;
-  ///   `availability` has more. The fetch continues in the background.
+  ///   `availability` has the details. The fetch continues in the background.
   public func fetchChanges(within limit: Duration) async throws {
     try await connection.core.fetchChanges(within: limit)
     _ = try connection.deliver()
   }
 
-  /// Asks for a code with which another device can join this player. It is valid once, for some minutes.
+  /// Requests a code that another device can use to join this player. It is valid once, for some minutes.
   ///
   /// - Returns: The code, for the player to type on the other device.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable` or `refused`; with `misuse` if the cloud is a folder,
   ///   which the other device can use directly.
   public func pairingCode() async throws -> String { try await connection.pairingCode() }
 
-  /// Makes this device one of the player whose device showed the code.
+  /// Joins this device to the player whose device showed the code.
   ///
-  /// What this device has is joined with that player's data: values by their merge rules, saved games beside theirs.
-  /// Money that this device has settled with its own player's bank stays with that player.
+  /// This device's data is joined with that player's data: values by their merge rules, saved games beside the
+  /// player's. Money that this device has settled with its own player's bank stays with that player.
   ///
   /// - Parameter code: A code from `pairingCode()`.
   /// - Throws: `GameDataError` with `notConnected`, `unreachable`, `refused` for a wrong or expired code, or
-  ///   `notDownloaded` if saves exist only in the cloud that it would leave.
+  ///   `notDownloaded` if some saves exist only in the cloud that this device would leave.
   public func join(_ code: String) async throws { try await connection.join(code) }
 
   private func reconcile() {
@@ -221,8 +222,8 @@ public final class Cloud: Sendable {
   }
 }
 
-/// The connection's desired state, which the game sets, and its status, which the connection reports. Guarded by locks,
-/// because neither side may wait.
+/// The connection's desired state, which the game sets, and its status, which the connection reports. Protected by
+/// locks, because neither side may wait.
 final class CloudState: Sendable {
   struct Desired: Sendable {
     var address: CloudAddress?
@@ -252,7 +253,7 @@ final class CloudState: Sendable {
     }
   }
 
-  /// Requests the end of the connection. False if none was ever requested.
+  /// Requests the end of the connection. Returns false if no connection was ever requested.
   func close() -> Bool {
     desiredState.withLock { desired in
       desired.isClosed = true
@@ -260,7 +261,7 @@ final class CloudState: Sendable {
     }
   }
 
-  /// Changes the status. The lock is held, so that of two concurrent changes neither is lost, and readers get the
+  /// Changes the status while holding the lock, so that neither of two concurrent changes is lost, and readers get the
   /// newest last.
   func change(_ body: (inout CloudStatus) -> Void) {
     let isNew = current.withLock { current in
@@ -273,10 +274,10 @@ final class CloudState: Sendable {
     if isNew { changed() }
   }
 
-  /// Everything held back has been delivered.
+  /// Records that everything held back has been delivered.
   func delivered() { change { $0.hasArrivals = false } }
 
-  /// Sets the phase, and keeps the rest.
+  /// Sets the phase and what depends on it, and keeps the rest.
   func post(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
     change { status in
       status.phase = phase

@@ -1,6 +1,7 @@
 import KeepsakeSync
 
-/// Whether the cloud can be used now, and if not, why: for a program to branch on. `CloudStatus.phase` has the words.
+/// Whether the cloud can be used now, and if not, why: for a program to branch on. `CloudStatus.phase` has the text for
+/// people.
 ///
 /// ```swift
 /// switch game.cloud.availability {
@@ -11,7 +12,7 @@ import KeepsakeSync
 /// }
 /// ```
 ///
-/// It reflects the last attempt. A lost network shows at the next request, within about a minute.
+/// It reflects the last attempt. A lost network is noticed at the next request, within about a minute.
 public enum CloudAvailability: Sendable, Hashable {
   /// The cloud responded to the last request.
   case available
@@ -24,7 +25,7 @@ public enum CloudAvailability: Sendable, Hashable {
     case notConnected
     /// `Cloud.isEnabled` is false.
     case switchedOff
-    /// The connection has just begun, and the cloud hasn't responded yet.
+    /// The connection has just started, and the cloud hasn't responded yet.
     case notReachedYet
     /// There is no network, no server at the address, or no such folder. Retried automatically.
     case unreachable
@@ -55,7 +56,7 @@ public enum CloudAvailability: Sendable, Hashable {
     }
   }
 
-  /// From the phase of a connection that has no service yet.
+  /// Makes the availability from the phase of a connection that has no service yet.
   init(_ phase: CloudStatus.Phase, reaching code: GameDataError.Code? = nil) {
     switch phase {
     case .off: self = .unavailable(.notConnected)
@@ -68,7 +69,7 @@ public enum CloudAvailability: Sendable, Hashable {
     }
   }
 
-  /// Keeps the reason while a failed request is being retried.
+  /// Keeps the previous reason while a failed request is being retried.
   func after(_ before: Self) -> Self {
     self == .unavailable(.notReachedYet) && [.unavailable(.unreachable), .unavailable(.inTrouble)].contains(before) ? before : self
   }

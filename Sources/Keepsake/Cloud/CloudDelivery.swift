@@ -1,4 +1,4 @@
-/// When the game sees what arrives from other devices: the values of `Cloud.delivery`.
+/// When the game sees changes received from other devices: the values of `Cloud.delivery`.
 ///
 /// ```swift
 /// game.cloud.delivery = .onUpdate
@@ -9,14 +9,14 @@
 /// }
 /// ```
 ///
-/// The device fetches and downloads regardless of this setting, and keeps what arrives durably. What is held back is
-/// delivered together: saved games, progress, synced preferences, scores, balances and their changes. The game's own
-/// writes are visible at once.
+/// The device fetches and downloads regardless of this setting, and keeps durably what it receives. Everything held
+/// back is delivered together: saved games, progress, synced preferences, scores, balances and their changes. The
+/// game's own writes are visible immediately.
 public enum CloudDelivery: Sendable, Hashable {
   /// As soon as all of it is on this device.
   case immediately
-  /// In `Cloud.update()`, which `Autosave.update()` calls too.
+  /// In `Cloud.update()`, which `Autosave.update()` also calls.
   case onUpdate
-  /// In `Cloud.deliver()` only.
+  /// Only in `Cloud.deliver()`.
   case manually
 }

@@ -26,14 +26,15 @@ public struct CloudStatus: Sendable, Hashable {
 
   /// The state of the connection.
   public var phase: Phase
-  /// Commits that aren't certain to be in the cloud, refused ones included.
+  /// Commits that aren't known to be in the cloud yet, including refused ones.
   public var waitingCommits: Int
   /// When the cloud last responded, by this device's clock; nil if it never did.
   public var lastFetched: Date?
-  /// Whether the cloud announces changes of other devices at once. If not, they arrive with this device's next request.
+  /// Whether the cloud announces changes of other devices immediately. If not, they arrive with this device's next
+  /// request.
   public var isListening: Bool
-  /// Large saves that are being transferred, oldest first: each version at most once in each direction. Small ones are
-  /// part of another request and never listed.
+  /// Large saves that are being transferred, oldest first: each version at most once in each direction. Small saves are
+  /// part of other requests and are never listed.
   ///
   /// ```swift
   /// for transfer in game.cloud.status.transfers {
@@ -41,16 +42,16 @@ public struct CloudStatus: Sendable, Hashable {
   /// }
   /// ```
   ///
-  /// Empty while nothing is transferred, such as during the pause after a failure. A transfer that resumes continues at
-  /// its last fraction.
+  /// Empty while nothing is being transferred, such as during the pause after a failure. A resumed transfer continues
+  /// at its last fraction.
   public var transfers: [Transfer]
 
-  /// Whether `Cloud.delivery` holds something back: `Cloud.deliver()` shows it.
+  /// Whether `Cloud.delivery` holds something back, which `Cloud.deliver()` delivers.
   public var hasArrivals: Bool
   /// Whether the cloud can be used now, and if not, why.
   public var availability: CloudAvailability
 
-  /// What the cloud refuses. It stays on this device, and everything else continues.
+  /// What the cloud refuses. It stays on this device, and everything else continues to sync.
   ///
   /// ```swift
   /// for refusal in game.cloud.status.refusals where refusal.reason == .quota {
@@ -58,10 +59,10 @@ public struct CloudStatus: Sendable, Hashable {
   /// }
   /// ```
   ///
-  /// A save that exceeds the quota is sent automatically when there is room: at once after a delete on this device,
-  /// when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it. Others are
-  /// retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are refused, only the oldest are
-  /// listed.
+  /// A save that exceeds the quota is sent automatically when there is room: immediately after a deletion on this
+  /// device, when the cloud reports room, and otherwise every ten minutes. It stays listed until the cloud has it.
+  /// Other refused items are retried when the game starts and by `Cloud.sync()`. If hundreds of checkpoints are
+  /// refused, only the oldest are listed.
   public var refusals: [Refusal]
 
   /// Something that the cloud refuses.
@@ -77,11 +78,11 @@ public struct CloudStatus: Sendable, Hashable {
     }
     /// The player's quota in bytes, as the cloud counts them: compressed, for all of the player's devices together.
     public struct Quota: Sendable, Hashable {
-      /// What the player may store.
+      /// How much the player may store.
       public var limit: Int64
-      /// What is stored.
+      /// How much is stored.
       public var used: Int64
-      /// What this item would add.
+      /// How much this item would add.
       public var needed: Int64
     }
     /// The slot's name as the cloud knows it; nil for a value.
@@ -92,7 +93,7 @@ public struct CloudStatus: Sendable, Hashable {
     public var reason: Reason
     /// The quota, if the reason is `quota` and the cloud reported it.
     public var quota: Quota?
-    /// A sentence for people, which says what they can do.
+    /// A sentence for people that explains what they can do.
     public var message: String
   }
 
@@ -101,18 +102,19 @@ public struct CloudStatus: Sendable, Hashable {
 
   /// A large save that is being transferred.
   public struct Transfer: Sendable, Hashable {
-    /// Whether it is sent to the cloud; otherwise it is received.
+    /// Whether it is being sent to the cloud; otherwise it is being received.
     public var isUpload: Bool
     /// The slot's name as the cloud knows it.
     public var slot: String
     /// The name of the tracked file; nil for a saved game.
     public var file: String? { SlotKey(text: slot).fileName }
-    /// Bytes of the save, uncompressed, that are transferred. Never falls while the version is being transferred, even
-    /// if a part is sent again.
+    /// Bytes of the save, uncompressed, that have been transferred. Never decreases while the version is being
+    /// transferred, even if a part is sent again.
     public var bytesDone: Int64
-    /// Bytes of the save, uncompressed, that have to be transferred. An estimate for a download in several parts.
+    /// Bytes of the save, uncompressed, that have to be transferred in total. An estimate for a download in several
+    /// parts.
     public var bytesInAll: Int64
-    /// What is transferred, from 0 to 1. Never falls.
+    /// The fraction that has been transferred, from 0 to 1. Never decreases.
     public var fraction: Double {
       guard bytesInAll > 0 else { return 0 }
       return min(Double(bytesDone) / Double(bytesInAll), 1)

@@ -8,10 +8,11 @@
 ///
 /// Values, the wallet, scores and every slot's metadata are always received, and so are all sides of a conflict.
 public enum DownloadPolicy: Sendable, Hashable {
-  /// All of them: every listed save can be loaded without a network.
+  /// All saves: every listed save can be loaded without a network.
   case ahead
-  /// Only the metadata of saves larger than this many bytes, uncompressed, until `SaveSlots.download`. A version that
-  /// replaces a save on this device is downloaded automatically, so a game that continues in a slot asks once.
+  /// For saves larger than this many bytes, uncompressed, only the metadata, until `SaveSlots.download`. A version that
+  /// replaces a save on this device is downloaded automatically, so a game that continues in a slot has to ask only
+  /// once.
   case onDemand(above: Int)
 
   /// The size above which a save isn't downloaded; nil without a limit.
@@ -25,12 +26,12 @@ extension Cloud {
   /// Which saves of other devices are downloaded automatically; `.ahead` by default.
   ///
   /// The setting isn't kept across restarts: set it before `connect` each time. Saves that were left in the cloud stay
-  /// there until they are asked for, or this setting includes them. Never blocks.
+  /// there until they are requested, or until this setting includes them. Never blocks.
   public var downloads: DownloadPolicy {
     get { connection.deliveryBuffer.downloads }
     set {
       connection.deliveryBuffer.set(newValue)
-      // What comes by itself from now on is begun.
+      // Starts downloading what the new setting downloads automatically.
       connection.core.cloud.didCommit()
     }
   }

@@ -1,20 +1,20 @@
 public import Foundation
 
-/// A tracked file as `TrackedFiles.list` shows it.
+/// A tracked file, as listed by `TrackedFiles.list`.
 public struct FileSummary: Sendable, Hashable, Identifiable {
-  /// The name of its versions, the same on every device. It comes from the device that wrote it and may be any path:
-  /// `TrackedFiles.place(_:in:)` refuses names that aren't plain file names, and nothing else does.
+  /// The name of its versions, the same on every device. It comes from the device that wrote the file and may be any
+  /// path: only `TrackedFiles.place(_:in:)` rejects names that aren't plain file names.
   public let name: String
   /// The version that `TrackedFiles.place` writes.
   public let current: Version
-  /// Whether devices wrote it without knowing of each other, and nobody has chosen yet.
+  /// Whether devices wrote it independently of each other and the conflict isn't resolved yet.
   public let isConflicted: Bool
   /// Whether its versions stay on this device (`TrackedFile.keepLocal`).
   public let isLocal: Bool
-  /// Whether it can be placed without the cloud; false if `Cloud.downloads` left its contents there, until
+  /// Whether it can be placed without the cloud. False while `Cloud.downloads` leaves its contents in the cloud, until
   /// `TrackedFiles.download`.
   public let isDownloaded: Bool
-  /// Where the file is, if it was tracked or placed since the data was opened; nil otherwise.
+  /// The file's location, if it was tracked or placed since the data was opened; otherwise nil.
   public let url: URL?
 
   /// The file's name.

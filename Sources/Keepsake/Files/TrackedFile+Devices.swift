@@ -2,20 +2,21 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Versions of the file from the player's other devices.
+/// Versions of the file that the player's other devices saved.
 extension TrackedFile {
   /// The result of `update`.
   public enum Update: Sendable, Hashable {
-    /// The file is current already, or has no version.
+    /// The file is already current, or has no version.
     case unchanged
-    /// It has what another device wrote, this version.
+    /// The file was updated to this version, which another device wrote.
     case updated(Version)
-    /// Devices wrote without knowing of each other: these versions stand beside each other, the best first, and the file is as it was. `restore` of one,
-    /// or a `write` of what the game made of them after one, ends that.
+    /// Devices wrote the file independently of each other. These are the conflicting versions, the best first; the file
+    /// is unchanged. To resolve the conflict, `restore` one of them; to merge them, `write` the merged contents after
+    /// that.
     case conflict([Version])
   }
 
-  /// Lists the current versions of the file: one, or several in a conflict; none if it was never written or is deleted.
+  /// Lists the current versions of the file: one, several in a conflict, or none if it was never written or is deleted.
   ///
   /// - Returns: The versions, the best first, in the same order on every device.
   /// - Throws: `StoreError` if the store can't be read.
@@ -29,7 +30,7 @@ extension TrackedFile {
     }
   }
 
-  /// Writes what other devices saved to the file, atomically and durably.
+  /// Writes the version that another device saved to the file, atomically and durably.
   ///
   /// ```swift
   /// for case .files(let names) in game.takeChanges() where names.contains(file.name) {
@@ -37,13 +38,13 @@ extension TrackedFile {
   /// }
   /// ```
   ///
-  /// The file's contents are captured first if they have changed: an edit is never overwritten, but kept as a version
-  /// beside the new one. A missing file is written again. Call it when the game isn't writing the file, and load the
+  /// If the file's contents have changed, they are captured first: an edit is never overwritten, but kept as a version
+  /// beside the new one. A missing file is written again. Call this while the game isn't writing the file, and load the
   /// file afterwards.
   ///
   /// - Returns: What was done.
-  /// - Throws: As `capture`; `GameDataError` with `notDownloaded` if the new version was left in the cloud;
-  ///   `StoreError` if it can't be read or the file can't be written. The file is unchanged then.
+  /// - Throws: As `capture`; `GameDataError` with `notDownloaded` if the contents of the new version are only in the
+  ///   cloud; `StoreError` if the version can't be read or the file can't be written. The file is unchanged then.
   @discardableResult
   public func update() throws -> Update {
     for _ in 0..<Self.maximumAttempts {
@@ -55,7 +56,7 @@ extension TrackedFile {
         if case .conflict(let versions) = arrived { return .conflict(versions) }
         return .unchanged
       }
-      // Written to since it was kept: once more.
+      // The file was written to after it was captured: try again.
       guard try signature() == before else { continue }
       if before == nil {
         guard try AtomicFile.create(bytes, at: url) else { continue }
@@ -84,14 +85,14 @@ extension TrackedFile {
         })
     }
     if isThere, let base = try transaction.fileBase(of: slot), let record = try transaction.version(base)?.record {
-      // Equal bytes are one version, whichever of them the file came from.
+      // Equal bytes count as the same version, whichever version the file came from.
       if record.id == winner.id || (!record.tombstone && record.contents == winner.contents) { return .nothing }
     }
     guard let version = try transaction.version(winner.id) else { return .nothing }
     return .new(Version(version, isPinned: try transaction.isPinned(winner.id)), try SlotReading.bytes(of: winner, in: transaction))
   }
 
-  /// The game is shown it, so a choice replaces it.
+  /// Counts as showing the versions to the game, so that a choice made afterwards replaces them.
   private func view(in transaction: StoreTransaction) throws -> SlotView {
     let view = try Resolution.view(of: transaction.key(of: slot), in: transaction, policy: .newest)
     core.slotParents.show(slot, view.parents)
@@ -100,7 +101,7 @@ extension TrackedFile {
 
   // MARK: Here and in the cloud
 
-  /// Returns the sync status of the current version. An edit that isn't captured doesn't count.
+  /// Returns the sync status of the current version. Ignores edits that aren't captured yet.
   ///
   /// - Returns: The status, as for a slot.
   /// - Throws: `StoreError` if the store can't be read.
@@ -113,7 +114,7 @@ extension TrackedFile {
   public var isLocal: Bool { get throws { try core.store.read { try $0.isLocal(slot) } } }
 
   /// Keeps the file's versions on this device from now on, as `SaveSlots.keepLocal` does for a slot. Durable on return.
-  /// No device's file is changed.
+  /// The file itself is unchanged on every device.
   ///
   /// Doesn't capture the file's contents.
   ///

@@ -2,7 +2,7 @@ public import Foundation
 public import KeepsakeReplication
 import KeepsakeStore
 
-/// A file of the game whose versions are kept (`TrackedFiles`).
+/// A file of the game whose versions are kept (see `TrackedFiles`).
 public struct TrackedFile: Sendable {
   let core: GameCore
   /// The file's location.
@@ -10,7 +10,8 @@ public struct TrackedFile: Sendable {
   /// The name of its versions.
   public let name: String
 
-  /// A file that is changed again and again while it is read has no state that could be kept.
+  /// How often to retry when the file changes while it is read or updated. A file that keeps changing has no state to
+  /// capture.
   static let maximumAttempts = 5
 
   var slot: String { SlotKey.file(name).text }
@@ -20,21 +21,22 @@ public struct TrackedFile: Sendable {
   /// Keeps the file's current contents as a version. Writes nothing if they haven't changed. Call it after the game has
   /// written the file.
   ///
-  /// Costs reading the file on the calling thread.
+  /// Reads the whole file on the calling thread.
   ///
-  /// - Returns: A handle that says when the version is durable.
-  /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` beyond 256 MiB,
-  ///   `misuse` for something other than a regular file; `StoreError` if it can't be read, or keeps changing while it
-  ///   is read.
+  /// - Returns: A handle that completes when the version is durable.
+  /// - Throws: `GameDataError` with `missing` if there is no file (its versions stay), `tooLarge` if it has more than
+  ///   256 MiB, `misuse` if it isn't a regular file; `StoreError` if it can't be read, or keeps changing while it is
+  ///   read.
   @discardableResult
   public func capture() throws -> Pending<Version> { try keep(read()) }
 
   /// Replaces the file's contents, atomically and durably, and keeps them as a version.
   ///
-  /// The previous contents are kept first if they have changed since the last version, which costs a wait for the disk.
+  /// If the previous contents have changed since the last version, they are kept first, which costs a wait for the
+  /// disk.
   ///
   /// - Parameter data: The new contents.
-  /// - Returns: A handle that says when the version is durable.
+  /// - Returns: A handle that completes when the version is durable.
   /// - Throws: As `capture`; `StoreError` if the previous contents can't be kept or the file can't be written. The file
   ///   is unchanged then.
   @discardableResult
@@ -45,11 +47,11 @@ public struct TrackedFile: Sendable {
     return try keep(data)
   }
 
-  /// Whether the file differs from the version that it came from, is missing, or has no version. Costs reading both.
+  /// Returns whether the file differs from the version it came from, is missing, or has no version.
   ///
-  /// Versions of other devices don't count: see `update`.
+  /// Reads both the file and the version. Ignores versions of other devices: see `update`.
   ///
-  /// - Returns: Whether it has changed.
+  /// - Returns: Whether the file has changed.
   /// - Throws: As `capture`; `StoreError` if the version can't be read.
   public func hasChanged() throws -> Bool {
     guard try isThere() else { return true }
@@ -68,7 +70,7 @@ public struct TrackedFile: Sendable {
 
   // MARK: Going back
 
-  /// Lists the kept versions, the newest first, deletes included.
+  /// Lists the kept versions, the newest first, including deletions.
   ///
   /// - Returns: The versions.
   /// - Throws: `StoreError` if the store can't be read.
@@ -96,8 +98,8 @@ public struct TrackedFile: Sendable {
 
   /// Writes a version back to the file, atomically and durably.
   ///
-  /// The file's contents are captured first if they have changed, so nothing is lost. The restored version becomes the
-  /// newest, and replaces what `heads` or `history` returned last: this resolves a conflict.
+  /// If the file's contents have changed, they are captured first, so nothing is lost. The restored version becomes the
+  /// newest and replaces the versions that `heads` or `history` last returned: this resolves a conflict.
   ///
   /// - Parameter version: A version from `history`.
   /// - Returns: The new version.
@@ -122,7 +124,7 @@ public struct TrackedFile: Sendable {
       })
   }
 
-  /// What was captured before comes before what is read now. A capture that failed has told so itself.
+  /// Waits for earlier captures, so that the store includes them. Ignores their errors, which were already reported.
   func settle() throws {
     guard let pending = core.slotParents.pending(in: slot) else { return }
     do {
@@ -140,7 +142,7 @@ public struct TrackedFile: Sendable {
   }
 
   func checkName() throws {
-    // One that is here already was taken as it is, and stays here.
+    // A local file's name was accepted as it is and never leaves this device, so only the name itself is checked.
     let key = try core.store.read { try $0.key(of: slot) }
     let record = VersionRecord(
       id: VersionID(high: 0, low: 0), slot: key.text, covers: [], contents: [], length: 0, savedAtMilliseconds: 0,
@@ -163,7 +165,7 @@ public struct TrackedFile: Sendable {
     var modified: Date?
   }
 
-  /// False if there is nothing. Throws for what is no file.
+  /// Returns false if nothing exists at the path. Throws for anything but a regular file.
   func isThere() throws -> Bool { try signature() != nil }
 
   func signature() throws -> Signature? {
@@ -182,7 +184,7 @@ public struct TrackedFile: Sendable {
     return Signature(size: (attributes[.size] as? NSNumber)?.uint64Value ?? 0, modified: attributes[.modificationDate] as? Date)
   }
 
-  /// The file's bytes, at a moment in which nobody was writing to it.
+  /// Returns the file's bytes, as of a moment when nobody was writing to it.
   func read() throws -> Data {
     for _ in 0..<Self.maximumAttempts {
       guard let before = try signature() else { throw GameDataError(.missing, "there is no file \(url.path)") }

@@ -3,7 +3,7 @@ import KeepsakeReplication
 import KeepsakeStore
 import Synchronization
 
-/// Versions of files that the game keeps and reads itself.
+/// Versions of files that the game writes and reads itself.
 ///
 /// ```swift
 /// let file = try game.files.track(url)         // at each start; keeps a version of the contents
@@ -13,8 +13,8 @@ import Synchronization
 /// try file.restore(versions[3].id)             // can itself be undone
 /// ```
 ///
-/// A version costs what changed since the one before, and the history rules apply as for saved games. A connected cloud
-/// gets the versions too, unless the file is local, and the player's other devices can place the file:
+/// A version costs about what changed since the previous one, and the history rules apply as for saved games. A
+/// connected cloud also gets the versions, unless the file is local, and the player's other devices can place the file:
 ///
 /// ```swift
 /// for file in try game.files.list() where file.url == nil {
@@ -22,38 +22,38 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Only `write`, `restore`, `place` and `update` write to a file: versions that arrive wait until the game asks for
-/// them. Safe to use from any thread; threads that write a file themselves must coordinate.
+/// Only `write`, `restore`, `place` and `update` write to a file: received versions wait until the game asks for them.
+/// Safe to use from any thread; threads that write a file themselves must coordinate.
 public final class TrackedFiles: Sendable {
   private let core: GameCore
-  /// Which file stands under which name.
+  /// The tracked files by name.
   private let tracked = Mutex<[String: URL]>([:])
 
   init(core: GameCore) { self.core = core }
 
-  /// Starts or continues to keep versions of a file, and captures its contents. The file may be created later.
+  /// Starts or continues keeping versions of a file, and captures its contents. The file may be created later.
   ///
-  /// If other devices have a file under this name that this device has never placed, and the contents differ, both are
+  /// If other devices have a file of this name with different contents, and this device has never placed it, both are
   /// kept as a conflict: see `TrackedFile.heads()`.
   ///
   /// - Parameters:
   ///   - url: The file.
-  ///   - name: The name of its versions at the next start and on other devices; the file's own name if nil. At most
-  ///     about 200 bytes. One file can have a name at a time.
-  ///   - syncs: Whether a cloud gets the versions. Nil keeps the current setting: a new name is synced, and one whose
-  ///     versions were kept by a release that didn't sync files is local. False is `TrackedFile.keepLocal` with `kept`,
-  ///     and true `syncAgain`.
+  /// - name: The name of its versions, at the next start and on other devices; the file's own name if nil. At most
+  ///   about 200 bytes. A name belongs to one file at a time.
+  /// - syncs: Whether a cloud gets the versions. If nil, the current setting stays: a new name is synced, and a name
+  ///   whose versions were kept by a release that didn't sync files is local. False does the same as
+  ///   `TrackedFile.keepLocal` with `kept`, true the same as `syncAgain`.
   /// - Returns: The tracked file.
   /// - Throws: `GameDataError` with `misuse` for an invalid name or one that another file has, and for a folder, a
-  ///   device or a link; `tooLarge` for a file beyond 256 MiB; `StoreError` if it can't be read.
+  ///   device or a link; `tooLarge` for a file of more than 256 MiB; `StoreError` if it can't be read.
   @discardableResult
   public func track(_ url: URL, as name: String? = nil, syncs: Bool? = nil) throws -> TrackedFile {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: (name ?? url.lastPathComponent).canonical)
-    // Seen before it has the name.
+    // Checked before the file reserves the name.
     let isThere = try file.isThere()
     try file.checkName()
     try reserving(file) {
-      // Before the first version, or it would be on its way already.
+      // Before the first version is captured, which would otherwise already be sent.
       if syncs == false { try file.keepLocal(cloudCopy: .kept) }
       if syncs == true { try file.syncAgain() }
       if isThere { try file.capture() }
@@ -61,18 +61,18 @@ public final class TrackedFiles: Sendable {
     return file
   }
 
-  /// Writes a file of the player's other devices to a location, atomically and durably, and tracks it there.
+  /// Writes a file from the player's other devices to a location, atomically and durably, and tracks it there.
   ///
-  /// An existing file with other contents is never replaced; one with the same contents is tracked. In a conflict the
-  /// version is placed that ranks first on every device: see `TrackedFile.heads()`.
+  /// An existing file with different contents is never replaced; one with the same contents is tracked. In a conflict,
+  /// places the version that ranks first on every device: see `TrackedFile.heads()`.
   ///
   /// - Parameters:
   ///   - name: A name from `list`.
   ///   - url: Where to write the file.
   /// - Returns: The tracked file.
   /// - Throws: `GameDataError` with `missing` if the name has no version, `occupied` if another file is there,
-  ///   `notDownloaded` if the contents are in the cloud, `misuse` if the name is tracked at another location, or for a
-  ///   folder, a device or a link; `StoreError` if it can't be read or written. Nothing has changed then.
+  ///   `notDownloaded` if the contents are only in the cloud, `misuse` if the name is tracked at another location, or
+  ///   for a folder, a device or a link; `StoreError` if it can't be read or written. Nothing has changed then.
   @discardableResult
   public func place(_ name: String, at url: URL) throws -> TrackedFile {
     let file = TrackedFile(core: core, url: url.standardizedFileURL, name: name.canonical)
@@ -85,15 +85,15 @@ public final class TrackedFiles: Sendable {
       guard try isThere ? file.read() == bytes : AtomicFile.create(bytes, at: file.url) else {
         throw GameDataError(.occupied, "there is something else at \(file.url.path): move it away, or track it under another name")
       }
-      // After the file: a crash in between leaves one that is known again by its bytes.
+      // After the file is written: if the game crashes in between, the file is recognized by its bytes the next time.
       try core.store.write { try $0.setFileBase(best.id, of: file.slot) }
     }
     return file
   }
 
-  /// Writes a file of the player's other devices to an existing folder, under its own name.
+  /// Writes a file from the player's other devices to an existing folder, under its own name.
   ///
-  /// Names come from other devices: one that isn't a plain file name, and could lead out of the folder, is refused with
+  /// Names come from other devices: one that isn't a plain file name, and might lead out of the folder, throws
   /// `misuse`.
   ///
   /// - Parameters:
@@ -110,13 +110,13 @@ public final class TrackedFiles: Sendable {
     return try place(name, at: folder.appendingPathComponent(name))
   }
 
-  /// Downloads a file's current version that `Cloud.downloads` left in the cloud, so that it can be placed.
+  /// Downloads the current version of a file that `Cloud.downloads` left in the cloud, so that it can be placed.
   ///
   /// - Parameter name: A name from `list`.
   /// - Throws: As `SaveSlots.download`.
   public nonisolated(nonsending) func download(_ name: String) async throws { try await core.download(SlotKey.file(name.canonical).text) }
 
-  /// Stops tracking a file until it, or another file, is tracked under the name again. Its versions stay.
+  /// Stops tracking a file until this or another file is tracked under the name again. Its versions stay.
   ///
   /// - Parameter file: The file.
   public func untrack(_ file: TrackedFile) {
@@ -125,7 +125,7 @@ public final class TrackedFiles: Sendable {
     }
   }
 
-  /// Gives the file its name, and takes it back if `body` throws: what could not be kept needs none.
+  /// Reserves the name for the file, and releases it if `body` throws: a file that couldn't be tracked needs no name.
   private func reserving(_ file: TrackedFile, _ body: () throws -> Void) throws {
     let before = tracked.withLock { tracked in
       let before = tracked[file.name]
@@ -145,15 +145,15 @@ public final class TrackedFiles: Sendable {
 
   // MARK: Lists
 
-  /// Lists the player's files, of this device and others, sorted by name.
+  /// Lists the player's files, from this device and others, sorted by name.
   ///
-  /// Waits for earlier captures. Costs one query; reads no contents.
+  /// Waits for earlier captures. Costs one query; doesn't read any contents.
   ///
   /// - Returns: The files.
   /// - Throws: `StoreError` if the store can't be read.
   public func list() throws -> [FileSummary] {
     for pending in core.slotParents.undecided() {
-      // One that failed has told so itself.
+      // A capture that failed has already reported its error.
       _ = try? pending.wait()
     }
     let urls = tracked.withLock { $0 }

@@ -13,19 +13,19 @@ import KeepsakeStore
 /// }
 /// ```
 ///
-/// Call `update()` each frame, on the thread that owns the world; between captures it costs a look at the clock. An
-/// unchanged world writes nothing. A game without a loop of its own can let a task `run()` it.
+/// Call `update()` each frame, on the thread that owns the world; between captures it only checks the clock. An
+/// unchanged world writes nothing. A game without a loop of its own can have a task `run()` it.
 ///
 /// On Apple's systems it observes the notifications of UIKit, AppKit and WatchKit; elsewhere, and in a terminal, it
 /// handles the signals SIGTERM, SIGINT, SIGHUP and SIGTSTP. An engine with other lifecycle events calls `suspend()`,
 /// `resume()` and `terminate()`. SIGKILL, SIGSTOP and a power failure can't be handled: the last durable save remains.
 ///
-/// Not `Sendable`, because it holds the closure that reads the world. There can be several, for several slots.
+/// Not `Sendable`, because it holds the closure that reads the world. There can be several, for different slots.
 public final class Autosave<Value: Archivable> {
-  /// What happens at SIGTERM, SIGINT or SIGHUP. Signals that the program handles itself are left to it.
+  /// What happens at SIGTERM, SIGINT or SIGHUP. Signals that the program already handles itself are left alone.
   public enum SignalHandling: Sendable {
     /// The next `update()` saves, waits until the save is durable, and lets the signal end the process. Without an
-    /// `update()` within the deadline and half a second more, the signal ends the process anyway.
+    /// `update()` within the deadline plus half a second, the signal ends the process anyway.
     case saveAndEnd
     /// The next `update()` saves and waits. Then `isEndRequested` is true, and the game ends itself.
     case saveAndContinue
@@ -33,7 +33,7 @@ public final class Autosave<Value: Archivable> {
     case ignored
   }
 
-  /// The default time limit for suspending and ending: 2 seconds, the least that systems give.
+  /// The default time limit for suspending and ending: 2 seconds, the shortest time that operating systems allow.
   public static var standardDeadline: Duration { .seconds(2) }
 
   private let game: GameData
@@ -45,42 +45,45 @@ public final class Autosave<Value: Archivable> {
   private let signals: SignalWatch?
   private var notifications: NotificationWatch?
   private var schedule: SaveSchedule
-  /// The newest capture, until it is known how it ended.
+  /// The newest capture, until its result is known.
   private var last: Pending<Version>?
-  /// What the clock shows when no time has been played.
+  /// The clock's uptime at which the playtime is zero.
   private var start: Duration
   private var suspendedAt: Duration?
-  /// Suspended because the process stops: it is resumed when the process goes on, and only then.
+  /// Whether the game is suspended because the process is being stopped. Only then does continuing the process resume
+  /// it.
   private var isStopped = false
 
-  /// Whether the game is suspended: from `suspend()` to `resume()`, or while the process is about to be stopped. The
-  /// game doesn't step its world then, and `update()` captures nothing.
+  /// Whether the game is suspended: from `suspend()` to `resume()`, or while the process is about to be stopped.
+  /// Meanwhile the game doesn't step its world, and `update()` captures nothing.
   public var isSuspended: Bool { suspendedAt != nil }
-  /// Whether the game was told to end and has saved, or has failed to. The game leaves its loop then.
+  /// Whether the game was asked to end and has saved, or failed to save. The game then leaves its loop.
   public private(set) var isEndRequested = false
 
-  /// Called when the game is about to be suspended, after the capture: to restore the terminal or stop the sound.
+  /// Called when the game is about to be suspended, after the capture: for example to restore the terminal or stop the
+  /// sound.
   public var onSuspend: (() -> Void)?
-  /// Called when the game resumes: to set up the terminal again or redraw everything.
+  /// Called when the game resumes: for example to set up the terminal again or redraw everything.
   public var onResume: (() -> Void)?
-  /// Called once when the game is told to end, after the capture and before a signal ends the process.
+  /// Called once when the game is asked to end, after the capture and before a signal ends the process.
   public var onTerminate: (() -> Void)?
   /// Called with an error that no call of the game can throw: before a signal ends the process, in a notification, and
   /// in `run()`. If nil, the error is written to standard error.
   public var onFailure: ((any Error) -> Void)?
 
-  /// Begins to count; the first save comes after `interval`.
+  /// Starts counting; the first save comes after `interval`.
   ///
   /// - Parameters:
-  ///   - interval: From one capture to the next, in time that was played. Zero or less: at each `update()`, as soon as the save before
-  ///     it is durable.
-  ///   - debounce: How long nobody may have called `setNeedsSave()` before that makes a save. Zero or less: the next `update()` does.
-  ///   - maximumDelay: When it makes one at the latest, though the calls don't end.
+  ///   - interval: The playtime between two captures. Zero or less: captures at each `update()`, as soon as the
+  ///     previous save is durable.
+  ///   - debounce: How long to wait after the last call of `setNeedsSave()` before saving. Zero or less: the next
+  ///     `update()` saves.
+  ///   - maximumDelay: The longest delay after the first of these calls, even if the calls don't stop.
   ///   - handling: What to do at signals.
-  ///   - deadline: How long saving may take when the process is stopped or ended; all autosaves of the process share it. Then the process
-  ///     stops or ends in any case, and what was durable before stands.
-  ///   - metadata: What a slot list shall show; called at each capture.
-  ///   - value: The world as it is; called on the thread that calls `update()`.
+  ///   - deadline: How long saving may take when the process is stopped or ended; shared by all autosaves of the
+  ///     process. After that the process stops or ends in any case, and earlier durable saves remain.
+  ///   - metadata: Returns what a slot list shows; called at each capture.
+  ///   - value: Returns the current world; called on the thread that calls `update()`.
   public convenience init(
     _ game: GameData, to slot: Slot<Value>, every interval: Duration = .seconds(30), debounce: Duration = .milliseconds(500),
     atMost maximumDelay: Duration = .seconds(5), atSignals handling: SignalHandling = .saveAndEnd,
@@ -92,7 +95,7 @@ public final class Autosave<Value: Archivable> {
       notifications: .system, metadata: metadata, value: value)
   }
 
-  /// With notifications of the caller's, for tests.
+  /// Uses the caller's notifications, for tests.
   package init(
     _ game: GameData, to slot: Slot<Value>, every interval: Duration, debounce: Duration, atMost maximumDelay: Duration,
     atSignals handling: SignalHandling, within deadline: Duration, notifications: LifecycleNotifications,
@@ -122,20 +125,20 @@ public final class Autosave<Value: Archivable> {
     notifications?.end()
   }
 
-  /// How long the game was played since this object was made, without the time that it was suspended or stopped by
+  /// How long the game was played since this object was created, without the time that it was suspended or stopped by
   /// SIGTSTP.
   ///
-  /// Step physics by differences of this clock, and the game doesn't jump after a phone call. Time in which SIGSTOP
-  /// stopped the process counts.
+  /// Step physics by differences of this clock, so that the game doesn't jump after a phone call. Includes time during
+  /// which SIGSTOP stopped the process.
   public var playtime: Duration { (suspendedAt ?? game.core.environment.uptime()) - start }
 
   // MARK: Saving
 
-  /// Captures the world if it is time to, and handles signals. If `Cloud.delivery` is `.onUpdate`, it then delivers
-  /// what arrived from other devices.
+  /// Captures the world if a save is due, and handles signals. If `Cloud.delivery` is `.onUpdate`, it then delivers
+  /// changes received from other devices.
   ///
   /// - Throws: `ArchiveError` if the world can't be encoded; `StoreError` (`diskFull`, `notPermitted`, `io`) if an
-  ///   earlier capture failed. The save is tried again a second later, or after the interval if that is shorter.
+  ///   earlier capture failed. The save is tried again after a second, or after the interval if that is shorter.
   public func update() throws {
     if let event = signals?.take() { try receive(event) }
     if let noted = notifications?.take() {
@@ -152,20 +155,20 @@ public final class Autosave<Value: Archivable> {
       self.last = nil
       _ = try noting { try last.wait(within: .zero) }
     }
-    // One at a time: a slow disk gets the newest state next, not all of them.
+    // One capture at a time: a slow disk gets the newest state next, not every state in between.
     guard last == nil, schedule.isDue(at: playtime) else { return }
     try saveNow()
   }
 
   /// Requests a save after an important change, such as a completed level or a purchase. Several calls in a row make
-  /// one save, when they have stopped for the time `debounce`, or at the latest `atMost` after the first.
+  /// one save: `debounce` after the last call, or at the latest `atMost` after the first.
   ///
   /// - Parameter now: Whether the next `update()` captures without waiting for more calls.
   public func setNeedsSave(now: Bool = false) { schedule.request(urgent: now, at: playtime) }
 
   /// Captures the world now.
   ///
-  /// - Returns: A handle that says when the version is durable.
+  /// - Returns: A handle that completes when the version is durable.
   /// - Throws: As `SaveSlots.capture`.
   @discardableResult
   public func saveNow() throws -> Pending<Version> { try save { try game.saves.capture(value(), to: slot, metadata()) } }
@@ -177,7 +180,7 @@ public final class Autosave<Value: Archivable> {
     return pending
   }
 
-  /// Calls `update()` until the task is cancelled or the game is told to end: for a game without a loop of its own.
+  /// Calls `update()` until the task is cancelled or the game is asked to end: for a game without a loop of its own.
   ///
   /// ```swift
   /// Task { @MainActor in await autosave.run() }
@@ -185,7 +188,7 @@ public final class Autosave<Value: Archivable> {
   ///
   /// Runs on the caller's actor. Errors go to `onFailure`. Doesn't save when it is cancelled.
   ///
-  /// - Parameter tick: The time between two calls, at least a millisecond. Signals are handled with that delay.
+  /// - Parameter tick: The time between two calls, at least a millisecond. Signals are handled with up to this delay.
   public nonisolated(nonsending) func run(every tick: Duration = .milliseconds(100)) async {
     let tick = min(max(tick, .milliseconds(1)), SaveSchedule.longest)
     while !isEndRequested, !Task.isCancelled {
@@ -197,10 +200,12 @@ public final class Autosave<Value: Archivable> {
   // MARK: Lifecycle
 
   /// Suspends the game: captures the world, calls `onSuspend`, and waits until the save and the preferences are
-  /// durable. Does nothing if the game is suspended already.
+  /// durable. Does nothing if the game is already suspended.
   ///
-  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world comes on top.
-  /// - Throws: Why the save isn't durable, such as `StoreError` with `timedOut`. The game is suspended nevertheless.
+  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world takes
+  ///   additional time.
+  /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`. The game is suspended
+  ///   anyway.
   public func suspend(within limit: Duration? = nil) throws {
     guard !isSuspended else { return }
     let end = end(of: limit)
@@ -222,8 +227,9 @@ public final class Autosave<Value: Archivable> {
   /// Ends the game: captures the world, calls `onTerminate`, and waits until the save is durable. Sets
   /// `isEndRequested`.
   ///
-  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world comes on top.
-  /// - Throws: Why the save isn't durable, such as `StoreError` with `timedOut`.
+  /// - Parameter limit: How long to wait for the disk; the autosave's deadline if nil. Encoding the world takes
+  ///   additional time.
+  /// - Throws: The reason why the save isn't durable, such as `StoreError` with `timedOut`.
   public func terminate(within limit: Duration? = nil) throws {
     let end = end(of: limit)
     let saved = Result { try saveNow(until: end) }
@@ -239,19 +245,19 @@ public final class Autosave<Value: Archivable> {
   }
 
   private func saveNow(until end: ContinuousClock.Instant) throws -> Pending<Version> {
-    // Commits keep their order: whoever waits for the save has waited for what the player chose, too.
+    // Commits keep their order, so waiting for the save also waits for the player's preferences.
     game.preferences.commitSoon(within: max(end - .now, .zero))
     return try save { try game.saves.capture(value(), to: slot, metadata(), until: end) }
   }
 
   private func settle(_ saved: Result<Pending<Version>, any Error>, until end: ContinuousClock.Instant) throws {
     let pending = try saved.get()
-    // One that takes longer goes on, and the next `update()` tells how it ended.
+    // A save that takes longer continues, and the next `update()` reports its result.
     defer { if pending.isDone { last = nil } }
     _ = try noting { try pending.wait(within: max(end - .now, .zero)) }
   }
 
-  /// Whatever wasn't kept is tried again soon.
+  /// Runs `body`. If it throws, the save is tried again soon.
   private func noting<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -270,18 +276,18 @@ public final class Autosave<Value: Archivable> {
         signals.finishedEnd(nil)
         return try result.get()
       }
-      // Nothing that is thrown from here on would reach anybody.
+      // The signal ends the process, so an error thrown from here on would reach nobody.
       if case .failure(let error) = result { report(error) }
       signals.finishedEnd(signal)
     case .stop:
       isStopped = !isSuspended
       let result = Result { try suspend(within: signals.remaining(event)) }
       signals.finishedStop()
-      // Stopped and continued by now, unless another autosave has to save first.
+      // By now the process has been stopped and continued, unless another autosave still has to save.
       if let next = signals.take() { try receive(next) }
       try result.get()
     case .resumed(let duration):
-      // A game that was stopped before it could save never was suspended; its clock skips the stop all the same.
+      // A game that was stopped before it could save was never suspended, but its clock still skips the stop.
       if !isSuspended { start += duration }
       if isStopped { resume() }
     }
@@ -295,7 +301,7 @@ public final class Autosave<Value: Archivable> {
     }
   }
 
-  /// Within a notification, where nothing can be thrown.
+  /// Handles an event inside a notification, where nothing can be thrown.
   private func receive(_ event: NotificationWatch.Event) {
     do { try handle(event) } catch { report(error) }
   }

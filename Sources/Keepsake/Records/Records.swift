@@ -7,8 +7,8 @@ import Synchronization
 /// The game's own database tables, for many items that are looked up by their contents.
 ///
 /// A SQLite database beside the saves, used directly through GRDB: queries, observation and record types are GRDB's
-/// own, so a file that uses them also says `import GRDB`. (The package is fetched with this one; add the product `GRDB`
-/// of `GRDB.swift` to your target's dependencies.)
+/// own, so a source file that uses them also needs `import GRDB`. (The package is fetched with this one; add the
+/// product `GRDB` of `GRDB.swift` to your target's dependencies.)
 ///
 /// ```swift
 /// var migrator = DatabaseMigrator()
@@ -30,29 +30,30 @@ import Synchronization
 ///
 /// Pass values as `arguments`, never in the text of a statement.
 ///
-/// The file is opened and checked at the first use: up to 64 MiB completely, in about a tenth of a second; of a larger
-/// one only the schema. Backups and repair work as for the saves, and `GameData.incidents` reports them. Rows have no
-/// checksums, so a value that changes on disk isn't detected.
+/// The database file is opened and checked at the first use: a file of up to 64 MiB completely, in about a tenth of a
+/// second; in a larger one, only the schema. Backups and repair work as for the saves, and `GameData.incidents` reports
+/// them. Rows have no checksums, so a value that changes on disk isn't detected.
 ///
-/// Not promised: the tables aren't under the game's seal, and they aren't synced. Keep what other devices need in saves
-/// and progress. `snapshot(to:)` makes one file of the tables, and `restore(from:migrator:)` reads it;
+/// Not promised: the tables aren't covered by the game's seal, and they aren't synced. Keep what other devices need in
+/// saves and progress. `snapshot(to:)` writes the tables to one file, and `restore(from:migrator:)` reads it;
 /// `game.files.track` keeps versions of such a file. Tables and saves aren't committed together: after a crash there
-/// may be one without the other, so write the tables first and let a save name what it needs of them.
+/// may be one without the other, so write the tables first and let a save refer to the rows it needs.
 ///
-/// Safe to use from any thread. A `read` inside a `read` sees the same state, one inside a `write` the tables before
-/// it. A `write` inside a `write` throws `misuse`, and so do `migrate` and `restore` inside either.
+/// Safe to use from any thread. A `read` inside a `read` sees the same state; a `read` inside a `write` sees the tables
+/// as they were before the write. A `write` inside a `write` throws `misuse`, and so do `migrate` and `restore` inside
+/// either.
 public final class Records: Sendable {
   private enum Phase {
     case unopened
     case open(RecordsDatabase)
-    /// A newer game wrote them: this one must not touch them.
+    /// A newer release of the game wrote the tables, so this one must not touch them.
     case refused(StoreError)
     case closed
   }
 
   private let core: GameCore
   private let phase = Mutex(Phase.unopened)
-  /// Held while the file is opened, which may take long; whoever closes meanwhile waits no longer than it may.
+  /// Held while the file is opened, which may take long. `close` waits for it, but no longer than its limit.
   private let opens = NSLock()
 
   init(core: GameCore) { self.core = core }
@@ -60,32 +61,32 @@ public final class Records: Sendable {
   /// Reads the tables as of the last commit. Doesn't wait for writes, and writes don't wait for it.
   ///
   /// - Parameter body: Reads the database.
-  /// - Returns: What `body` returns.
+  /// - Returns: The result of `body`.
   /// - Throws: `StoreError` with `damaged`, `io` or `newerFormat`; `GameDataError` with `closed`; GRDB's
-  ///   `DatabaseError` for an invalid statement; what `body` throws.
+  ///   `DatabaseError` for an invalid statement; any error that `body` throws.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value { try opened().reading(body) }
 
   /// Changes the tables in a transaction. Durable on return; if `body` throws, nothing changes.
   ///
-  /// Costs one wait for the disk, so do related changes in one call. Writes run one after another.
+  /// Costs one wait for the disk, so make related changes in one call. Writes run one after another.
   ///
   /// - Parameter body: Changes the database.
-  /// - Returns: What `body` returns.
-  /// - Throws: As `read`; `StoreError` with `diskFull` or `notPermitted`. Earlier commits stay, and later writes work
-  ///   when the cause is gone.
+  /// - Returns: The result of `body`.
+  /// - Throws: As `read`; `StoreError` with `diskFull` or `notPermitted`. Earlier commits remain, and later writes work
+  ///   once the cause is gone.
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value { try opened().write(body) }
 
-  /// Migrates the tables to this release's schema. Call it after opening the data, before anything else.
+  /// Migrates the tables to this release's schema. Call it after opening the data, before any other use of the tables.
   ///
-  /// Each migration is a transaction and runs once. If one fails, those before it stay, and `StoreError` with `misuse`
-  /// names it. If a newer release has applied a migration that `migrator` doesn't know, nothing is changed, and this
-  /// call and every use of the tables throw `newerFormat` until the data is opened again.
+  /// Each migration is a transaction and runs once. If one fails, the earlier ones remain applied, and the `StoreError`
+  /// with `misuse` names it. If a newer release has applied a migration that `migrator` doesn't know, nothing is
+  /// changed, and this call and every use of the tables throw `newerFormat` until the data is opened again.
   ///
   /// - Parameters:
-  ///   - migrator: All migrations of the game, since its first release. With `eraseDatabaseOnSchemaChange` it may empty
-  ///     the tables: don't release that.
-  ///   - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`).
-  ///     GRDB doesn't report them, and they would be taken for those of a newer game.
+  /// - migrator: All migrations of the game since its first release. With `eraseDatabaseOnSchemaChange` it may empty
+  ///   the tables: don't release a game with that option.
+  /// - merged: The names of earlier migrations that `migrator` merged into others (`registerMigration(_:merging:)`).
+  ///   GRDB doesn't report them, so they would be taken for migrations of a newer release.
   /// - Throws: As described, and as `write`.
   public func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     do {
@@ -96,7 +97,7 @@ public final class Records: Sendable {
     }
   }
 
-  /// GRDB's reader, for its observation:
+  /// GRDB's reader, for observing the database:
   ///
   /// ```swift
   /// let observation = ValueObservation.tracking { db in try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM creature") ?? 0 }
@@ -107,43 +108,44 @@ public final class Records: Sendable {
   /// }
   /// ```
   ///
-  /// Only for reading, and not inside `read` or `write`. After a disk failure (`Incident.Kind.diskFailed`) there is a
-  /// new reader, and observations must be started again. Don't keep it longer than the data is open: closing waits for
-  /// its reads, and afterwards it throws GRDB's error for a closed connection. Throws as `read`.
+  /// Only for reading, and not inside `read` or `write`. A disk failure (`Incident.Kind.diskFailed`) replaces the
+  /// reader, and observations must be started again. Don't keep it after the data is closed: closing waits for its
+  /// reads, and afterwards it throws GRDB's error for a closed connection. Throws as `read`.
   public var reader: any DatabaseReader { get throws { try opened().reader } }
 
-  /// Writes the current tables to one file, while the game continues: for a bug report, a move, or a backup.
+  /// Writes the current tables to one file while the game continues: for a bug report, for moving them, or as a backup.
   ///
   /// The file is complete and durable on return, and replaces an existing one atomically. Writes don't wait for it.
-  /// Costs reading and writing all of the tables.
+  /// Reads and writes all of the tables.
   ///
-  /// - Parameter url: The file.
+  /// - Parameter url: The location of the file.
   /// - Throws: `StoreError` with `missing` if the folder doesn't exist, `misuse` for a location among the files of the
   ///   game's data, `diskFull`, `notPermitted` or `io`.
   public func snapshot(to url: URL) throws { try opened().snapshot(to: url) }
 
-  /// Replaces all tables by those of a snapshot, and migrates them to this release's schema.
+  /// Replaces all tables with those of a snapshot, and migrates them to this release's schema.
   ///
-  /// Atomic, also if the power fails; observations are notified. The previous tables are lost: make a snapshot of them
-  /// first if the player may want them back. The snapshot is checked, its indexes too, and may be of an older release.
-  /// Don't accept one from someone whom the player doesn't trust: a database has triggers, which then run in the game's
-  /// tables.
+  /// Atomic, even if the power fails; observations are notified. The previous tables are lost: take a snapshot of them
+  /// first if the player may want them back. The snapshot is checked, including its indexes, and may be from an older
+  /// release. Don't accept a snapshot from anyone the player doesn't trust: a database can contain triggers, which
+  /// would then run in the game's tables.
   ///
-  /// Costs reading the file twice and writing it twice.
+  /// Reads the file twice and writes it twice.
   ///
   /// - Parameters:
   ///   - url: The snapshot.
   ///   - migrator: As for `migrate`.
   ///   - merged: As for `migrate`.
-  /// - Throws: `StoreError` with `missing`; `damaged` for something that is no database or is altered; `newerFormat`
-  ///   for one of a newer release; `misuse` inside a `read` or `write`, or for a file that `snapshot` didn't make;
-  ///   `diskFull`, `notPermitted` or `io`. Nothing has changed then. If a migration fails it throws as `migrate`, with
+  /// - Throws: `StoreError` with `missing`; `damaged` if the file isn't a database or has been altered; `newerFormat`
+  ///   if a newer release wrote it; `misuse` inside a `read` or `write`, or for a file that `snapshot` didn't make;
+  ///   `diskFull`, `notPermitted` or `io`. Nothing has changed then. If a migration fails, throws as `migrate`, with
   ///   the snapshot's tables in place.
   public func restore(from url: URL, migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     try opened().restore(from: url, migrator, merged: merged)
   }
 
-  /// Runs `body` while the tables' files can only grow at their end, where somebody has opened them.
+  /// Runs `body` inside a read transaction if the tables are open, so that meanwhile their files can only grow at the
+  /// end.
   func whileStill<Value>(_ body: () throws -> Value) throws -> Value {
     guard case .open(let database) = phase.withLock({ $0 }) else { return try body() }
     return try database.reading { tables in
@@ -164,7 +166,7 @@ public final class Records: Sendable {
     }
   }
 
-  /// Nil if nobody has opened them yet.
+  /// Returns nil if the tables aren't open yet.
   private func known() throws -> RecordsDatabase? {
     switch phase.withLock({ $0 }) {
     case .open(let database): return database
@@ -174,9 +176,9 @@ public final class Records: Sendable {
     }
   }
 
-  /// How long whoever still reads is waited for where the tables turn out to be those of a newer game.
+  /// How long closing waits for readers when the tables turn out to belong to a newer release of the game.
   private static let refusalLimit = Duration.seconds(10)
-  /// As good as for ever, and not beyond what the system's clock can count.
+  /// Practically forever, but within what the system's clock can count.
   private static let longestWait = Duration.seconds(1 << 30)
 
   private func refuse(_ error: StoreError) {
@@ -185,11 +187,11 @@ public final class Records: Sendable {
       if case .open(let database) = phase { return database }
       return nil
     }
-    // Outside of the lock, because whoever is waited for may come by it.
+    // Outside the lock, because a reader that `close` waits for may need it.
     close(database, within: Self.refusalLimit)
   }
 
-  /// Throws `timedOut` only; whatever else goes wrong is told, and must not keep the saves from being closed.
+  /// Throws only `timedOut`. Any other error is reported as an incident, and must not keep the saves from being closed.
   func close(within limit: Duration) throws {
     let start = ContinuousClock.now
     guard opens.lock(before: Date(timeIntervalSinceNow: min(limit, Self.longestWait) / .seconds(1))) else {

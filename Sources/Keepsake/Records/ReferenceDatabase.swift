@@ -15,7 +15,7 @@ import GRDBSQLite
 ///
 /// It is opened so that SQLite creates no files beside it and takes no locks: the folder may be read-only. Pass values
 /// as `arguments`, never in the text of a statement. Safe to use from any thread, also inside another read; several
-/// reads run at once. The file must not change while it is open.
+/// reads can run at the same time. The file must not change while it is open.
 public final class ReferenceDatabase: Sendable {
   private static let chunkBytes = 1 << 20
   private static let magic = Data("SQLite format 3\0".utf8)
@@ -26,14 +26,14 @@ public final class ReferenceDatabase: Sendable {
 
   /// Checks a file's hash and opens it.
   ///
-  /// Costs reading the whole file, about a second for each GB, at each call: this detects damage before play that size
-  /// and date don't show. Open a large file on another thread.
+  /// Reads the whole file at each call, about a second for each GB, to detect damage that its size and date don't show
+  /// before the game is played. Open a large file on another thread.
   ///
   /// - Parameters:
-  ///   - url: The file. Make it with `PRAGMA journal_mode = DELETE`: a file with a write-ahead log beside it isn't
-  ///     complete.
-  ///   - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits, computed when the game is
-  ///     built.
+  /// - url: The file. Create it with `PRAGMA journal_mode = DELETE`: a file with a write-ahead log beside it isn't
+  ///   complete.
+  /// - sha256: The SHA-256 of the file as `sha256sum` prints it, 64 hexadecimal digits, computed when the game is
+  ///   built.
   /// - Throws: `ReferenceError`.
   public init(at url: URL, sha256: String) throws {
     self.url = url
@@ -53,7 +53,7 @@ public final class ReferenceDatabase: Sendable {
     configuration.readonly = true
     do {
       pool = try DatabasePool(path: Self.immutable(url), configuration: configuration)
-      // SQLite looks at nothing before it has to.
+      // SQLite doesn't read the file until a statement needs it.
       _ = try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM sqlite_master") }
     } catch let error as DatabaseError {
       throw Self.translated(error, url)
@@ -63,12 +63,13 @@ public final class ReferenceDatabase: Sendable {
   /// Reads the database.
   ///
   /// - Parameter body: Reads the database.
-  /// - Returns: What `body` returns.
-  /// - Throws: `ReferenceError` for problems with the file; GRDB's `DatabaseError` for an invalid statement, also one
-  ///   that writes; what `body` throws.
+  /// - Returns: The result of `body`.
+  /// - Throws: `ReferenceError` for problems with the file; GRDB's `DatabaseError` for an invalid statement or one that
+  ///   writes; any error that `body` throws.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
-      // Of a file that never changes each moment is the same, so a read within a read needs no other connection, which GRDB would refuse.
+      // The file never changes, so every read sees the same state. A read inside a read can therefore use the same
+      // connection; GRDB would refuse to open another one.
       return try pool.unsafeReentrantRead(body)
     } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode) {
       throw Self.translated(error, url)
@@ -77,14 +78,14 @@ public final class ReferenceDatabase: Sendable {
 
   // MARK: Checks
 
-  /// Reads the whole file; its first bytes if it has the hash.
+  /// Reads the whole file and returns its first bytes. Throws if it doesn't have the expected hash.
   private static func check(_ url: URL, _ expected: String) throws -> Data {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
       throw ReferenceError(.missing, "there is no file \(url.path)")
     }
     guard !isFolder.boolValue else { throw ReferenceError(.notADatabase, "\(url.path) is a folder") }
-    // A pipe would be waited for, and a device may never end.
+    // Reading a pipe would block, and a device may never end.
     let type: FileAttributeType?
     do {
       type = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)[.type] as? FileAttributeType
@@ -118,14 +119,14 @@ public final class ReferenceDatabase: Sendable {
     return beginning
   }
 
-  /// What a log holds is no part of the file, and of what was hashed.
+  /// Throws if there is a log beside the file: its contents aren't in the file, and weren't hashed.
   private static func refuseLog(beside url: URL) throws {
     for suffix in ["-wal", "-journal"] {
       let size: NSNumber?
       do {
         size = try FileManager.default.attributesOfItem(atPath: url.path + suffix)[.size] as? NSNumber
       } catch let error as CocoaError where [.fileNoSuchFile, .fileReadNoSuchFile, .fileReadInvalidFileName].contains(error.code) {
-        // None, or none that could have this name.
+        // There is no log, or no file can have its name.
         continue
       } catch {
         throw ReferenceError(.unreadable, "whether a log stands beside the file \(url.path) can't be found out", cause: error)
@@ -139,7 +140,7 @@ public final class ReferenceDatabase: Sendable {
     }
   }
 
-  /// SQLite's name for a file that never changes. Percent signs, question marks and hashes in the path are escaped by `URL`.
+  /// SQLite's URI for a file that never changes. `URL` escapes percent signs, question marks and hashes in the path.
   private static func immutable(_ url: URL) -> String { URL(fileURLWithPath: url.path).absoluteString + "?immutable=1" }
 
   private static func translated(_ error: DatabaseError, _ url: URL) -> ReferenceError {

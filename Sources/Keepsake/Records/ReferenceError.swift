@@ -6,19 +6,19 @@ public struct ReferenceError: Error, Sendable, CustomStringConvertible {
     case missing
     /// The system doesn't allow reading the file, or the disk failed.
     case unreadable
-    /// The file doesn't have the hash: it was altered, cut off, or belongs to another release of the game.
+    /// The file doesn't have the expected hash: it was altered or truncated, or belongs to another release of the game.
     case otherHash
-    /// The file has the hash, but is no SQLite database.
+    /// The file has the expected hash, but isn't a SQLite database.
     case notADatabase
-    /// The file has the hash, but SQLite can't make sense of its contents.
+    /// The file has the expected hash, but SQLite can't interpret its contents.
     case damaged
-    /// The call is invalid: text that is no hash, or a database with a log beside it.
+    /// The call is invalid: the text isn't a hash, or there is a log beside the database.
     case misuse
   }
 
   /// The kind of failure.
   public var code: Code
-  /// A sentence for people, which says what they can do.
+  /// A sentence for people that explains what they can do.
   public var message: String
   /// The underlying error, if there is one.
   public var cause: (any Error)?
@@ -26,9 +26,9 @@ public struct ReferenceError: Error, Sendable, CustomStringConvertible {
   /// Makes an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
-  ///   - message: A sentence that a person can act on.
-  ///   - cause: What reported the failure below, if anything did.
+  /// - code: The kind of failure.
+  /// - message: A sentence that a person can act on.
+  /// - cause: The underlying error, if there is one.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     (self.code, self.message, self.cause) = (code, message, cause)
   }

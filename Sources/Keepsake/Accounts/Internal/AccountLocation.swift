@@ -2,16 +2,16 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Where an account's data stand among those of a game's other accounts.
+/// The location of an account's data, among those of a game's other accounts.
 ///
-/// The guest's are those of the profile `default`: what was played before a game had accounts is a guest's. The others stand in folders whose
-/// names say nothing of who they are for, and which no profile can be called like.
+/// The guest's data is that of the profile `default`: what was played before a game had accounts belongs to the guest.
+/// The others have folders whose names reveal nothing about the account, and which no profile can have as its name.
 struct AccountLocation: Sendable {
-  /// What a folder of accounts is called.
+  /// The name of the folder that holds all accounts but the guest's.
   static let folderName = ".accounts"
-  /// Says whose folder it is.
+  /// The file that contains the account's name.
   private static let fileName = "account.json"
-  /// 128 bits: no two accounts have the same.
+  /// 128 bits, so that no two accounts share a folder.
   private static let digits = 32
   private static let maximumFileBytes = 16 * 1024
 
@@ -33,7 +33,7 @@ struct AccountLocation: Sendable {
     (self.base, self.account) = (base, account)
   }
 
-  /// Beside the other accounts, the same on every device.
+  /// Identifies the account among the others; the same on every device.
   var name: String {
     switch account {
     case .guest: Account.guestProfile
@@ -48,7 +48,7 @@ struct AccountLocation: Sendable {
     }
   }
 
-  /// The profile that a seal binds it to.
+  /// The profile that a seal binds the data to.
   var sealName: String { url.lastPathComponent }
 
   static func accounts(in base: URL) -> URL { base.appendingPathComponent(folderName, isDirectory: true) }
@@ -57,7 +57,7 @@ struct AccountLocation: Sendable {
     String(ContentHash(of: Data("keepsake account \(name.canonical)".utf8)).description.prefix(digits))
   }
 
-  /// Writes down whose store it is, for lists. To be called by whoever has the store open.
+  /// Records whose store this is, for lists of accounts. The caller must have the store open.
   func recordName(in folder: URL) throws {
     guard case .named(let name) = account else { return }
     let file = folder.appendingPathComponent(Self.fileName)
@@ -69,11 +69,11 @@ struct AccountLocation: Sendable {
 
   private static func name(in file: URL) throws -> String? {
     guard let bytes = try AtomicFile.read(file, maximumBytes: maximumFileBytes) else { return nil }
-    // Whatever else stands there names nobody, and is written anew at the next opening.
+    // Any other contents name no account, and are rewritten at the next opening.
     return try? JSONDecoder().decode(Name.self, from: bytes).account
   }
 
-  /// The accounts that have data in `base`: the guest first, the others by name.
+  /// Lists the accounts that have data in `base`: the guest first, then the others by name.
   static func all(in base: URL) throws -> [AccountLocation] {
     var places: [AccountLocation] = []
     let guest = try AccountLocation(.guest, in: base)
@@ -90,7 +90,7 @@ struct AccountLocation: Sendable {
     var named: [(name: String, place: AccountLocation)] = []
     for folderName in names {
       let url = folder.appendingPathComponent(folderName, isDirectory: true)
-      // A folder under another account's name was put there by somebody else.
+      // Something else put a folder under another account's name.
       guard StoreRemoval.isStore(url), let name = try name(in: url.appendingPathComponent(fileName)), Self.folder(for: name) == folderName
       else { continue }
       named.append((name, try AccountLocation(.named(name), in: base)))

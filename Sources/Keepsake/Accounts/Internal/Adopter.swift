@@ -2,15 +2,18 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Brings what one store holds into another, in steps that can each be repeated.
+/// Moves one store's data into another, in steps that can each be repeated.
 ///
-/// 1. `pack`: the money leaves the first store's wallet and is put down there as a parcel for this account alone. One transaction.
-/// 2. `take`: values, saves, scores and the parcel enter the second store, which notes that it had the parcel. One transaction.
-/// 3. `settle`: the first store lets go of the parcel. One transaction.
+/// 1. `pack`: takes the money out of the first store's wallet and keeps it there as a parcel for this account only. One
+///    transaction.
+/// 2. `take`: adds values, saves, scores and the parcel to the second store, which records that it received the parcel.
+///    One transaction.
+/// 3. `settle`: removes the parcel from the first store. One transaction.
 ///
-/// After a crash the parcel says whether step 1 is done, and the note whether step 2 is. All else of step 2 changes nothing when it is done again.
+/// After a crash, the parcel shows whether step 1 is done, and the record whether step 2 is. Repeating the rest of step
+/// 2 changes nothing.
 struct Adopter {
-  /// What the operations say in both ledgers.
+  /// The reason that both ledgers show for the operations.
   private static let reason = "adopted"
 
   private let source: Store
@@ -23,11 +26,12 @@ struct Adopter {
 
   // MARK: The other's money leaves
 
-  /// Shows first what the store kept back. Throws `promised` while what left before hasn't reached another account.
+  /// First delivers what the store held back. Throws `promised` while an earlier parcel hasn't reached another account.
   func pack() throws {
     let now = core.environment.nowMilliseconds()
     try source.write { transaction in
-      // What it kept back from a game that was to choose the moment is its own like all else. Nobody is there to hear the news.
+      // What was held back for a game that chooses the moment belongs to this store like everything else. No game is
+      // there to be notified.
       _ = try DeviceEngine.deliver(in: &transaction)
       var note = try transaction.adoptionNote()
       if let underway = note.underway {
@@ -55,13 +59,13 @@ struct Adopter {
 
   // MARK: Everything arrives
 
-  /// What came, and the keys of the values that changed.
+  /// Returns what was adopted, and the keys of the values that changed.
   func take() throws -> (Adoption, [CellKey]) {
     try source.read { theirs in
       try core.store.write { mine in
         var adoption = Adoption()
         var groups = AdoptedGroups()
-        // Local copies: what is saved while this runs comes after it.
+        // One transaction: what the game saves while this runs comes after it.
         let cells = try DeviceCommit.adopt(theirs.cells(in: nil), into: &groups, in: &mine)
         adoption.values = cells.changed.map(\.description)
         adoption.left.values = cells.refused.map(\.description)
@@ -71,7 +75,7 @@ struct Adopter {
             try takeSlot(key, heads, theirs, into: &mine, &groups, &adoption)
             continue
           }
-          // What one of them keeps out of its cloud doesn't get into the other's.
+          // What one account keeps out of its cloud must not get into the other's.
           guard try heads.contains(where: { try theirs.version($0)?.record.tombstone == false }) else { continue }
           if let file = key.fileName { left.files.insert(file) } else { left.saves.insert(key.name) }
         }
@@ -105,7 +109,7 @@ struct Adopter {
     let pinned = try theirs.pinnedVersions(of: key.text)
     var before: [ContentHash] = []
     var taken: Set<VersionID> = []
-    // The oldest first, so that each is kept as what it changed of the one before.
+    // The oldest first, so that each version is stored as its changes against the one before.
     for version in try theirs.history(of: key.text).reversed() where try DeviceCommit.isUnknown(version.record.id, in: mine) {
       let (id, isHead) = (version.record.id, living.contains(version.record.id))
       guard isHead || !version.record.tombstone else { continue }
@@ -121,7 +125,7 @@ struct Adopter {
     }
   }
 
-  /// False, and nothing kept, if they can't be read there.
+  /// Returns false, and keeps nothing, if the contents can't be read in the other store.
   private func takeContents(
     _ record: VersionRecord, after before: [ContentHash], _ theirs: StoreTransaction, into mine: inout StoreTransaction
   ) throws -> Bool {
@@ -134,14 +138,14 @@ struct Adopter {
       }
     }
     for (place, bytes) in missing {
-      // The part that stood in about its place is the likeliest to be like it.
+      // The part at about the same position in the previous version is the most likely to be similar.
       let base = before.isEmpty ? nil : before[min(place, before.count - 1)]
       _ = try mine.keepContent(bytes, against: base.flatMap { try mine.hasContent($0) ? $0 : nil })
     }
     return true
   }
 
-  /// Scores that are no player's best: those come with the values.
+  /// Adopts scores that aren't a player's best. The best ones come with the values.
   private func takeScores(_ theirs: StoreTransaction, into mine: StoreTransaction) throws -> Int {
     let known = try theirs.adoptionNote().scores[own.name] ?? []
     var count = 0
@@ -183,13 +187,13 @@ struct Adopter {
     for currency in left.currencies where left.total(currency) != 0 {
       adoption.left.money[Currency(currency)] = Int(clamping: left.total(currency))
     }
-    // A bank that never hears of the spending lets the other's devices spend the same once more.
+    // A bank that never learns that the money was moved lets the other account's devices spend it again.
     if try theirs.facts().container != nil { adoption.left.unreported = left.unreported.sorted().map { Currency($0) } }
   }
 
   // MARK: Preferences of this device
 
-  /// Sets those that the account has none of.
+  /// Adopts the preferences that this account doesn't have.
   func takePreferences(into mine: Preferences, _ adoption: inout Adoption) throws {
     let names = Set(mine.names)
     for kept in try source.read({ try $0.preferences().kept }) where !names.contains(kept.name) {
@@ -222,7 +226,7 @@ struct Adopter {
 }
 
 extension Account {
-  /// Nil for the guest.
+  /// The account's name; nil for the guest.
   var name: String? {
     if case .named(let name) = self { return name }
     return nil

@@ -2,7 +2,8 @@ import Foundation
 import KeepsakeStore
 import Synchronization
 
-/// What somebody waits for, given once: by blocking a thread, or by suspending a task, which may be cancelled.
+/// A result that is set once. A caller waits for it by blocking a thread, or by suspending a task, which may be
+/// cancelled.
 final class AssetAnswer<Value: Sendable>: Sendable {
   private struct State {
     var result: Result<Value, any Error>?
@@ -12,7 +13,7 @@ final class AssetAnswer<Value: Sendable>: Sendable {
 
   var isResolved: Bool { state.withLock { $0.result != nil } }
 
-  /// The first result counts; later ones change nothing.
+  /// Sets the result. Only the first one counts.
   func resolve(_ result: Result<Value, any Error>) {
     let listeners = state.withLock { state in
       guard state.result == nil else { return [] as [@Sendable (Result<Value, any Error>) -> Void] }
@@ -23,7 +24,8 @@ final class AssetAnswer<Value: Sendable>: Sendable {
     for listener in listeners { listener(result) }
   }
 
-  /// Blocks; nil if the time is over first. Without a limit for what the library's own threads are sure to end.
+  /// Blocks until there is a result. Returns nil if the limit passes first. Without a limit, only for results that the
+  /// library's own threads are certain to give.
   func wait(within limit: Duration? = nil) -> Result<Value, any Error>? {
     let done = DispatchSemaphore(value: 0)
     listen { _ in done.signal() }
@@ -35,7 +37,7 @@ final class AssetAnswer<Value: Sendable>: Sendable {
     return state.withLock { $0.result }
   }
 
-  /// Suspends. `withdraw` is called if the task is cancelled first, which throws `CancellationError`.
+  /// Suspends until there is a result. If the task is cancelled first, calls `withdraw` and throws `CancellationError`.
   func value(withdrawing withdraw: @escaping @Sendable () -> Void = {}) async throws -> Value {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in listen { continuation.resume(with: $0) } }

@@ -1,23 +1,23 @@
-/// What the queue knows of one batch.
+/// What the queue knows about one batch.
 struct AssetBatchRecord {
   var priority: AssetPriority
-  /// What is still to come.
+  /// Assets that have neither been loaded nor failed yet.
   private(set) var open: Set<Int>
-  /// The size of each asset that was still to come when the batch began, and its place in what was asked for.
+  /// The size of each asset that wasn't loaded when the batch began, and its position in the request.
   private let sizes: [Int: (place: Int, size: Int)]
-  /// Of what is done; what is being read comes on top.
+  /// The progress of finished assets only, without those being read.
   private(set) var progress: AssetProgress
   private(set) var failures: [AssetError]
   private(set) var isCancelled = false
-  /// The handle is gone.
+  /// Whether the handle is gone.
   var isReleased = false
   var pinned: [Int]
   var listeners: [AssetQueue.Action] = []
   var streams: [UInt64: AsyncStream<AssetProgress>.Continuation] = [:]
 
   /// - Parameters:
-  ///   - assets: All that were asked for and are known, without repetitions, in the order asked for.
-  ///   - isLoaded: Whether one of them is in memory already.
+  ///   - assets: All known assets that were requested, without duplicates, in the order of the request.
+  ///   - isLoaded: Whether an asset is already in memory.
   init(
     priority: AssetPriority, assets: [(asset: Int, size: Int)], isLoaded: (Int) -> Bool, failures: [AssetError], pinned: [Int]
   ) {
@@ -43,7 +43,7 @@ struct AssetBatchRecord {
 
   var isSettled: Bool { open.isEmpty || isCancelled }
 
-  /// Nil while something is to come; then nothing, or why not all is loaded.
+  /// Nil while assets are still to come; then success, or the reason why not everything is loaded.
   var outcome: Result<Void, AssetError>? {
     if isCancelled { return .failure(AssetError(.cancelled, "the batch of assets was cancelled")) }
     guard open.isEmpty else { return nil }

@@ -1,11 +1,12 @@
 import Foundation
 
-/// What is held in memory, and what has to go when something else needs the room: pure decisions, without threads and files.
+/// What is held in memory, and what is evicted when something else needs the room: pure decisions, without threads and
+/// files.
 ///
-/// Invariant: what is resident and what is being read never pass the budget together. What is pinned is reckoned with from the moment it is
-/// pinned, loaded or not, so a pinned asset always finds room.
+/// Invariant: resident bytes and bytes being read never exceed the budget together. A pinned asset is counted from the
+/// moment it is pinned, loaded or not, so there is always room for it.
 struct AssetCache {
-  /// The bytes of an asset, or a value that was made of them, by the asset's number.
+  /// The bytes of an asset, or a value made from them, by the asset's number.
   enum Key: Hashable {
     case bytes(Int)
     case value(Int, ObjectIdentifier)
@@ -13,18 +14,18 @@ struct AssetCache {
 
   /// Whether an asset may be read into the cache.
   enum Room {
-    /// Its bytes are set aside.
+    /// Room for its bytes is reserved.
     case granted
-    /// Once what is being read now is done.
+    /// There will be room when the current reads are done.
     case later
-    /// What is pinned, or the budget itself, leaves no room for it.
+    /// Pinned assets, or the budget itself, leave no room for it.
     case never
   }
 
   private struct Line {
     var value: any Sendable
     var cost: Int
-    /// Neighbours among what may go, by the last use.
+    /// Neighbours in the list of evictable lines, ordered by last use.
     var older: Key?
     var newer: Key?
   }
@@ -33,27 +34,27 @@ struct AssetCache {
   private var lines: [Key: Line] = [:]
   private var oldest: Key?
   private var newest: Key?
-  /// Of all lines.
+  /// The size of all lines.
   private var residentBytes = 0
-  /// Of lines that may go.
+  /// The size of all evictable lines.
   private var evictableBytes = 0
-  /// Assets that are being read.
+  /// Assets that are being read, with their sizes.
   private var reserved: [Int: Int] = [:]
   private var reservedBytes = 0
   private var pins: [Int: (count: Int, size: Int)] = [:]
-  /// What had to go, for whoever holds the lock to release behind it: a value's `deinit` is the game's code.
+  /// What was evicted, for the lock's holder to release after unlocking: a value's `deinit` is the game's code.
   private var letGo: [any Sendable] = []
-  /// Of all pinned assets, loaded or not.
+  /// The size of all pinned assets, loaded or not.
   private(set) var pinnedBytes = 0
 
   init(budget: Int) { self.budget = budget }
 
-  /// What is in memory now, and what is being read into it.
+  /// The bytes in memory now, and those being read into it.
   var heldBytes: Int { residentBytes + reservedBytes }
 
   // MARK: Looking
 
-  /// The bytes of an asset, which count as used now.
+  /// Returns the bytes of an asset, and counts them as used now.
   mutating func bytes(of asset: Int) -> Data? { use(.bytes(asset)) as? Data }
 
   mutating func value<Value: Sendable>(of asset: Int, _ type: Value.Type) -> Value? {
@@ -73,11 +74,12 @@ struct AssetCache {
 
   // MARK: Pins
 
-  /// Pins assets, which have sizes; false, with nothing changed, if they don't fit beside what is pinned already.
+  /// Pins assets of the given sizes. Returns false, with nothing changed, if they don't fit beside what is already
+  /// pinned.
   mutating func pin(_ assets: [(asset: Int, size: Int)]) -> Bool {
     var sum = pinnedBytes
     for (asset, size) in assets where pins[asset] == nil {
-      // Each is at most the budget here, so this ends before it could overflow.
+      // Each size is at most the budget here, so the loop ends before the sum could overflow.
       guard size <= budget, sum <= budget - size else { return false }
       sum += size
     }
@@ -116,11 +118,11 @@ struct AssetCache {
 
   // MARK: Reading
 
-  /// Makes room for an asset that is about to be read, by letting go of what was used least recently.
+  /// Makes room for an asset that is about to be read, by evicting what was used least recently.
   mutating func reserve(_ asset: Int, _ size: Int) -> Room {
     let staying = heldBytes - evictableBytes
     guard staying <= budget, size <= budget - staying else {
-      // What is being read and isn't pinned may go as soon as it is there.
+      // What is being read and isn't pinned can be evicted as soon as it is loaded.
       let soon = reserved.reduce(0) { $0 + (pins[$1.key] == nil ? $1.value : 0) }
       return soon > 0 && size <= budget && staying - soon <= budget - size ? .later : .never
     }
@@ -130,7 +132,7 @@ struct AssetCache {
     return .granted
   }
 
-  /// The read is done: with bytes, which stay from now on, or without.
+  /// Ends a read: with bytes, which are kept from now on, or without.
   mutating func finish(_ asset: Int, _ bytes: Data?) {
     guard let size = reserved.removeValue(forKey: asset) else { return }
     reservedBytes -= size
@@ -139,9 +141,9 @@ struct AssetCache {
 
   // MARK: Values
 
-  /// Keeps a value that was made of an asset, if there is room for it, until other things need the room.
+  /// Keeps a value that was made from an asset, if there is room for it, until something else needs the room.
   ///
-  /// Returns the one that is there already, if one is: whoever came second takes that.
+  /// If there is already such a value, returns that one: the second caller uses the first one's value.
   mutating func keep<Value: Sendable>(_ value: Value, of asset: Int, cost: Int) -> Value {
     let key = Key.value(asset, ObjectIdentifier(Value.self))
     if let first = use(key) as? Value { return first }
@@ -152,7 +154,7 @@ struct AssetCache {
     return value
   }
 
-  /// Lets go of all that isn't pinned.
+  /// Evicts everything that isn't pinned.
   mutating func empty() {
     while let key = oldest { drop(key) }
   }

@@ -24,7 +24,7 @@ struct AssetCheck {
     var toHash: [Int] = []
     for (number, entry) in source.entries.enumerated() {
       guard let status = found.removeValue(forKey: entry.path) else {
-        // Opening says why: nothing is there, or something that isn't a plain file.
+        // Opening the file reports the reason: it doesn't exist, or isn't a regular file.
         note(number) { () throws(AssetError) in _ = try source.open(number) }
         continue
       }
@@ -51,13 +51,13 @@ struct AssetCheck {
       progress.bytesDone = before + Int64(source.entries[number].size)
       onProgress(progress)
     }
-    // A listing with nothing to compare it to has no extras either.
+    // Without a manifest, only files that were added since the library was opened are extra.
     for path in found.keys {
       let shown = AssetPath.shown(path)
       findings.append(
         AssetReport.Finding(kind: .extra, path: path, message: "the file \(shown) isn't in the list of assets, and is never loaded"))
     }
-    // What is in the manifest as well was told above.
+    // A path that is also in the manifest was reported above.
     for (path, reason) in listing.refused where source.known(path) == nil {
       let shown = AssetPath.shown(path)
       findings.append(AssetReport.Finding(kind: .extra, path: path, message: "\(shown) can't be an asset: \(reason)"))

@@ -11,16 +11,16 @@ import Android
 import Darwin
 #endif
 
-/// All that stands in a folder of assets.
+/// Everything in a folder of assets.
 struct AssetListing {
-  /// Plain files whose paths can be an asset's, sorted by bytes.
+  /// Regular files whose paths are valid for an asset, sorted by bytes.
   var files: [(path: AssetPath, status: AssetStatus)] = []
-  /// What can't be an asset, and why.
+  /// What can't be an asset, with the reason.
   var refused: [(path: String, reason: String)] = []
-  /// Names that begin with a dot.
+  /// The number of names that begin with a dot.
   var hidden = 0
 
-  /// Throws `tooLarge` for a file that can't be an asset: the sum of all others stays within 64 bits.
+  /// Throws `tooLarge` for a file that is too large to be an asset, so that the sum of all sizes stays within 64 bits.
   func refuseTooLarge() throws(AssetError) {
     for (path, status) in files where status.size > AssetManifest.maximumAssetBytes {
       throw AssetError(
@@ -32,15 +32,15 @@ struct AssetListing {
 }
 
 extension AssetFolder {
-  /// Lists the folder to the bottom. Costs one look at each entry.
+  /// Lists the folder recursively. Costs one status query per entry.
   ///
-  /// - Parameter left: A file that is left out: the manifest, where it is in the folder.
-  /// - Throws: `AssetError` if the folder can't be listed, or there is too much in it. A folder in it that can't be listed is among what
-  ///   is refused.
+  /// - Parameter left: A file to leave out: the manifest, if it is in the folder.
+  /// - Throws: `AssetError` if the folder can't be listed, or has too many entries. A folder inside it that can't be
+  ///   listed is added to `refused`.
   func scan(leavingOut left: AssetPath?) throws(AssetError) -> AssetListing {
     var listing = AssetListing()
     var entries = 0
-    // Folders still to be listed; a stack instead of recursion, and sorted at the end.
+    // Folders still to be listed: a stack instead of recursion. The results are sorted at the end.
     var folders: [[String]] = [[]]
     while let folder = folders.popLast() {
       do throws(AssetError) {
@@ -77,7 +77,7 @@ extension AssetFolder {
         throw Self.refused(errno, text)
       }
       #if canImport(Darwin)
-      // Its file systems give names in a form of their own, and take them in any.
+      // Its file systems return names in a form of their own, and accept any.
       let (path, reason) = AssetPath.exact(text.precomposedStringWithCanonicalMapping)
       #else
       let (path, reason) = AssetPath.exact(text)
@@ -95,9 +95,9 @@ extension AssetFolder {
     }
   }
 
-  /// The names in a folder.
+  /// Returns the names in a folder.
   private static func names(in folder: Int32, path: String, counting entries: inout Int) throws(AssetError) -> [[UInt8]] {
-    // The stream takes over the descriptor it is given, so it gets one of its own.
+    // The stream takes ownership of its descriptor, so it gets its own.
     let own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard own >= 0 else { throw refused(errno, path) }
     guard let stream = fdopendir(own) else {
@@ -124,7 +124,7 @@ extension AssetFolder {
   }
 
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
-    // Read in place: copying the entry out would read beyond one that is shorter than its type.
+    // Read in place: copying the entry would read beyond the end of one that is shorter than its type.
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
     let start = UnsafeRawPointer(entry) + offset
     return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))

@@ -13,16 +13,17 @@ import Android
 import Darwin
 #endif
 
-/// The folder of a game's assets, walked part by part from one open descriptor: no path leads out of it, and no symbolic link in it is
-/// followed, whatever stands on the disk and however it changes meanwhile.
+/// The folder of a game's assets, walked part by part from one open descriptor: no path leads out of it, and no
+/// symbolic link in it is followed, whatever is on the disk and however it changes meanwhile.
 final class AssetFolder: Sendable {
-  /// Bytes that are read, hashed and told as progress at once: they stay in the processor's cache between reading and hashing.
+  /// The number of bytes read, hashed and reported as progress at a time: they stay in the processor's cache between
+  /// reading and hashing.
   static let chunkBytes = 256 << 10
 
   let url: URL
   private let root: Int32
 
-  /// Links on the way to the folder itself are followed: the game names it.
+  /// Opens the folder. Links on the way to the folder itself are followed, because the game names it.
   init(at url: URL) throws(AssetError) {
     self.url = url
     root = open(url.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -35,11 +36,11 @@ final class AssetFolder: Sendable {
   }
 
   deinit {
-    // Negative where opening it failed.
+    // Negative if opening it failed.
     if root >= 0 { close(root) }
   }
 
-  /// A file that is open for reading, and what the system says about it.
+  /// A file that is open for reading, with its status.
   struct OpenFile: ~Copyable {
     let number: Int32
     let status: AssetStatus
@@ -52,7 +53,7 @@ final class AssetFolder: Sendable {
     deinit { close(number) }
   }
 
-  /// Opens the folder of `parts`, itself without any.
+  /// Opens the folder at `parts`; the assets' folder itself if there are none.
   func descriptor(of parts: some Collection<String>, path: String) throws(AssetError) -> Int32 {
     var current = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard current >= 0 else { throw Self.refused(errno, path) }
@@ -68,12 +69,12 @@ final class AssetFolder: Sendable {
 
   /// Opens an asset's file.
   ///
-  /// Throws `missing`, or `unreadable` if it isn't a plain file in plain folders.
+  /// Throws `missing`, or `unreadable` if it isn't a regular file in ordinary folders.
   func file(at path: AssetPath) throws(AssetError) -> OpenFile {
     let parts = path.parts
     let parent = try descriptor(of: parts.dropLast(), path: path.text)
     defer { close(parent) }
-    // Without waiting, so that a pipe in the file's place can't hold the thread.
+    // Non-blocking, so that a pipe in the file's place can't block the thread.
     let number = openat(parent, parts.last ?? "", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else { throw Self.refused(errno, path.text) }
     var status = stat()
@@ -89,12 +90,13 @@ final class AssetFolder: Sendable {
     return OpenFile(number: number, status: AssetStatus(status))
   }
 
-  /// Reads a file into memory of its own, piece by piece, and hashes it on the way.
+  /// Reads a file into newly allocated memory, in chunks, and hashes it on the way.
   ///
-  /// `onProgress` hears how many bytes were read so far. The bytes are nil where they end early or go on: the file changed meanwhile.
+  /// Calls `onProgress` with the number of bytes read so far. Returns nil if the file is shorter or longer than its
+  /// status says: it changed meanwhile.
   func read(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> (bytes: Data, hash: ContentHash)? {
     let size = file.status.size
-    // Not through Data's own memory, which would be filled with zeros first.
+    // Not through `Data`'s own memory, which would be filled with zeros first.
     guard let memory = malloc(max(size, 1)) else {
       throw AssetError(.tooLarge, "there is no memory for the \(size) bytes of \(AssetPath.shown(path))", path: path)
     }
@@ -112,11 +114,11 @@ final class AssetFolder: Sendable {
     var more: UInt8 = 0
     guard try Self.readSome(file.number, &more, 1, at: size, path: path) == 0 else { return nil }
     isTaken = true
-    // Last: of a few bytes, Data makes a copy and frees the memory at once.
+    // Last: for a few bytes, `Data` makes a copy and frees the memory immediately.
     return (Data(bytesNoCopy: memory, count: size, deallocator: .free), ContentHash(digest: hash.finalize()))
   }
 
-  /// Hashes a file without keeping more than a piece of it; nil where it changed meanwhile.
+  /// Hashes a file without keeping more than one chunk of it. Returns nil if the file changed meanwhile.
   func hash(_ file: borrowing OpenFile, path: String, onProgress: (Int) -> Void) throws(AssetError) -> ContentHash? {
     let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkBytes, alignment: 16)
     defer { piece.deallocate() }
@@ -128,14 +130,14 @@ final class AssetFolder: Sendable {
       guard count > 0 else { break }
       hash.update(bufferPointer: UnsafeRawBufferPointer(start: start, count: count))
       done += count
-      // It grows faster than it is read, or isn't what it was.
+      // The file grows faster than it is read, or was replaced.
       guard done <= file.status.size else { return nil }
       onProgress(done)
     }
     return done == file.status.size ? ContentHash(digest: hash.finalize()) : nil
   }
 
-  /// Maps a file. Not for empty ones, which the system doesn't map.
+  /// Maps a file. Not for empty files, which the system can't map.
   func map(_ file: borrowing OpenFile, path: String) throws(AssetError) -> Data {
     let size = file.status.size
     guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file.number, 0), start != MAP_FAILED else { throw Self.refused(errno, path) }
@@ -152,7 +154,7 @@ final class AssetFolder: Sendable {
     }
   }
 
-  /// What the system said no to.
+  /// Returns the error for a failed system call.
   static func refused(_ number: Int32, _ path: String) -> AssetError {
     let shown = AssetPath.shown(path)
     return switch number {
@@ -166,25 +168,25 @@ final class AssetFolder: Sendable {
   }
 }
 
-/// What the system says about a file.
+/// A file's size and date, as the system reports them.
 struct AssetStatus: Hashable, Sendable {
   let size: Int
   let modifiedNanoseconds: Int64
 
   init(_ status: borrowing stat) {
-    // A size beyond what this platform counts is beyond every limit as well.
+    // A size that this platform's `Int` can't hold exceeds every limit as well.
     size = Int(clamping: status.st_size)
     #if canImport(Darwin)
     let time = status.st_mtimespec
     #else
     let time = status.st_mtim
     #endif
-    // Years beyond 2262 don't fit; they are after everything else.
+    // Years after 2262 don't fit; they count as later than everything else.
     let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
     modifiedNanoseconds = overflow ? (time.tv_sec < 0 ? .min : .max) : seconds.addingReportingOverflow(Int64(time.tv_nsec)).partialValue
   }
 
-  /// When a file was last written; nil if the system doesn't say.
+  /// Returns when a file was last modified; nil if the system doesn't report it.
   static func modifiedNanoseconds(of url: URL) -> Int64? {
     var status = stat()
     return stat(url.path, &status) == 0 ? AssetStatus(status).modifiedNanoseconds : nil

@@ -1,4 +1,5 @@
-/// A line of assets by priority, then by who came first: a heap, since a game may ask for all of its assets at once.
+/// A line of assets by priority, then by order of request: a heap, since a game may request all of its assets at the
+/// same time.
 struct AssetLine {
   struct Position {
     var priority: AssetPriority

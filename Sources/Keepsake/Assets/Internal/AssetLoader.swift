@@ -1,11 +1,12 @@
 import Foundation
 import Synchronization
 
-/// Loads assets on threads of its own: a thin shell around what `AssetQueue` and `AssetCache` decide.
+/// Loads assets on its own threads: a thin shell around the decisions of `AssetQueue` and `AssetCache`.
 ///
-/// No read runs on a thread of Swift's pool, which has as many as the processor has cores, and none of whose may block.
+/// No read runs on a thread of Swift's pool, which has only as many threads as the processor has cores, none of which
+/// may block.
 final class AssetLoader: Sendable {
-  /// One reads while another hashes; more would only fight over the disk.
+  /// One thread reads while the other hashes; more would only compete for the disk.
   static let threadCount = 2
 
   struct State {
@@ -21,14 +22,14 @@ final class AssetLoader: Sendable {
     }
   }
 
-  /// A read that somebody has to do.
+  /// A read to be performed.
   private struct Job {
     var asset: Int
-    /// Its bytes are set aside in the cache.
+    /// Whether room for its bytes is reserved in the cache.
     var hasRoom: Bool
   }
 
-  /// What is to be done behind the lock: to tell those who wait, and to release what had to go.
+  /// What to do after the lock is released: notify waiting callers, and release what was evicted.
   private struct Rest {
     var actions: [AssetQueue.Action] = []
     var letGo: [any Sendable] = []
@@ -79,7 +80,7 @@ final class AssetLoader: Sendable {
 
   // MARK: One asset
 
-  /// The bytes, read on this thread unless another is at it already.
+  /// Returns the bytes, read on this thread unless another one is already reading them.
   func bytes(of asset: Int) throws -> Data {
     enum Step {
       case have(Data)
@@ -108,7 +109,7 @@ final class AssetLoader: Sendable {
     }
   }
 
-  /// The bytes, read on a thread of the library's.
+  /// Returns the bytes, read on one of the library's threads.
   func bytes(of asset: Int, _ priority: AssetPriority) async throws -> Data {
     try Task.checkCancellation()
     let answer = AssetAnswer<Data>()
@@ -139,7 +140,7 @@ final class AssetLoader: Sendable {
         state.queue.add(batch, as: id)
         return id
       }
-      // What is there already counts as used.
+      // Assets that are already loaded count as used now.
       for asset in assets { _ = state.cache.bytes(of: asset) }
       let cache = state.cache
       let batch = AssetBatchRecord(
@@ -160,7 +161,7 @@ final class AssetLoader: Sendable {
       return actions
     }
     for action in actions { action() }
-    // What was pinned may have kept others waiting.
+    // Unpinning may have made room for which others waited.
     wake()
   }
 
@@ -178,7 +179,7 @@ final class AssetLoader: Sendable {
 
   func failures(of batch: UInt64) -> [AssetError] { state.withLock { $0.queue[batch: batch]?.failures ?? [] } }
 
-  /// Resolved when the batch is settled.
+  /// Returns an answer that is resolved when the batch is settled.
   func settling(of batch: UInt64) -> AssetAnswer<Void> {
     let answer = AssetAnswer<Void>()
     let isSettled = state.withLock { $0.queue.listen(to: batch) { answer.resolve(.success(())) } }
@@ -203,7 +204,7 @@ final class AssetLoader: Sendable {
 
   // MARK: Threads
 
-  /// Ends the threads once they are done with what they read. Nobody waits any longer then: whoever waits holds the library.
+  /// Ends the threads after their current reads. No caller is waiting then, because a waiting caller holds the library.
   func close() {
     state.withLock { $0.isClosed = true }
     for _ in 0..<Self.threadCount { work.signal() }
@@ -230,7 +231,7 @@ final class AssetLoader: Sendable {
     while true {
       work.wait()
       while let job = nextJob() {
-        // Who waits for it hears of a failure.
+        // A failure is reported to the callers that wait for the asset.
         _ = perform(job)
       }
       if state.withLock({ $0.isClosed }) { return }
@@ -266,13 +267,13 @@ final class AssetLoader: Sendable {
     return nil
   }
 
-  /// Reads, and tells all who wait for it.
+  /// Reads an asset, and delivers the result to all callers that wait for it.
   private func perform(_ job: Job) -> Result<Data, AssetError> {
     let asset = job.asset
     reading(source.entries[asset].path)
     let result = Result { () throws(AssetError) in
       try source.read(asset) { done in
-        // What is read in one piece has no progress of its own.
+        // An asset that is read in one piece has no intermediate progress.
         if done < size(asset) { state.withLock { $0.queue.note(done, of: asset) } }
       }
     }
@@ -281,7 +282,7 @@ final class AssetLoader: Sendable {
       var rest = Rest()
       var room = AssetCache.Room.granted
       if !job.hasRoom, bytes != nil {
-        // There may be room by now, or somebody has pinned it.
+        // There may be room by now, or a batch may have pinned the asset.
         room = state.cache.reserve(asset, size(asset))
       }
       if room == .later, let bytes, state.queue.hasBatches(asset) {
@@ -295,7 +296,7 @@ final class AssetLoader: Sendable {
       return (rest, !state.queue.isEmpty)
     }
     rest.run()
-    // Others may have waited for this one's end to find room.
+    // Others may have waited for this read to end and free its room.
     if isWaiting { work.signal() }
     return result
   }

@@ -1,24 +1,25 @@
 package import Foundation
 import KeepsakeStore
 
-/// What making a manifest found.
+/// The result of making a manifest.
 package struct MadeManifest: Sendable {
   package let manifest: AssetManifest
-  /// Files and folders whose names begin with a dot, which were left out.
+  /// The number of files and folders whose names begin with a dot, which were left out.
   package let hidden: Int
 }
 
 extension AssetManifest {
-  /// Names that are told one by one where a folder can't have a manifest; the rest is counted.
+  /// How many names an error lists individually if a folder can't have a manifest; it only counts the rest.
   private static let shownNames = 50
 
   /// Hashes all files in a folder.
   ///
   /// - Parameters:
-  ///   - output: Where the manifest will be written; it is left out if it is in the folder, as is one of the usual name.
-  ///   - told: Hears how far it is.
-  /// - Throws: `AssetError`: `refusedPath`, with all of them, if there are files that could not be loaded on every platform; `stale` if one is
-  ///   changed meanwhile.
+  ///   - output: Where the manifest will be written. It is left out if it is in the folder, and so is a file with the
+  ///     manifest's default name.
+  ///   - onProgress: Receives the progress.
+  /// - Throws: `AssetError` with `refusedPath`, listing all names concerned, if there are files that couldn't be loaded
+  ///   on every platform; `stale` if a file is changed meanwhile.
   package static func make(of url: URL, output: URL, onProgress: (AssetProgress) -> Void) throws(AssetError) -> MadeManifest {
     let folder = try AssetFolder(at: url)
     let usual = try AssetPath(fileName)
@@ -53,7 +54,8 @@ extension AssetManifest {
     return MadeManifest(manifest: try AssetManifest(entries), hidden: listing.hidden)
   }
 
-  /// Throws for names that could not be loaded on every platform: all of them at once, as whoever packs a game has to mend all.
+  /// Throws if there are names that couldn't be loaded on every platform: lists them together, because whoever packs
+  /// the game has to fix all of them.
   private static func refuse(_ listing: AssetListing, _ paths: [AssetPath]) throws(AssetError) {
     var lines = listing.refused.map { "\(AssetPath.shown($0.path)) (\($0.reason))" }
     var names = AssetNames()
@@ -69,10 +71,10 @@ extension AssetManifest {
       "\(lines.count == 1 ? "1 name" : "\(lines.count) names") in the folder can't be an asset's on every platform: \(shown)")
   }
 
-  /// Writes the manifest, all of it or nothing, and durably.
+  /// Writes the manifest, atomically and durably.
   package func write(to url: URL) throws { try AtomicFile.write(encoded(), to: url) }
 
-  /// What stands at `url`, byte for byte, is this manifest.
+  /// Returns whether the file at `url` is this manifest, byte for byte.
   package func isWritten(at url: URL) throws -> Bool {
     do {
       return try AtomicFile.read(url, maximumBytes: Self.maximumFileBytes) == encoded()

@@ -3,34 +3,37 @@ package import Foundation
 package import KeepsakeReplication
 import KeepsakeStore
 
-/// Which files a game's assets are: path, size and SHA-256 of each, as `keepsake assets manifest` writes it down (docs/FORMAT.md).
+/// The list of a game's assets: path, size and SHA-256 of each, as `keepsake assets manifest` writes them
+/// (docs/FORMAT.md).
 package struct AssetManifest: Sendable, Hashable {
   /// One asset.
   package struct Entry: Sendable, Hashable {
     package let path: String
     package let size: Int
-    /// Nil in a library without a manifest: nothing is known then but what stands on the disk.
+    /// Nil in a library without a manifest, which knows only what is on the disk.
     package let hash: ContentHash?
   }
 
-  /// What the file in the folder is called.
+  /// The name of the manifest's file in the folder.
   package static let fileName = "keepsake-assets.json"
   package static let format = 1
-  /// Some 200 bytes for each of as many assets as there may be, twice over: more is no manifest, and isn't read.
+  /// Enough for `maximumAssets` entries of some 200 bytes, more than twice over. A larger file is no manifest, and
+  /// isn't read.
   static let maximumFileBytes = 128 << 20
-  /// More files than any game ships one by one; bounds memory and the time of a check.
+  /// More files than any game ships individually; limits memory and the duration of a check.
   static let maximumAssets = 200_000
-  /// What one `Data` can hold on every platform.
+  /// The largest size that one `Data` can have on every platform.
   static let maximumAssetBytes = Int(Int32.max)
 
-  /// Sorted by the bytes of their paths, no two alike.
+  /// Sorted by the bytes of their paths, without duplicates.
   package let entries: [Entry]
 
   package var bytesInAll: Int64 { entries.reduce(0) { $0 + Int64($1.size) } }
 
-  /// Takes entries in any order.
+  /// Makes a manifest of entries in any order.
   ///
-  /// Throws `damagedManifest` for paths that can't be, for two that are one file on some system, and for sizes that can't be.
+  /// Throws `tooLarge` for too many entries; `damagedManifest` for invalid paths, for two paths that are the same file
+  /// on some system, and for invalid sizes.
   init(_ entries: [Entry]) throws(AssetError) {
     guard entries.count <= Self.maximumAssets else {
       throw AssetError(.tooLarge, "there are \(entries.count) assets, and at most \(Self.maximumAssets) can be; pack some together")
@@ -54,7 +57,7 @@ package struct AssetManifest: Sendable, Hashable {
 
   // MARK: The file
 
-  /// What stands in the file; also what its reader expects.
+  /// The contents of the file, as they are written and read.
   private struct File: Decodable {
     struct Asset: Codable {
       var path: String
@@ -99,7 +102,7 @@ package struct AssetManifest: Sendable, Hashable {
     try self.init(decoding: bytes)
   }
 
-  /// Decodes what `encoded()` gave.
+  /// Decodes the bytes that `encoded()` returns.
   package init(decoding bytes: Data) throws(AssetError) {
     let file: File
     do {
@@ -121,13 +124,14 @@ package struct AssetManifest: Sendable, Hashable {
       entries.append(Entry(path: asset.path, size: asset.size, hash: hash))
     }
     try self.init(entries)
-    // Last, so that what can't be is named even where the checksum is right, and a single wrong digit is found in any case.
+    // Checked last, so that an invalid entry is named even if the checksum is right, and a single wrong digit is
+    // detected in any case.
     guard file.checksum == checksum.description else {
       throw Self.damaged("it was changed after it was made (its checksum differs)")
     }
   }
 
-  /// The file's bytes: JSON with one asset a line, the same bytes for the same assets.
+  /// Returns the file's bytes: JSON with one asset per line. Equal assets give equal bytes.
   package func encoded() throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -141,7 +145,8 @@ package struct AssetManifest: Sendable, Hashable {
     return data
   }
 
-  /// SHA-256 over each asset's hash, size and path, a line each. It finds damage; whoever changes the list can make it anew.
+  /// The SHA-256 of each asset's hash, size and path, one line per asset. It detects damage, not forgery: anyone who
+  /// changes the list can compute it again.
   private var checksum: ContentHash {
     var hash = SHA256()
     for entry in entries {
@@ -156,7 +161,7 @@ package struct AssetManifest: Sendable, Hashable {
       .damagedManifest, "the manifest of the assets is damaged: \(what). Install the game again, or make the manifest anew", path: path)
   }
 
-  /// Where in the JSON an error is, without the bytes around it: they are somebody else's.
+  /// Returns where in the JSON an error is, without quoting the bytes around it: they come from somebody else.
   private static func place(of error: any Error) -> String {
     guard let error = error as? DecodingError else { return "unreadable" }
     let context: DecodingError.Context
@@ -174,12 +179,13 @@ package struct AssetManifest: Sendable, Hashable {
   }
 }
 
-/// Notices names that are one on some system: the same letters in another case, also of a folder, and a file that is a folder as well.
+/// Detects names that are the same on some system: letters that differ only in case, including those of folders, and a
+/// file that is also a folder.
 struct AssetNames {
-  /// Each path and each folder on the way to one, by its folded form.
+  /// Each path, and each folder on the way to one, by its case-folded form.
   private var known: [String: (text: String, isFile: Bool)] = [:]
 
-  /// The path that stands in the way; nil if none does.
+  /// Adds a path. Returns the path that it conflicts with; nil if there is none.
   mutating func add(_ path: AssetPath) -> String? {
     var way = ""
     let parts = path.parts

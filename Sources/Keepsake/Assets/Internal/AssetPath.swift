@@ -1,14 +1,15 @@
 import Foundation
 import KeepsakeReplication
 
-/// Where an asset stands in its folder: plain names joined by `/`, the same file on every platform.
+/// The path of an asset in its folder: plain names joined by `/`, the same file on every platform.
 ///
-/// A value of this type is safe to walk from the folder, whoever named it: it is not absolute, has no empty part, no `.` or `..`, nothing that
-/// Windows takes for a drive, a device or a separator, no control character, and is bounded.
+/// A value of this type is safe to walk from the folder, whoever supplied it: it is not absolute, has no empty part, no
+/// `.` or `..`, nothing that Windows takes for a drive, a device or a separator, no control character, and its length
+/// is limited.
 struct AssetPath: Hashable, Sendable {
-  /// Longer than any game needs, and a whole path of most systems still takes it.
+  /// Longer than any game needs, and short enough that most systems accept a whole path of this length.
   static let maximumBytes = 1_024
-  /// File systems take 255; the rest is left to whoever packs the files with a name made longer.
+  /// File systems allow 255; the rest is left for tools that pack the files under longer names.
   static let maximumPartBytes = 240
   /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
   static let maximumParts = 32
@@ -16,15 +17,15 @@ struct AssetPath: Hashable, Sendable {
   /// In Unicode's form NFC.
   let text: String
 
-  /// By bytes: to characters, a separator with a combining mark behind it is another character.
+  /// Split by bytes: as characters, a separator followed by a combining mark is another character.
   var parts: [String] { text.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) } }
 
-  /// The names that are one on systems that ignore case.
+  /// A form that is equal for names that are the same on systems that ignore case.
   var folded: String { Self.folded(text) }
 
   static func folded(_ text: String) -> String { text.lowercased().canonical }
 
-  /// A path that the game gives. Its letters may be spelled in another of Unicode's forms.
+  /// Makes a path that the game supplies. It may be in another of Unicode's normalization forms.
   init(_ text: String) throws(AssetError) {
     if let reason = Self.reason(against: text) ?? Self.reason(against: text.canonical) {
       throw AssetError(.refusedPath, "\(Self.shown(text)) can't be an asset's path: \(reason)", path: text)
@@ -32,7 +33,8 @@ struct AssetPath: Hashable, Sendable {
     self.text = text.canonical
   }
 
-  /// A path as it stands in a manifest or on the disk, where only one spelling may be: nil and a reason for any other.
+  /// Makes a path from a manifest or the disk, where only one spelling is allowed. Returns nil and a reason for any
+  /// other.
   static func exact(_ text: String) -> (path: AssetPath?, reason: String) {
     if let reason = reason(against: text) { return (nil, reason) }
     guard text.utf8.elementsEqual(text.canonical.utf8) else {
@@ -68,7 +70,7 @@ struct AssetPath: Hashable, Sendable {
     default: break
     }
     if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) { return "it has a control character" }
-    // Two paths could look alike and differ, or be shown turned around.
+    // Two paths could look alike and differ, or be displayed in another order.
     let category = scalar.properties.generalCategory
     if category == .lineSeparator || category == .paragraphSeparator { return "it has a line separator" }
     if scalar.properties.isBidiControl { return "it has a mark that turns the direction of writing" }
@@ -87,22 +89,23 @@ struct AssetPath: Hashable, Sendable {
   }
 
   private static let devices: Set<String> = {
-    // The raised digits count as digits there.
+    // Windows treats the superscript digits as digits here.
     let digits = (0...9).map(String.init) + ["\u{B9}", "\u{B2}", "\u{B3}"]
     return Set(["con", "prn", "aux", "nul", "conin$", "conout$"] + digits.flatMap { ["com\($0)", "lpt\($0)"] })
   }()
 
-  /// Whatever stands behind a dot, and with spaces before it.
+  /// Whether the name is a device on Windows, whatever follows the first dot, and even with spaces before it.
   private static func isDevice(_ name: String) -> Bool {
     var stem = name.prefix { $0 != "." }.lowercased()
     while stem.last == " " { stem.removeLast() }
     return devices.contains(stem)
   }
 
-  /// Longer names are cut in messages.
+  /// Longer names are truncated in messages.
   private static let shownScalars = 160
 
-  /// Safe for a terminal and short enough for a line: control characters and marks of direction as escapes.
+  /// Returns text that is safe for a terminal and short enough for one line: control characters and direction marks are
+  /// escaped.
   static func shown(_ text: String) -> String {
     var result = ""
     for (count, scalar) in text.unicodeScalars.enumerated() {

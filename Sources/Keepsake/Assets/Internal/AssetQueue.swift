@@ -1,25 +1,26 @@
 import Foundation
 
-/// Who waits for which asset, and which is read next: by priority, then whoever asked first. Pure decisions, without threads and files.
+/// Who waits for which asset, and which asset is read next: by priority, then in the order of the requests. Pure
+/// decisions, without threads and files.
 ///
-/// However many ask for an asset, it is read once. What nobody asks for any longer isn't read.
+/// However many requests there are for an asset, it is read once. An asset that nobody requests any more isn't read.
 struct AssetQueue {
-  /// What is to be done once the lock is given back.
+  /// What to do after the lock is released.
   typealias Action = @Sendable () -> Void
   typealias Delivery = @Sendable (Result<Data, any Error>) -> Void
 
-  /// Somebody who waits for one asset's bytes.
+  /// A caller that waits for one asset's bytes.
   private struct Single {
     var priority: AssetPriority
     var deliver: Delivery
   }
 
-  /// An asset that somebody waits for.
+  /// An asset that is requested.
   private struct Wanted {
     var batches: Set<UInt64> = []
     var singles: [UInt64: Single] = [:]
     var priority = AssetPriority.low
-    /// When it was first asked for.
+    /// When it was first requested, as a running number.
     var order: UInt64
     var isReading = false
     /// Bytes read so far.
@@ -29,13 +30,13 @@ struct AssetQueue {
   }
 
   private var wanted: [Int: Wanted] = [:]
-  /// Assets whose read was begun and has not ended: as many as threads are at it.
+  /// Assets whose read has begun but not ended: one per reading thread.
   private var reading: Set<Int> = []
   private var line = AssetLine()
   private var batches: [UInt64: AssetBatchRecord] = [:]
   private var lastOrder: UInt64 = 0
 
-  /// Nothing waits to be read.
+  /// Whether nothing waits to be read.
   var isEmpty: Bool { wanted.count == reading.count }
 
   func isReading(_ asset: Int) -> Bool { reading.contains(asset) }
@@ -70,7 +71,7 @@ struct AssetQueue {
     settlePriority(of: asset)
   }
 
-  /// An asset is as urgent as the most urgent of those who wait for it.
+  /// Gives an asset the highest priority of its requests, and forgets it if there are none.
   private mutating func settlePriority(of asset: Int) {
     guard let entry = wanted[asset] else { return }
     guard !entry.isForgotten else {
@@ -80,7 +81,7 @@ struct AssetQueue {
     let all = entry.batches.compactMap { batches[$0]?.priority } + entry.singles.values.map(\.priority)
     guard let highest = all.max(), highest != entry.priority else { return }
     wanted[asset]?.priority = highest
-    // Its old place is passed over when it comes up.
+    // Its old position is skipped when it comes up.
     if !entry.isReading { line.insert(AssetLine.Position(priority: highest, order: entry.order, asset: asset)) }
   }
 
@@ -90,7 +91,7 @@ struct AssetQueue {
     for asset in batch.open { settlePriority(of: asset) }
   }
 
-  /// Nobody else's request is touched.
+  /// Withdraws one request. Other requests aren't affected.
   mutating func withdraw(_ id: UInt64, from asset: Int) {
     guard wanted[asset]?.singles.removeValue(forKey: id) != nil else { return }
     settlePriority(of: asset)
@@ -108,7 +109,7 @@ struct AssetQueue {
 
   // MARK: Reading
 
-  /// The asset to read next, which is taken out of the line.
+  /// Returns the asset to read next, and removes it from the line.
   mutating func next() -> Int? {
     while let place = line.popFirst() {
       guard let entry = wanted[place.asset], !entry.isReading, entry.order == place.order, entry.priority == place.priority else {
@@ -119,7 +120,7 @@ struct AssetQueue {
     return nil
   }
 
-  /// Into the line again, where it was.
+  /// Puts an asset back into the line, at its old position.
   mutating func putBack(_ asset: Int) {
     guard let entry = wanted[asset] else { return }
     line.insert(AssetLine.Position(priority: entry.priority, order: entry.order, asset: asset))
@@ -134,13 +135,13 @@ struct AssetQueue {
     reading.insert(asset)
   }
 
-  /// So many bytes of an asset were read so far.
+  /// Records how many bytes of an asset were read so far.
   mutating func note(_ bytes: Int, of asset: Int) {
     wanted[asset]?.readBytes = bytes
     for id in wanted[asset]?.batches ?? [] { reportProgress(of: id) }
   }
 
-  /// What a read gave goes to all who wait; to batches `noRoom`, if it could not be kept.
+  /// Delivers the result of a read to all who wait for it. Batches get `noRoom` instead if the bytes couldn't be kept.
   mutating func finish(_ asset: Int, _ result: Result<Data, AssetError>, noRoom: AssetError?) -> [Action] {
     reading.remove(asset)
     guard let entry = wanted.removeValue(forKey: asset) else { return [] }
@@ -160,7 +161,7 @@ struct AssetQueue {
     return actions
   }
 
-  /// Those who wait for one asset get it now; batches go on waiting until there is room for it.
+  /// Delivers an asset to the callers that wait for it alone. Batches continue to wait until there is room for it.
   mutating func finishSingles(_ asset: Int, _ bytes: Data) -> [Action] {
     reading.remove(asset)
     guard var entry = wanted[asset] else { return [] }
@@ -174,7 +175,7 @@ struct AssetQueue {
     return actions
   }
 
-  /// Batches that wait for an asset which finds no room.
+  /// Fails the batches that wait for an asset for which there is no room.
   mutating func failBatches(_ asset: Int, _ error: AssetError) -> [Action] {
     guard let entry = wanted[asset] else { return [] }
     wanted[asset]?.batches = []
@@ -189,7 +190,8 @@ struct AssetQueue {
 
   subscript(batch id: UInt64) -> AssetBatchRecord? { batches[id] }
 
-  /// The batch's handle is gone: forgotten at once, or when it is settled. Returns what it pinned.
+  /// Records that the batch's handle is gone, and removes the batch immediately, or when it is settled. Returns what it
+  /// pinned.
   mutating func release(_ id: UInt64) -> [Int] {
     guard let batch = batches[id] else { return [] }
     batches[id]?.pinned = []
@@ -197,20 +199,20 @@ struct AssetQueue {
     return batch.pinned
   }
 
-  /// Takes the pins of a batch that is cancelled.
+  /// Takes the pins of a cancelled batch.
   mutating func takePins(of id: UInt64) -> [Int] {
     defer { batches[id]?.pinned = [] }
     return batches[id]?.pinned ?? []
   }
 
-  /// Calls `body` when the batch is settled; true if it is already.
+  /// Calls `body` when the batch is settled. Returns true if it already is; `body` isn't called then.
   mutating func listen(to id: UInt64, _ body: @escaping Action) -> Bool {
     guard let batch = batches[id], !batch.isSettled else { return true }
     batches[id]?.listeners.append(body)
     return false
   }
 
-  /// Whether the stream was taken: it isn't if nothing will come any more.
+  /// Adds a stream of progress. Returns false if no more progress will come.
   mutating func addStream(_ stream: AsyncStream<AssetProgress>.Continuation, as key: UInt64, to id: UInt64) -> Bool {
     guard let batch = batches[id], !batch.isSettled else { return false }
     batches[id]?.streams[key] = stream
@@ -230,7 +232,7 @@ struct AssetQueue {
   private func reportProgress(of id: UInt64) {
     guard let streams = batches[id]?.streams, !streams.isEmpty else { return }
     let progress = progress(of: id)
-    // Under the lock, so that no older figure comes after a newer one. It only hands them over.
+    // Under the lock, so that no older figure comes after a newer one. Yielding only enqueues it.
     for stream in streams.values { stream.yield(progress) }
   }
 

@@ -1,17 +1,17 @@
 import Foundation
 import KeepsakeReplication
 
-/// The assets of one folder: which there are, and the bytes of each, never others than the manifest means.
+/// The assets of one folder: the list of them, and the bytes of each, which always match the manifest.
 struct AssetSource: Sendable {
   let folder: AssetFolder
   let entries: [AssetManifest.Entry]
-  /// The place of each path in `entries`.
+  /// The index of each path in `entries`.
   private let places: [String: Int]
-  /// The manifest's file, where it is in the folder.
+  /// The path of the manifest's file, if it is in the folder.
   let manifestPath: AssetPath?
   /// When the manifest was last written; nil without one.
   private let manifestNanoseconds: Int64?
-  /// Files of this size and more are mapped; nil for none.
+  /// The minimum size of files that are mapped; nil if none are.
   private let mapsFrom: Int?
 
   init(at url: URL, manifest: AssetLibrary.ManifestSource, largeFiles: AssetLibrary.LargeFiles) throws(AssetError) {
@@ -39,7 +39,8 @@ struct AssetSource: Sendable {
     return (manifest.entries, AssetStatus.modifiedNanoseconds(of: file))
   }
 
-  /// The path in the folder `url` of a file that is in it; nil if it isn't. Whichever way links lead to either.
+  /// Returns the path of a file relative to the folder `url`; nil if it isn't in that folder. Resolves links on the way
+  /// to both.
   static func path(of file: URL, in url: URL) -> AssetPath? {
     let base = url.standardizedFileURL.resolvingSymlinksInPath().path
     let parent = file.standardizedFileURL.deletingLastPathComponent().resolvingSymlinksInPath().path
@@ -50,11 +51,11 @@ struct AssetSource: Sendable {
 
   // MARK: Names
 
-  /// The number of the asset that the game calls `text`.
+  /// Returns the number of the asset with this path.
   ///
   /// Throws `refusedPath` or `unknown`.
   func number(of text: String) throws(AssetError) -> Int {
-    // The usual case first: what stands in the manifest was checked.
+    // The usual case first: paths in the manifest have already been checked.
     if let place = places[text] { return place }
     let path = try AssetPath(text)
     throw AssetError(
@@ -74,7 +75,8 @@ struct AssetSource: Sendable {
     let entry = entries[number]
     let file = try open(number)
     if let mapsFrom, entry.size >= mapsFrom, entry.size > 0 {
-      // Hashed by reading: a file that is cut off meanwhile ends the process only where its mapping is touched.
+      // Hashed by reading, not through the mapping: a file that is truncated meanwhile ends the process only where its
+      // mapping is accessed.
       guard let hash = try folder.hash(file, path: entry.path, onProgress: onProgress) else { throw changedWhileRead(entry) }
       try compare(hash, file.status, entry)
       return try folder.map(file, path: entry.path)
@@ -84,7 +86,7 @@ struct AssetSource: Sendable {
     return bytes
   }
 
-  /// Reads an asset for its hash alone, and compares that with the manifest.
+  /// Reads an asset only to hash it, and compares the hash with the manifest.
   func verify(_ number: Int, onProgress: (Int) -> Void) throws(AssetError) {
     let file = try open(number)
     guard let hash = try folder.hash(file, path: entries[number].path, onProgress: onProgress) else {
@@ -93,7 +95,8 @@ struct AssetSource: Sendable {
     try compare(hash, file.status, entries[number])
   }
 
-  /// Opens an asset whose size is that of the manifest: nothing of a lying size is read, and no memory taken for it.
+  /// Opens an asset whose size must be that in the manifest: a file of another size isn't read, and no memory is
+  /// allocated for it.
   @discardableResult
   func open(_ number: Int) throws(AssetError) -> AssetFolder.OpenFile {
     let entry = entries[number]
@@ -104,13 +107,13 @@ struct AssetSource: Sendable {
     return file
   }
 
-  /// Whether the file was changed after the manifest was made. Dates are hints: copying may set them.
+  /// Whether the file was modified after the manifest was made. Dates are only hints: copying a file may set them.
   func isNewer(_ status: AssetStatus) -> Bool {
     guard let manifestNanoseconds else { return false }
     return status.modifiedNanoseconds > manifestNanoseconds
   }
 
-  /// What a file of another size than the manifest's is.
+  /// Returns the error for a file whose size differs from the manifest's.
   func otherSize(_ status: AssetStatus, _ number: Int) -> AssetError {
     other("it has \(status.size) bytes where the manifest says \(entries[number].size)", status, entries[number])
   }

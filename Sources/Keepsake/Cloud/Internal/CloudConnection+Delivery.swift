@@ -1,9 +1,10 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-// On the caller's thread: what is shown must be there when the call returns, and must not come at any other time.
+// These run on the caller's thread: what is delivered must be visible when the call returns, and must not appear at any
+// other time.
 extension CloudConnection {
-  /// Shows what was kept back; false if there was nothing.
+  /// Delivers what was held back. Returns false if there was nothing.
   nonisolated func deliver() throws -> Bool {
     deliveryBuffer.looks()
     do {
@@ -12,9 +13,10 @@ extension CloudConnection {
         guard try core.store.read({ try $0.facts().hasArrivals }) else { return nil }
         return try core.store.write { try DeviceEngine.deliver(in: &$0) }
       }
-      // What was shown may have something for the cloud. Even where the game sees no difference its service says what is left.
+      // What was delivered may have to be sent to the cloud. Even if the game sees no difference, the service reports
+      // what is left.
       defer { if shown != nil { core.cloud.didCommit() } }
-      // It is in the store by now, whatever becomes of the money.
+      // These changes are already in the store, even if the wallet can't be read below.
       for item in shown ?? [] { eventHandler.handle(item) }
       let changes = try takeChanges()
       for change in changes { core.events.emit(change) }
@@ -26,7 +28,8 @@ extension CloudConnection {
     }
   }
 
-  /// What the bank said, with the money shown as it is by now; kept on where that can't be read.
+  /// Takes the bank's changes that were held back, and updates the balances shown to their current state. If those
+  /// can't be read, the changes stay held back.
   private nonisolated func takeChanges() throws -> [GameChange] {
     let changes = deliveryBuffer.takeChanges()
     guard deliveryBuffer.isHolding, !changes.isEmpty else { return changes }
@@ -44,19 +47,20 @@ extension CloudConnection {
     if delivery == .immediately {
       if before != .immediately { eventHandler.wallet.release() }
       showWithoutService()
-      // A step that is under way may still keep back what it brings.
+      // A sync step in progress may still hold back what it receives.
       return core.cloud.didCommit()
     }
     guard before == .immediately else { return }
     do {
       try eventHandler.wallet.hold()
     } catch {
-      // Money then shows as it is, which is told.
+      // The wallet then shows the current balances, and the incident reports it.
       core.events.report(Incident(kind: .unreadable, message: "the wallet can't be read: \(error)", date: core.now))
     }
   }
 
-  /// Shows what an earlier run kept back, or this one before, to a game that wants it at once, where no service does it.
+  /// Delivers what an earlier run, or this one, held back, if the game wants changes immediately and no service does
+  /// it.
   nonisolated func showWithoutService() {
     guard !deliveryBuffer.isHolding else { return }
     do {

@@ -5,9 +5,9 @@ import KeepsakeStore
 import KeepsakeSync
 import Synchronization
 
-/// Brings what the game wants of the cloud about: registers this device, and runs the synchronization.
+/// Makes the connection what the game asks for: registers this device, and runs sync.
 actor CloudConnection: CloudLink {
-  /// Pauses between tries to register: from half a second, doubled each time, to five minutes.
+  /// Pauses between attempts to register: half a second at first, doubled each time, up to five minutes.
   private static let firstPause = 0.5
   private static let longestPause = 300.0
 
@@ -22,18 +22,18 @@ actor CloudConnection: CloudLink {
   private let sleep: @Sendable (Duration) async throws -> Void
   private var random: any RandomNumberGenerator & Sendable
 
-  /// The address that the service, or the registering, is for.
+  /// The address that the service or the registration is for.
   private var address: CloudAddress?
   private var service: SyncService<Store>?
-  /// The service that has to know of commits.
+  /// The service that is notified of commits.
   private nonisolated let informed = Mutex<SyncService<Store>?>(nil)
-  /// The way that the service goes.
+  /// The transport that the service uses.
   private var transport: (any Transport)?
   private var seenByMonitor: SeenByMonitor?
-  /// Counts services: what an earlier one still has to say is not heard.
+  /// Counts services, so that what an earlier one still reports is ignored.
   private var generation = 0
   private var pumps: [Task<Void, Never>] = []
-  /// News of the service that has reached the game, and who waits for it.
+  /// How many notifications of the service have reached the game, and the callers that wait for more.
   private var notificationsTaken: UInt64 = 0
   private var notificationWaiters: [CheckedContinuation<Void, Never>] = []
   private var registering: Task<Void, Never>?
@@ -71,10 +71,11 @@ actor CloudConnection: CloudLink {
 
   // MARK: What is wanted, and what is
 
-  /// Makes what is what is wanted; calls run one after the other.
+  /// Makes the actual state match the desired one. Calls run one after the other.
   func reconcile() async {
     let before = last
-    // With the preference even the waiting needs none of the threads that all tasks share: a game may be blocking them in `close`.
+    // With the executor preference, even the waiting uses none of the threads that all tasks share: a game may be
+    // blocking them in `close`.
     let task = Task(executorPreference: executor) {
       await before?.value
       await self.apply(self.state.desired)
@@ -129,7 +130,7 @@ actor CloudConnection: CloudLink {
       largestDownload: { [deliveryBuffer] in deliveryBuffer.downloads.largest })
     let service = SyncService(store: core.store, transport: transport, container: container, environment: environment)
     self.service = service
-    // Listened to before it starts, so that no news is missed.
+    // Subscribed before the service starts, so that no event is missed.
     let statuses = service.statuses
     let notifications = service.notifications
     generation += 1
@@ -144,7 +145,7 @@ actor CloudConnection: CloudLink {
       try await service.start(rebinding: rebinding)
       if rebinding { try self.eventHandler.joined() }
     } catch {
-      // The next try has to begin as this one did: a service that never started doesn't know whether it may rebind.
+      // The next attempt must begin like this one: a service that never started doesn't know whether it may rebind.
       await service.stop()
       self.service = nil
       throw error
@@ -164,7 +165,7 @@ actor CloudConnection: CloudLink {
     core.seen.forget()
     await service?.stop()
     service = nil
-    // Not waited for: reading a stream takes one of the threads that all tasks share, and `close` may be blocking them.
+    // Not awaited: reading a stream takes one of the threads that all tasks share, and `close` may be blocking them.
     generation += 1
     for pump in pumps { pump.cancel() }
     pumps = []
@@ -200,10 +201,10 @@ actor CloudConnection: CloudLink {
         } catch {
           guard !Task.isCancelled else { return }
           self.failed(error)
-          // Asking again won't help; `sync` and `join` may.
+          // Trying again won't help, but `sync` or `join` may.
           if (error as? GameDataError)?.code == .refused { return }
         }
-        // Many devices whose server comes back must not all come at once.
+        // When a server comes back, its many devices must not all connect at the same moment.
         let jittered = Double.random(in: pause / 2...pause, using: &self.random)
         do { try await self.sleep(.seconds(jittered)) } catch { return }
         pause = min(pause * 2, Self.longestPause)
@@ -211,7 +212,7 @@ actor CloudConnection: CloudLink {
     }
   }
 
-  /// Makes this device known to its cloud, or a folder to be one, if that isn't so yet. Tries once.
+  /// Registers this device with its cloud, or makes the folder a cloud, if needed. Tries once.
   private func introduce() async throws {
     guard case .folder(let folder)? = address?.kind else {
       _ = try await register()
@@ -225,7 +226,7 @@ actor CloudConnection: CloudLink {
     }
   }
 
-  /// The credentials; makes this device known if it isn't yet. Tries once.
+  /// Returns the credentials; registers this device first if needed. Tries once.
   func register() async throws -> CloudCredentials {
     try await registration.register(at: server(), name: state.desired.deviceName)
   }
@@ -248,13 +249,13 @@ actor CloudConnection: CloudLink {
 
   func sync() async throws { try await ask { try await $0.sync() } }
 
-  /// Waits for what the cloud has, and not for what is to be sent: with a large save on its way that could take minutes.
+  /// Waits for the cloud's changes only, not for queued ones to be sent: sending a large save could take minutes.
   func fetchChanges() async throws { try await ask { try await $0.fetchChanges() } }
 
-  /// Brings what was left in the cloud of a slot.
+  /// Downloads the contents of a slot that were left in the cloud.
   func download(_ slot: String) async throws { try await ask { try await $0.downloadContents(slot) } }
 
-  /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
+  /// Returns the player's devices, with which of these versions each one has; nil if the cloud doesn't know that.
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]? {
     _ = try await connected()
     try requireEnabled()
@@ -297,24 +298,25 @@ actor CloudConnection: CloudLink {
     registering?.cancel()
     registering = nil
     do {
-      // Nothing more arrives of which only the record might be here.
+      // Paused, so that no more versions arrive with only their records.
       await service?.pause()
       try refuseToLeaveContents()
       try await registration.join(code, at: server, name: state.desired.deviceName)
       await end()
     } catch {
-      // Whatever was under way before goes on.
+      // What was running before continues.
       await reconcile()
       throw GameDataError.translated(error)
     }
     await reconcile()
   }
 
-  /// What is left in one player's cloud can't be had any more by a device that belongs to another.
+  /// Throws if contents are only in the player's cloud: a device that belongs to another player can't get them any
+  /// more.
   private func refuseToLeaveContents() throws {
     let notDownloaded = try core.store.read { transaction in
       let kept = try transaction.notDownloadedVersions().compactMap { try transaction.version($0)?.record }
-      // What is kept back shows when the device joins.
+      // What is held back becomes visible when the device joins.
       let arrived = try transaction.facts().arrivalsNotDownloaded
       return try kept
         + transaction.staged().compactMap { change in
@@ -334,7 +336,7 @@ actor CloudConnection: CloudLink {
     }
   }
 
-  /// The running service; registers first where that has not succeeded yet.
+  /// Returns the running service; registers first if that hasn't succeeded yet.
   private func connected() async throws -> SyncService<Store> {
     await reconcile()
     if let service { return service }
@@ -348,14 +350,14 @@ actor CloudConnection: CloudLink {
 
   // MARK: News
 
-  /// Shows the status as it is by now: what the stream said may be older than what was shown already.
+  /// Shows the service's current status: the one from the stream may be older than what is already shown.
   private func showStatus(of generation: Int) {
     guard generation == self.generation, let service else { return }
     let deliveryBuffer = deliveryBuffer
     state.change { shown in
       var status = CloudStatus(service.status)
       if status.hasArrivals { deliveryBuffer.arrivalsDidChange() }
-      // Asked here, where a delivery comes before or after as a whole.
+      // Checked under the status lock, so that a delivery comes entirely before or after it.
       if deliveryBuffer.hasChanges { status.hasArrivals = true }
       status.availability = status.availability.after(shown.availability)
       shown = status
@@ -370,7 +372,7 @@ actor CloudConnection: CloudLink {
     resumeNotificationWaiters()
   }
 
-  /// Returns when all that the service has told by now has reached the game, its status included.
+  /// Returns when everything that the service has reported so far has reached the game, including its status.
   func waitForNotifications() async {
     guard let service else { return }
     let generation = generation
@@ -378,13 +380,14 @@ actor CloudConnection: CloudLink {
     showStatus(of: generation)
   }
 
-  /// Returns when all that the service has told by now has reached the game: what came must be seen by whoever waited for it.
+  /// Returns when everything that the service has reported so far has reached the game: a caller that waited for
+  /// changes must see them.
   private func waitForNotifications(from service: SyncService<Store>, _ generation: Int) async {
     let count = service.notificationCount
     while generation == self.generation, notificationsTaken < count {
       await withCheckedContinuation { waiter in
         notificationWaiters.append(waiter)
-        // Looked at once more, now that it would be woken.
+        // Checked once more, now that this waiter would be resumed.
         if generation != self.generation || notificationsTaken >= count { resumeNotificationWaiters() }
       }
     }

@@ -1,6 +1,6 @@
 import KeepsakeReplication
 
-/// Hands what the engine says on to the parts of a game that it concerns.
+/// Passes the engine's notifications on to the parts of the game that they concern.
 struct CloudEventHandler: Sendable {
   let core: GameCore
   let deliveryBuffer: DeliveryBuffer
@@ -34,18 +34,18 @@ struct CloudEventHandler: Sendable {
     }
   }
 
-  /// Now, or with the rest of what is kept back.
+  /// Emits a change immediately, or holds it back with the rest.
   private func emit(_ change: GameChange) {
     if !deliveryBuffer.keep(change) { core.events.emit(change) }
   }
 
-  /// The store joined another player.
+  /// Updates the game after the store joined another player.
   func joined() throws {
     core.events.slotsDidChange()
     try progress.reload()
   }
 
-  /// Of slots that stay here nothing that the game sees has changed.
+  /// Leaves out local slots: nothing that the game sees has changed in them.
   private func arrived(_ names: [String]) {
     core.events.slotsDidChange()
     var local: Set<String> = []
@@ -67,7 +67,7 @@ struct CloudEventHandler: Sendable {
       try progress.received(keys)
       try preferences.received(keys)
     } catch {
-      // The store closes under the last news; what it holds is read at the next opening.
+      // The store was closed while the last notifications arrived. What it holds is read at the next opening.
       core.events.report(
         Incident(kind: .unreadable, message: "what arrived can't be read: \(error)", date: core.now))
     }

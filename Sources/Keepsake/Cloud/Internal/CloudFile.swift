@@ -2,21 +2,21 @@ import Foundation
 import KeepsakeStore
 import KeepsakeSync
 
-/// Where a game keeps what its cloud gave it to prove itself with. Readable by the user only.
+/// The file in which a game keeps the credentials from its cloud. Readable by the user only.
 struct CloudFile: Sendable {
   struct Contents: Codable, Sendable {
     var credentials: CloudCredentials
-    /// These credentials are another player's, and the store has not yet been bound to that player's container.
+    /// Whether these credentials are another player's, and the store isn't bound to that player's container yet.
     var isJoining = false
   }
-  /// A token and a few names; anything larger isn't ours.
+  /// Enough for a token and a few names; a larger file isn't ours.
   private static let maximumBytes = 64 * 1024
 
   static let name = "cloud.json"
 
   let url: URL
 
-  /// Nil if there is none.
+  /// Returns nil if there is no file.
   func read() throws -> Contents? {
     guard let bytes = try AtomicFile.read(url, maximumBytes: Self.maximumBytes) else { return nil }
     do {

@@ -3,9 +3,11 @@ import KeepsakeStore
 import KeepsakeSync
 
 extension CloudFolder {
-  /// The container to synchronize with; nil if the folder has none yet, or isn't there, and this store doesn't know which it was.
+  /// Returns the container to sync with. Nil if the store isn't bound to one yet, and the folder has none or isn't
+  /// there.
   ///
-  /// A store that was here before begins whether the folder is there or not: the transport says what is wrong, and goes on when it comes.
+  /// A store that is already bound starts whether or not the folder is there: the transport reports what is wrong, and
+  /// continues when the folder appears.
   func knownContainer(of store: Store) throws -> ContainerID? {
     if !isJoining, let held = try store.read({ try $0.facts().container }) { return held }
     do {
@@ -15,8 +17,8 @@ extension CloudFolder {
     }
   }
 
-  /// Makes the folder a cloud, if it is there and isn't one yet. A store that belongs somewhere never does: for it a folder without a
-  /// container is one that isn't there, like a mount point without its disk.
+  /// Makes the folder a cloud, if it is there and isn't one yet. Never for a store that is bound to a container: to
+  /// that store, a folder without a container is a missing one, like a mount point without its disk.
   func makeContainer(for store: Store) throws {
     var random = SystemRandomNumberGenerator()
     let isNew = try store.read { try $0.facts().container } == nil

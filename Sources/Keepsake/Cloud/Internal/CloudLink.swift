@@ -2,25 +2,25 @@ import KeepsakeReplication
 import KeepsakeSync
 import Synchronization
 
-/// What the rest of a game's data asks of its cloud. Called from any thread; whoever calls holds no lock.
+/// What the rest of a game's data needs from its cloud. Called from any thread; the caller must not hold a lock.
 protocol CloudLink: AnyObject, Sendable {
   /// What the connection is doing. Never waits.
   var status: CloudStatus { get }
-  /// Beyond how many bytes a save is downloaded only when it is asked for; nil for never.
+  /// The size in bytes above which a save is downloaded only on request; nil if there is no such limit.
   var largestDownload: Int? { get }
-  /// There is a commit that the cloud may have to get. Never waits.
+  /// Notifies the cloud that there is a commit it may need. Never waits.
   func didCommit()
-  /// Returns when the cloud has answered after this call, and what it has is here.
+  /// Returns when the cloud has responded after this call, and its changes are on this device.
   func fetchChanges() async throws
-  /// Downloads the contents of a slot that are in the cloud alone.
+  /// Downloads the contents of a slot that are only in the cloud.
   func download(_ slot: String) async throws
-  /// Shows what was kept back; false if there was nothing.
+  /// Delivers what was held back. Returns false if there was nothing.
   @discardableResult func deliver() throws -> Bool
-  /// The player's devices with which of these versions each has; nil in a cloud that doesn't know.
+  /// Returns the player's devices, with which of these versions each one has; nil if the cloud doesn't know that.
   func devices(having versions: [VersionID]) async throws -> [AccountDevice]?
 }
 
-/// A game's cloud, without keeping it alive: it keeps the game's core.
+/// A weak reference to a game's cloud, which holds the game's core strongly.
 final class CloudReference: Sendable {
   private struct Link { weak var cloud: (any CloudLink)? }
   private let link = Mutex(Link())
@@ -31,7 +31,7 @@ final class CloudReference: Sendable {
   }
 }
 
-/// For a game's data that is being opened, or whose cloud is gone.
+/// The cloud of game data that is being opened, or whose cloud is gone.
 private final class NoCloud: CloudLink {
   static let shared = NoCloud()
 

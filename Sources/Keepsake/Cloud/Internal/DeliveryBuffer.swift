@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Knows when the game wants to see what came, and keeps what the bank said until then. The rest is kept in the store.
+/// The delivery settings, and the bank's changes that are held back until the game wants to see them. All other
+/// held-back changes are in the store.
 final class DeliveryBuffer: Sendable {
   private struct State {
     var delivery = CloudDelivery.immediately
@@ -12,14 +13,14 @@ final class DeliveryBuffer: Sendable {
 
   var delivery: CloudDelivery { state.withLock { $0.delivery } }
 
-  /// What comes by itself.
+  /// What is downloaded automatically.
   var downloads: DownloadPolicy { state.withLock { $0.downloads } }
 
   func set(_ downloads: DownloadPolicy) { state.withLock { $0.downloads = downloads } }
 
   var isHolding: Bool { delivery != .immediately }
 
-  /// What was set before.
+  /// Sets when to deliver, and returns the previous setting.
   func set(_ delivery: CloudDelivery) -> CloudDelivery {
     state.withLock { state in
       defer { state.delivery = delivery }
@@ -27,7 +28,7 @@ final class DeliveryBuffer: Sendable {
     }
   }
 
-  /// Keeps a change of the wallet for later; false if it is to be told at once.
+  /// Holds a change of the wallet back. Returns false if it is to be emitted immediately.
   func keep(_ change: GameChange) -> Bool {
     let isKept = state.withLock { state in
       guard state.delivery != .immediately else { return false }
@@ -38,7 +39,7 @@ final class DeliveryBuffer: Sendable {
     return isKept
   }
 
-  /// Whether a change of the wallet is kept.
+  /// Whether a change of the wallet is held back.
   var hasChanges: Bool { state.withLock { !$0.changes.isEmpty } }
 
   func takeChanges() -> [GameChange] {
@@ -48,7 +49,7 @@ final class DeliveryBuffer: Sendable {
     }
   }
 
-  /// Keeps on what was taken and could not be told, before what came since.
+  /// Puts back changes that were taken but couldn't be delivered, before those that came since.
   func putBack(_ changes: [GameChange]) {
     state.withLock { state in
       let since = state.changes.filter { $0 != .wallet || !changes.contains(.wallet) }
@@ -56,11 +57,12 @@ final class DeliveryBuffer: Sendable {
     }
   }
 
-  /// False only if there is nothing to show: a game that asks in each frame looks into no database for nothing.
+  /// False only if there is nothing to deliver. Saves a game that asks in each frame from querying the database for
+  /// nothing.
   var mayHaveArrivals: Bool { mayHave.load(ordering: .acquiring) }
 
   func arrivalsDidChange() { mayHave.store(true, ordering: .releasing) }
 
-  /// To be called before looking, so that what comes meanwhile counts.
+  /// Call this before checking for arrivals, so that what arrives meanwhile is not missed.
   func looks() { mayHave.store(false, ordering: .releasing) }
 }

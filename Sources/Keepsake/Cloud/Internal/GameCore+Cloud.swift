@@ -1,12 +1,13 @@
 extension GameCore {
-  /// Fetches everything from the cloud. Throws why not, and `timedOut` when the time is over; what was begun goes on.
+  /// Fetches everything from the cloud. Throws the reason if it can't, or `timedOut` after the limit; a fetch that has
+  /// begun continues.
   func fetchChanges(within limit: Duration) async throws { try await ask(within: limit, cloud.fetchChanges) }
 
-  /// Has the cloud do something. Throws why it can't, and `timedOut` when the time is over.
+  /// Runs a request to the cloud. Throws the reason if it fails, or `timedOut` after the limit.
   func ask(within limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
     let (outcomes, outcome) = AsyncStream<Result<Void, any Error>>.makeStream()
-    // Not a task group, which waits for its children: the first registration at a server that never answers doesn't hear that it is
-    // cancelled.
+    // Not a task group, which waits for its children: the first registration with a server that never responds doesn't
+    // react to cancellation.
     let tasks = [
       Task {
         do {
@@ -17,7 +18,7 @@ extension GameCore {
         }
       },
       Task { [environment] in
-        // A cancelled sleep is the end of waiting, too.
+        // A cancelled sleep ends the wait, too.
         try? await environment.sleep(limit)
         outcome.yield(.failure(GameDataError(.timedOut, "the cloud has not answered within \(limit)")))
       },

@@ -9,7 +9,7 @@ import AppKit
 import WatchKit
 #endif
 
-/// The notifications by which a platform's frameworks tell an app what is about to happen to it.
+/// The notifications with which a platform's frameworks announce lifecycle changes to an app.
 package struct LifecycleNotifications: Sendable {
   package var center: NotificationCenter
   package var suspend: [Notification.Name]
@@ -26,14 +26,14 @@ package struct LifecycleNotifications: Sendable {
     self.terminate = terminate
   }
 
-  /// This platform's; none where processes are told by signals only.
+  /// This platform's notifications; none on platforms that use only signals.
   package static var system: LifecycleNotifications {
     #if canImport(UIKit) && !os(watchOS)
     return LifecycleNotifications(
       suspend: [UIApplication.didEnterBackgroundNotification], resume: [UIApplication.willEnterForegroundNotification],
       terminate: [UIApplication.willTerminateNotification])
     #elseif canImport(AppKit)
-    // An app on macOS runs on in the background.
+    // On macOS, an app continues to run in the background.
     return LifecycleNotifications(terminate: [NSApplication.willTerminateNotification])
     #elseif canImport(WatchKit)
     return LifecycleNotifications(
@@ -46,14 +46,15 @@ package struct LifecycleNotifications: Sendable {
   var isEmpty: Bool { suspend.isEmpty && resume.isEmpty && terminate.isEmpty }
 }
 
-/// One autosave's view of them. They come on the main thread, and when their observers return the app may be stopped or ended.
+/// One autosave's view of the lifecycle notifications. They are posted on the main thread, and the app may be stopped
+/// or ended as soon as their observers return.
 ///
-/// An autosave that was made on the thread they come on is told there and then. For any other the notification waits, at most for the
-/// deadline, until its loop has taken the event and saved.
+/// An autosave created on the posting thread handles the event directly. For any other, the observer blocks until the
+/// autosave's loop has taken the event and saved, at most for the deadline; it doesn't block for a resume.
 final class NotificationWatch {
   enum Event: Sendable, Equatable { case suspend, resume, terminate }
 
-  /// An event that the autosave's loop shall see to, and who waits for that.
+  /// An event for the autosave's loop to handle, with the semaphore that its poster waits on.
   struct Noted: Sendable {
     var event: Event
     var isDone = DispatchSemaphore(value: 0)
@@ -81,8 +82,8 @@ final class NotificationWatch {
     }
   }
 
-  /// Unchecked: called only on the thread on which the autosave was made. For what frameworks post that is the main one, which is nobody
-  /// else's meanwhile.
+  /// Unchecked: called only on the thread on which the autosave was created. For notifications that frameworks post,
+  /// that is the main thread, which runs nothing else meanwhile.
   private struct Direct: @unchecked Sendable {
     var thread = Thread.current
     var handle: (Event) -> Void
@@ -92,7 +93,7 @@ final class NotificationWatch {
   private let inbox = Inbox()
   private var observers: [any NSObjectProtocol] = []
 
-  /// Nil if the platform has none.
+  /// Returns nil if the platform has none.
   init?(_ notifications: LifecycleNotifications, within deadline: Duration, handle: @escaping (Event) -> Void) {
     guard !notifications.isEmpty else { return nil }
     center = notifications.center
@@ -102,7 +103,7 @@ final class NotificationWatch {
     ]
     for (names, event) in named {
       for name in names {
-        // Without a queue: within the posting, because what comes after it may never run.
+        // Without a queue, so that it runs while the notification is posted: code scheduled for later may never run.
         let observer = center.addObserver(forName: name, object: nil, queue: nil) { [inbox] _ in
           if direct.thread === Thread.current { return direct.handle(event) }
           let noted = inbox.add(event)
@@ -113,14 +114,14 @@ final class NotificationWatch {
     }
   }
 
-  /// What the loop shall see to next; `finished` lets whoever posted it go on.
+  /// Returns the next event for the loop to handle; `finished` lets its poster continue.
   func take() -> Noted? { inbox.takeFirst() }
 
   func finished(_ noted: Noted) { noted.isDone.signal() }
 
   func end() {
     for observer in observers { center.removeObserver(observer) }
-    // Whoever waits for a game that is gone.
+    // Release posters that would wait for a game that is gone.
     while let noted = inbox.takeFirst() { noted.isDone.signal() }
   }
 }

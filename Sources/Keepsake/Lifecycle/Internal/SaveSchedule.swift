@@ -1,10 +1,11 @@
-/// When an autosave captures: at an interval, soon after it was asked to, and again after a failure. Pure: the time is handed in.
+/// When an autosave captures: at an interval, soon after a request, and again after a failure. Pure: the time is passed
+/// in.
 ///
-/// Times are those that the game was played, so that a game which was stopped doesn't find everything overdue.
+/// All times are playtime, so that a game that was stopped doesn't find everything overdue.
 struct SaveSchedule {
-  /// Longer spans count as this: nobody waits for it, and no sum of times overflows.
+  /// The longest span; longer ones are clamped to it. Nobody waits that long, and no sum of times overflows.
   static let longest: Duration = .seconds(100 * 365 * 86_400)
-  /// A save that failed is tried again after this, or after the interval if that is shorter: soon, but not in every frame.
+  /// How long after a failed save to try again, unless the interval is shorter: soon, but not in every frame.
   static let retry: Duration = .seconds(1)
 
   private let interval: Duration
@@ -15,7 +16,7 @@ struct SaveSchedule {
   private var requested: (first: Duration, last: Duration)?
   private var isUrgent = false
 
-  /// Spans below zero count as zero, which means: each time it is looked at.
+  /// Negative spans count as zero, which means due at every check.
   init(every interval: Duration, debounce: Duration, atMost latest: Duration, now: Duration) {
     self.interval = Self.sane(interval)
     quiet = Self.sane(debounce)
@@ -25,7 +26,7 @@ struct SaveSchedule {
 
   private static func sane(_ span: Duration) -> Duration { min(max(span, .zero), longest) }
 
-  /// Something changed that should be saved: soon, or the next time it is looked at.
+  /// Records a change that should be saved: soon, or at the next check if it is urgent.
   mutating func request(urgent: Bool, at now: Duration) {
     requested = (requested?.first ?? now, now)
     if urgent { isUrgent = true }
@@ -37,13 +38,13 @@ struct SaveSchedule {
     return now >= requested.last + quiet || now >= requested.first + latest
   }
 
-  /// A capture is made: whatever was asked for is in it.
+  /// Records a capture. It covers all earlier requests.
   mutating func captured(at now: Duration) {
     requested = nil
     isUrgent = false
     due = now + interval
   }
 
-  /// What was captured, or should have been, isn't kept.
+  /// Records that a save failed: the state that was captured, or should have been, isn't kept.
   mutating func failed(at now: Duration) { due = min(due, now + min(Self.retry, interval)) }
 }

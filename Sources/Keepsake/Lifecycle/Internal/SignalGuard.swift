@@ -11,10 +11,11 @@ import Android
 import Darwin
 #endif
 
-/// Sees to it that a signal has its way though the game doesn't call `update()`: a thread that sleeps until a signal comes, and then waits
-/// out the deadline.
+/// Makes sure that a signal takes effect even if the game doesn't call `update()`: a thread that sleeps until a signal
+/// arrives, and then waits for the deadline.
 ///
-/// Whoever loads a level for a minute, or hangs, can be ended and stopped like any other program; what was saved last stands.
+/// A game that loads a level for a minute, or hangs, can be ended and stopped like any other program; the last save
+/// remains.
 enum SignalGuard {
   #if !os(Windows)
   private static let isStarted = Atomic(false)
@@ -46,7 +47,7 @@ enum SignalGuard {
         endBy = nil
       }
       if let stop = asked.stop {
-        // Of an earlier stop, that time is over.
+        // A limit set for an earlier stop no longer applies.
         let limit = stopBy?.stop == stop ? stopBy?.instant ?? now : now + asked.limit
         stopBy = (stop, limit)
         if now >= limit { SignalWatch.forceStop() }
@@ -56,11 +57,11 @@ enum SignalGuard {
     }
   }
 
-  /// Returns at the instant, or as soon as a signal came.
+  /// Returns at the instant, or as soon as a signal arrives.
   private static func wait(for pipe: Int32, until instant: ContinuousClock.Instant?) {
     var milliseconds: Int32 = -1
     if let instant {
-      // Rounded up, or the last part of a millisecond would be spent in a loop.
+      // Rounded up, so that the last fraction of a millisecond isn't spent in a busy loop.
       milliseconds = Int32(min((instant - ContinuousClock.now).interval * 1000 + 1, 3_600_000))
     }
     var descriptor = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
@@ -70,9 +71,9 @@ enum SignalGuard {
   }
   #endif
 
-  /// A line on standard error, for what no call can throw.
+  /// Writes a line to standard error, for errors that no call can throw.
   static func say(_ sentence: String) {
-    // Where standard error is gone as well there is nobody left to tell.
+    // If standard error is gone too, there is nowhere left to report to.
     try? FileHandle.standardError.write(contentsOf: Data("Keepsake: \(sentence)\n".utf8))
   }
 }

@@ -11,19 +11,20 @@ import Android
 import Darwin
 #endif
 
-/// One autosave's view of the signals by which the process is told to end or to stop. Nothing of the game runs in a signal's handler: it is
-/// noted, the game's loop takes it, and once every watch has done its part the signal does what it would have done.
+/// One autosave's view of the signals that ask the process to end or to stop. No game code runs in a signal handler:
+/// the handler records the signal, the game's loop takes it, and once every watch has finished, the signal has its
+/// default effect.
 final class SignalWatch: Sendable {
   enum Event: Sendable {
-    /// The process shall end by this signal.
+    /// The process must end by this signal.
     case end(Int32)
-    /// The process shall stop, until somebody lets it go on.
+    /// The process must stop until it is continued.
     case stop
-    /// The process was stopped for so long, and goes on.
+    /// The process was stopped for this long and has continued.
     case resumed(after: Duration)
   }
 
-  /// How long beyond the deadline a game may take that saves, before the signal has its way without it.
+  /// How long beyond the deadline a saving game may take, before the signal takes effect without waiting for it.
   static let grace: Duration = .milliseconds(500)
 
   #if os(Windows)
@@ -36,11 +37,11 @@ final class SignalWatch: Sendable {
   #else
   private static let ending: [Int32] = [SIGTERM, SIGINT, SIGHUP]
 
-  /// What one watch has done about what was asked.
+  /// What one watch has done about the requested end or stop.
   private struct Entry {
     var signals: [Int32]
     var deadline: Duration
-    /// Whether the process shall end by the signal.
+    /// Whether an ending signal ends the process; otherwise the game ends itself.
     var ends: Bool
     var hasTakenEnd = false
     var hasFinishedEnd = false
@@ -51,18 +52,18 @@ final class SignalWatch: Sendable {
   }
 
   private struct Watches {
-    /// How many watches use each signal that is handled here.
+    /// How many watches use each signal handled here.
     var users: [Int32: Int] = [:]
     var live: [Int: Entry] = [:]
     var nextID = 0
-    /// The signal that shall end the process once every watch has seen to it.
+    /// The signal that ends the process once every watch has finished.
     var wanted: Int32?
-    /// When the first watch took what was asked.
+    /// When the first watch took the request.
     var endTaken: ContinuousClock.Instant?
     var stopTaken: ContinuousClock.Instant?
-    /// Somebody is stopping the process now.
+    /// Whether a thread is stopping the process right now.
     var isStopping = false
-    /// How often, and for how long in all, the process was stopped here.
+    /// How often, and for how long in total, the process was stopped here.
     var stops = 0
     var stopped: Duration = .zero
 
@@ -71,12 +72,12 @@ final class SignalWatch: Sendable {
   }
 
   private static let watches = Mutex(Watches())
-  /// `Watches.stops`, to be looked at without the lock.
+  /// A copy of `Watches.stops` that can be read without the lock.
   private static let stopCount = Atomic(0)
   /// A pipe that wakes the guard.
   private static let wakeUp: (read: Int32, write: Int32) = {
     var ends: [Int32] = [-1, -1]
-    // Without a pipe there is no guard: signals work as long as the game's loop runs.
+    // Without a pipe there is no guard: signals then work only while the game's loop runs.
     guard pipe(&ends) == 0 else { return (-1, -1) }
     for end in ends {
       _ = fcntl(end, F_SETFD, FD_CLOEXEC)
@@ -96,16 +97,16 @@ final class SignalWatch: Sendable {
 
   // MARK: A watch
 
-  /// Watches those of the signals that the program doesn't handle itself; nil if there are none.
+  /// Watches those of the signals that the program doesn't handle itself. Returns nil if there are none.
   static func begin(ending ends: Bool, within deadline: Duration) -> SignalWatch? {
-    // Made ready here, before the handler may need it.
+    // Initialized here, before the handler may need them.
     SignalNotes.prepare()
     _ = wakeUp
     let watch: SignalWatch? = watches.withLock { watches in
       var signals = (ending + [SIGTSTP, SIGCONT]).filter { number in
         if watches.users[number] == nil {
           let before = signal(number, handler)
-          // Nil stands for the default. Whatever else was there stays.
+          // Nil means the default action. Any other handler is restored.
           guard before == nil else {
             signal(number, before)
             return false
@@ -114,7 +115,7 @@ final class SignalWatch: Sendable {
         watches.users[number, default: 0] += 1
         return true
       }
-      // Of no use to who isn't told of stops.
+      // SIGCONT alone is useless to a watch that doesn't receive stops.
       if signals == [SIGCONT] {
         drop(SIGCONT, from: &watches)
         signals = []
@@ -129,14 +130,14 @@ final class SignalWatch: Sendable {
     return watch
   }
 
-  /// What is asked of this watch, each thing once. Costs three loads when there is nothing.
+  /// Returns the next event for this watch, each event once. Costs three atomic loads if there is none.
   func take() -> Event? {
     let end = SignalNotes.endSignal
     let stop = SignalNotes.stop
     let stops = Self.stopCount.load(ordering: .acquiring)
     guard end != 0 || stop != .none || stops != seenStops.load(ordering: .relaxed) else { return nil }
     return Self.watches.withLock { watches in
-      // Whoever was suspended for it is told like after a stop that took no time.
+      // A watch that suspended its game for the stop sees it as a stop that took no time.
       if stop == .takenBack, !watches.isStopping, SignalNotes.move(from: .takenBack, to: .none) { Self.stopped(for: .zero, in: &watches) }
       guard var entry = watches.live[id] else { return nil }
       defer { watches.live[id] = entry }
@@ -161,7 +162,7 @@ final class SignalWatch: Sendable {
     }
   }
 
-  /// How much of the deadline is left: all watches share it, because whoever sent the signal waits for all of them.
+  /// How much of the deadline is left. All watches share it, because the sender of the signal waits for all of them.
   func remaining(_ event: Event) -> Duration {
     Self.watches.withLock { watches in
       let taken: ContinuousClock.Instant? =
@@ -175,7 +176,8 @@ final class SignalWatch: Sendable {
     }
   }
 
-  /// This watch has done what it had to before the end. With a signal: lets it end the process, as soon as every watch has.
+  /// Records that this watch is ready for the process to end. If a signal is passed, it ends the process as soon as
+  /// every watch is ready.
   func finishedEnd(_ number: Int32?) {
     Self.watches.withLock { watches in
       watches.live[id]?.hasFinishedEnd = true
@@ -184,13 +186,14 @@ final class SignalWatch: Sendable {
     Self.endIfDue()
   }
 
-  /// This watch has done what it had to before the stop. The last one stops the process, and returns when that goes on.
+  /// Records that this watch is ready for the stop. The last one stops the process, and returns when the process
+  /// continues.
   func finishedStop() {
     Self.watches.withLock { $0.live[id]?.hasFinishedStop = true }
     Self.stopIfDue()
   }
 
-  /// Gives back to their defaults the signals that nobody watches any longer.
+  /// Ends this watch, and restores the default action of every signal that no autosave watches any more.
   func end() {
     let undelivered: [Int32] = Self.watches.withLock { watches in
       for number in signals {
@@ -198,7 +201,8 @@ final class SignalWatch: Sendable {
       }
       let entry = watches.live.removeValue(forKey: id)
       guard watches.live.isEmpty else { return [] }
-      // The next watch begins anew. A signal that came too late for the last one does what it would have done.
+      // The next watch starts from scratch. A signal that came too late for the last watch has the effect it would have
+      // had without one.
       let number = SignalNotes.takeEnd()
       let isStopAsked = SignalNotes.takeStop() == .asked
       (watches.endTaken, watches.stopTaken) = (nil, nil)
@@ -225,16 +229,16 @@ final class SignalWatch: Sendable {
     if isDue { stop() }
   }
 
-  /// Stops the process; returns when it goes on. At once if nobody could let it go on (the system then ignores the signal), or if it was
-  /// told to go on before it had stopped.
+  /// Stops the process; returns when it continues. Returns immediately if nobody could continue it (the system then
+  /// ignores the signal), or if it was continued before it had stopped.
   private static func stop() {
     let before = ContinuousClock.now
     withBlocked([SIGTSTP, SIGCONT]) {
-      // One that another thread is yet to hear: the system drops it when the stop is raised.
+      // A SIGCONT that no thread has handled yet: the system discards it when the stop is raised.
       let isTakenBack = isPending(SIGCONT)
       signal(SIGTSTP, SIG_DFL)
       raise(SIGTSTP)
-      // The stop waits here. A SIGCONT from now on takes it away, one that was heard before was noted.
+      // The stop is pending here. A SIGCONT from now on cancels it; one that was handled earlier has been recorded.
       if SignalNotes.takeStop() != .asked || isTakenBack { signal(SIGTSTP, SIG_IGN) }
     }
     signal(SIGTSTP, handler)
@@ -244,7 +248,7 @@ final class SignalWatch: Sendable {
     }
   }
 
-  /// Lets every watch see that there was a stop.
+  /// Records a stop, so that every watch sees it.
   private static func stopped(for duration: Duration, in watches: inout Watches) {
     watches.stopTaken = nil
     watches.stops += 1
@@ -252,7 +256,8 @@ final class SignalWatch: Sendable {
     stopCount.store(watches.stops, ordering: .releasing)
   }
 
-  /// What a game that doesn't take its signals still has to be spared: one that it can't be ended or stopped by.
+  /// Returns the end and the stop that were requested and haven't happened yet, and the time limit for them. Allows the
+  /// guard to end or stop a game that doesn't take its signals.
   static func askedAndNotDone() -> (end: Int32?, stop: Int?, limit: Duration) {
     watches.withLock { watches in
       let end = SignalNotes.endSignal
@@ -276,7 +281,7 @@ final class SignalWatch: Sendable {
     if isDue { stop() }
   }
 
-  /// One watch less uses it; without any it gets its default back.
+  /// Removes one watch from the signal's users; the last one restores the default action.
   private static func drop(_ number: Int32, from watches: inout Watches) {
     guard let count = watches.users[number] else { return }
     watches.users[number] = count > 1 ? count - 1 : nil
@@ -285,7 +290,7 @@ final class SignalWatch: Sendable {
 
   private static func giveBack(_ number: Int32) {
     let current = signal(number, SIG_DFL)
-    // The program has taken over since.
+    // The program has installed its own handler since.
     if unsafeBitCast(current, to: UInt.self) != unsafeBitCast(handler, to: UInt.self) { signal(number, current) }
   }
 
@@ -294,10 +299,11 @@ final class SignalWatch: Sendable {
     deliver(number)
   }
 
-  /// To this thread, so that it has worked before this returns.
+  /// Raises the signal for this thread, so that it has taken effect before this returns.
   private static func deliver(_ number: Int32) { withBlocked([number]) { raise(number) } }
 
-  /// What `body` raises for this thread works when it is over, also on threads of a pool, which block all signals.
+  /// Signals that `body` raises for this thread take effect before this returns, even on pool threads, which block all
+  /// signals.
   private static func withBlocked(_ numbers: [Int32], _ body: () -> Void) {
     var only = sigset_t()
     var before = sigset_t()
@@ -309,7 +315,7 @@ final class SignalWatch: Sendable {
     pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
-  /// Whether a signal that this thread blocks waits for somebody to hear it.
+  /// Whether a signal that this thread blocks is pending.
   private static func isPending(_ number: Int32) -> Bool {
     var pending = sigset_t()
     sigpending(&pending)
