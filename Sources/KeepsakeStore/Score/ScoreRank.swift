@@ -4,8 +4,8 @@ import KeepsakeReplication
 /// A score as bytes that sort the best score first, and that can be converted back.
 ///
 /// ```
-/// 1 byte    0x10 for ascending, 0x20 for descending, plus 0, 1, 2 for a number below, within or above the range of Int64
-/// 8 bytes   within: the integer at or below it, with the sign bit flipped; else the Double's bits, all flipped if negative
+/// 1 byte    0x10 for ascending, 0x20 for descending, plus 0, 1, 2 for a number below, within or above Int64's range
+/// 8 bytes   within: the integer at or below it, its sign bit flipped; else the Double's bits, all flipped if negative
 /// 8 bytes   only for a number within the range that is not an integer: the Double's bits, transformed to sort
 /// ```
 ///

@@ -59,15 +59,13 @@ public struct Seal: Sendable {
   /// - Parameters:
   ///   - secret: At least 16 bytes, better 32 random ones. The same in every copy of the game.
   ///   - previous: Secrets of earlier releases. Data signed with them is still accepted, and is signed again with
-  ///     `secret`: when it is written, a few
-  ///     megabytes on each opening, and all of it by `GameData.reseal()`. After that, these secrets are no longer accepted.
+  ///     `secret`: when it is written, a few megabytes on each opening, and all of it by `GameData.reseal()`. After
+  ///     that, these secrets are no longer accepted.
   ///   - player: An identifier of the player, such as an account's. Another player's data is then refused even as a
-  ///     whole. Must be the same on every
-  ///     opening.
+  ///     whole. Must be the same on every opening.
   ///   - policy: `quarantine` by default: an edit gains nothing, and no player is locked out.
   ///   - adoptsUnsealed: Signs what an earlier release stored without a seal, once. A game that always had a seal
-  ///     leaves this false: otherwise,
-  ///     anybody who can remove a seal could have anything signed.
+  ///     leaves this false: otherwise, anybody who can remove a seal could have anything signed.
   /// - Returns: The seal.
   public static func signed(
     _ secret: some Sequence<UInt8>, previous: [Data] = [], player: String? = nil, policy: Policy = .quarantine,
