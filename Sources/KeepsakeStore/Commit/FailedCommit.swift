@@ -4,7 +4,7 @@ import Foundation
 /// confirmed to be on the disk.
 enum FailedCommit {
   /// Returns how many frames of the log belong to commits that succeeded, according to SQLite's index beside the log;
-  /// nil if there is no index.
+  /// nil if there is no usable index.
   ///
   /// Call this before the connections close, because the last one to close may delete the index.
   static func committedFrames(of database: URL) throws -> Int? {

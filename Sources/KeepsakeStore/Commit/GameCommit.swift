@@ -87,8 +87,8 @@ package struct GameCommit: Sendable {
 }
 
 extension SaveLineage {
-  /// Makes the save the newest of its slot. A save that only changes a version's metadata becomes that only if the
-  /// game's state came from that version.
+  /// Makes the save the newest of its slot. If it only changes a version's metadata, does so only when the game's state
+  /// came from that version.
   fileprivate mutating func insert(_ save: SaveDraft, from origin: SaveOrigin) {
     if let source = origin.redescribed, versions(of: origin, in: save.slot) != current([source]) { return }
     insert(save.id, from: origin, in: save.slot)

@@ -2,7 +2,7 @@ import Foundation
 
 /// Counts the users of the connections, so that they are closed only while unused.
 final class ConnectionUsers: @unchecked Sendable {
-  // Unchecked: both numbers are guarded by the condition.
+  // Unchecked: `count` and `isAlone` are guarded by the condition.
   private static let longestWait: TimeInterval = 60
   private let condition = NSCondition()
   private var count = 0

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
-/// Moves the contents of the write-ahead log into the database, after commits were acknowledged instead of within one.
+/// Moves the contents of the write-ahead log into the database, after commits were acknowledged and not within one.
 ///
 /// SQLite itself does this within the commit that makes the log too long, which then waits for the disk three times
 /// instead of once.
@@ -21,7 +21,8 @@ final class WALCheckpointer: Sendable {
   /// Takes over from SQLite on the writing connection, for as long as that is open.
   func install(on database: Database) throws {
     try database.execute(sql: "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = \(Self.keptBytes)")
-    // `StoreDatabase` keeps this object alive as long as the connection.
+    // The owner of the connection (`StoreDatabase` or `RecordsDatabase`) keeps this object alive as long as the
+    // connection.
     let context = Unmanaged.passUnretained(self).toOpaque()
     sqlite3_wal_hook(
       database.sqliteConnection,

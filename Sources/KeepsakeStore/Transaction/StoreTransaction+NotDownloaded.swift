@@ -21,7 +21,7 @@ extension StoreTransaction {
     hasReplacedNotDownloaded = true
   }
 
-  /// Rebuilds the table of awaited contents: those that staged versions need, and of versions that aren't downloaded
+  /// Rebuilds the table of awaited contents: those that staged versions need and, of versions that aren't downloaded,
   /// those that have arrived, until the rest arrives.
   ///
   /// - Parameter evicted: A version that isn't downloaded, and none of whose contents is awaited.
@@ -39,7 +39,7 @@ extension StoreTransaction {
   }
 
   /// Releases a head's contents, which the cloud has, and without `keepingHistory` also those of the slot's covered
-  /// versions. Pinned versions stay.
+  /// versions, except pinned ones.
   ///
   /// - Returns: Whether any of the head's contents was removed. Other versions may need all of them.
   package mutating func evict(_ id: VersionID, keepingHistory: Bool) throws -> Bool {

@@ -88,7 +88,7 @@ package struct StoreTransaction: DeviceStorage {
     try putVersion(version, marks: try known.map { try VersionMarks($0, at: 1) } ?? VersionMarks())
   }
 
-  /// Stores a version and states whether its contents are kept, and whether they must be.
+  /// Stores a version. `pruned` and `pinned` state whether its contents are kept, and whether they must be.
   mutating func putVersion(_ version: StoredVersion, pruned: Bool, pinned: Bool, notDownloaded: Bool = false) throws {
     try putVersion(version, marks: VersionMarks(pruned: pruned, pinned: pinned, notDownloaded: notDownloaded))
   }
