@@ -145,7 +145,7 @@ final class ContentKeeper: Sendable {
   }
 
   /// Returns what the previous save consists of: the one in this batch, else the last one stored here if it is still a
-  /// head, else the head.
+  /// head, else the slot's first head.
   private func previous(of slot: String, in batch: Batch) throws -> [ContentAlignment.Part] {
     if let parts = batch.newest[slot] { return parts }
     let last = newest.withLock { $0[slot] }

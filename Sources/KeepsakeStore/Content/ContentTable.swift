@@ -95,7 +95,8 @@ struct ContentTable {
     }
   }
 
-  /// Returns the chain from a content down to its full frame; empty if one of them is missing or can't be decoded.
+  /// Returns the chain from a content down to its full frame; empty if one of them is missing or they form a circle.
+  /// Throws `damaged` for an invalid row.
   ///
   /// `pending` are contents that are not in the database yet. Costs a look-up for each, without their bytes.
   func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(hash: ContentHash, entry: Entry)] {
@@ -228,7 +229,7 @@ struct ContentTable {
     do {
       found = try Row.fetchOne(statement, arguments: [hash.bytes])
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-      // Only this content is lost with the page; what others need can still be read.
+      // Only this content is lost with the page; contents on other pages can still be read.
       memory.recordLostPage()
       throw StoreError(.damaged, "the content \(hash) can't be read: a page of the database is damaged", cause: error)
     }

@@ -24,7 +24,7 @@ enum DatabaseCopy {
     do {
       try target.writeWithoutTransaction { copy in
         try source.read { try $0.backup(to: copy, pagesPerStep: pagesPerStep) { try progress($0.isCompleted) } }
-        // A copy without connections needs no log.
+        // The copy is a single file and has no log.
         try copy.execute(sql: "PRAGMA journal_mode = DELETE")
         try checking(copy)
       }

@@ -4,10 +4,10 @@ import KeepsakeReplication
 
 /// Builds a new store from everything that can still be read of a damaged one, and replaces the damaged one with it.
 ///
-/// The new database is built beside the damaged one, which is only read. Once it is complete and durable, an intent is
-/// written (`StoreFiles.intent`). Then the damaged files move into a folder of their own and the new one takes their
-/// name. A crash before the intent leaves the damaged store, and the next opening starts over; after it, the next
-/// opening completes the intent.
+/// The new database is built beside the damaged one, which is only read. Once it is complete and durable, a file
+/// records that (`StoreFiles.intent`). Then the damaged files move into a folder of their own and the new one takes
+/// their name. A crash before the file is written leaves the damaged store, and the next opening starts over; after it,
+/// the next opening completes what the file records.
 package struct Recovery {
   /// What a recovery found, and what it did or would do.
   package struct Report: Sendable, Hashable, Codable {

@@ -107,8 +107,9 @@ final class RollingBackup: Sendable {
     return 0
   }
 
-  /// Returns whether the newest copy is older than allowed, by the wall clock, because it may be from another day. A
-  /// copy of unknown date counts as too old: making the next copy then shows what is wrong with the folder.
+  /// Returns whether the newest copy is older than allowed, by the wall clock and not the schedule's, because the copy
+  /// may have been made on another day. A copy of unknown date counts as too old: making the next copy then shows what
+  /// is wrong with the folder.
   private func isOld(_ bytes: Int64) -> Bool {
     guard let newest = files.presentBackups.first else { return true }
     let age = Date().timeIntervalSince1970 - Double(StoreFiles.modified(newest)) / 1e9

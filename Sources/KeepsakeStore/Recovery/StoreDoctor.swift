@@ -65,7 +65,7 @@ package struct StoreDoctor {
   /// Examines everything and changes nothing. Costs reading and decoding the whole store and, if it is damaged,
   /// building a second one in its folder, which is removed again.
   ///
-  /// - Throws: `wrongSecret`.
+  /// - Throws: `wrongSecret` if the given secret isn't the store's.
   package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
     var diagnosis = try examineStore(progress)
     progress("looking at the records")
