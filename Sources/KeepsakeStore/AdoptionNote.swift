@@ -19,7 +19,7 @@ package struct AdoptionNote: Codable, Sendable {
   package var underway: Underway?
   /// How much of the wallet was handed over.
   package var handed: WalletParcel.Mark?
-  /// Scores that other stores received, by store.
+  /// Scores that other stores received, by the receiving store.
   package var scores: [String: Set<ScoreID>] = [:]
 
   package init() {}

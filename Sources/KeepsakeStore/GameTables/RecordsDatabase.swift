@@ -55,8 +55,8 @@ package final class RecordsDatabase: BackupSource {
     (self.files, self.checkpointer, self.report) = (files, checkpointer, report)
     state = Mutex(State(pool: pool))
     suspicion = Suspicion(at: files.suspicion)
-    // Complete, however large the file is: no row has a checksum, and both backups would soon be copies of the damaged
-    // file.
+    // A full check, however large the file is: no row has a checksum, and both backups would soon be copies of the
+    // damaged file.
     backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .structure).damage.first }
   }
 
@@ -219,7 +219,7 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Refuses tables to which migrations were applied that `migrator` doesn't know.
+  /// Returns an objection to tables with applied migrations that `migrator` doesn't know.
   ///
   /// - Parameter merged: Names of earlier migrations that it merged into others, which GRDB doesn't reveal.
   package static func objection(to migrator: DatabaseMigrator, merged: Set<String> = []) -> Objection {

@@ -36,7 +36,7 @@ package enum ScoreCommit {
     if let count = draft.trimmedTo {
       try transaction.trimScores(on: entry.board, entry.order, to: count, atMost: maximumTrimmed)
     }
-    // Most scores are no player's best, and needn't go into the outbox.
+    // Most scores are no player's best, and for those the outbox needn't be read.
     if case .best(let held)? = best?.value, held.order == entry.order, !entry.best.precedes(held) { return nil }
     return CellDraft(entry.key, .best(entry.best))
   }
@@ -46,8 +46,8 @@ package enum ScoreCommit {
     return best.entry != nil
   }
 
-  /// Removes the score. Returns the change by which, if it is the player's best, the next one known here replaces it on
-  /// every device.
+  /// Removes the score. If it is the player's best, returns the change that replaces it on every device with the next
+  /// one known here.
   package static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScore(entry)
     guard let best = try transaction.cell(entry.key), ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id else { return [] }

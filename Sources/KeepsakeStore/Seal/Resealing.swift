@@ -33,7 +33,7 @@ struct Resealing {
     if old.kind == .sealed || new.kind == .sealed {
       let hashes = try Data.fetchAll(
         database, sql: "SELECT hash FROM content WHERE substr(bytes, 1, \(StoreSeal.headBytes)) IS NOT ?",
-        // No frame begins with zero bytes of data, so all are listed if frames are to be unencrypted.
+        // No frame's beginning equals empty data, so all frames are listed if they are to be unencrypted.
         arguments: [new.kind == .sealed ? head : Data()])
       items += hashes.compactMap { ContentHash(bytes: $0) }.map { .frame($0) }
     }

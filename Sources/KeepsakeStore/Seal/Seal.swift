@@ -6,15 +6,15 @@ public import Foundation
 ///
 /// Everything has a checksum in any case, which detects accidents, not intent. `signed` detects changes made without
 /// the secret and leaves everything readable. `sealed` encrypts as well. Both cover saved games, progress and the
-/// wallet, and bind each row to its place, its store, the game, the profile and, if given, the player: a row from
+/// wallet, and bind each row to its identity, its store, the game, the profile and, if given, the player: a row from
 /// elsewhere doesn't verify.
 ///
 /// The secret is part of the game, so anybody who takes the game apart has it. `docs/THREAT_MODEL.md` explains what
 /// that means.
 ///
-/// A commit costs a few more HMACs for each row that it writes, compared with a wait for the disk; `sealed` encrypts
-/// what it stores. Opening reads and verifies all rows, but not the bytes of saved games, which are checked when they
-/// are loaded.
+/// A commit costs a few more HMACs for each row that it writes, on top of a wait for the disk; `sealed` encrypts what
+/// it stores. Opening reads and verifies all rows, but not the bytes of saved games, which are checked when they are
+/// loaded.
 public struct Seal: Sendable {
   /// The kind of protection.
   public enum Kind: String, Sendable, Hashable, Codable {

@@ -51,8 +51,8 @@ struct SealAudit {
     return findings
   }
 
-  /// Returns findings for rows that were used earlier although they didn't verify. Written again since, they verify,
-  /// but still derive from those.
+  /// Returns findings for rows that were used earlier although they didn't verify. Rows written since then verify, but
+  /// still derive from them.
   private func usedBefore() throws -> [SealFinding] {
     let places = try String.fetchAll(
       database, sql: "SELECT DISTINCT place FROM quarantine WHERE outcome = ? ORDER BY place",
@@ -146,7 +146,7 @@ struct SealAudit {
     try HeadTable.rebuild(in: database)
   }
 
-  /// What was in the outbox is unknown: replaces it with everything that the cloud may lack.
+  /// Appends everything that the cloud may lack, in place of the groups that the outbox has lost.
   private func offerAgain(in transaction: inout StoreTransaction) throws {
     let waiting = Set(try transaction.outbox(limit: transaction.outboxCount()).flatMap(\.versions))
     var group = OutboxGroup(isPiece: true)

@@ -23,8 +23,9 @@ package struct SealRequest: Sendable {
   package static let none = SealRequest(.none, owner: SealOwner(game: "", profile: ""))
 }
 
-/// Opens the seal of a store, or applies one: decides before anything is changed, then does everything in one
-/// transaction.
+/// Opens the seal of a store, or applies one: decides before anything is changed, then audits and seals in one
+/// transaction. Removing plain bytes from the file, and replacing an earlier secret, follow in transactions of their
+/// own.
 struct SealGate {
   /// How many bytes an opening seals again after the secret changed: a fraction of a second. Later openings do the
   /// rest.

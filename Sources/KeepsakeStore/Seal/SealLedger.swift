@@ -10,8 +10,7 @@ import GRDB
 /// somebody who keeps the count elsewhere can.
 ///
 /// The sum is one of HMACs modulo 2^256, and is itself protected by an HMAC, so that known sums can't be combined into
-/// new ones. The outbox and staged changes are left out: they change often, and what is missing of them is exchanged
-/// with the cloud again.
+/// new ones. The outbox and staged changes are left out: they change often, and the cloud requests again what it lacks.
 struct SealLedger: Sendable, Equatable {
   private static let bodyBytes = 8 + 32 + 32
   private static let function = "keepsake_ledger"

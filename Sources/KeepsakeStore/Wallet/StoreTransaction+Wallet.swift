@@ -3,7 +3,7 @@ import GRDB
 package import KeepsakeReplication
 
 extension StoreTransaction {
-  /// How many of the newest operations are kept at least. Settled ones, which the bank has, are kept for the ledger.
+  /// Operations that the bank has are kept for the ledger: at least this many of the newest.
   package static let maximumSettledOperations: Int64 = 10_000
 
   package func wallet() throws -> WalletState? { try keptWallet()?.state }

@@ -7,7 +7,7 @@ enum WalletMending: Hashable {
   case madeUp
   /// Everything but the operations is lost; the wallet was rebuilt from them.
   case rebuilt
-  /// The same, where a cloud knows more.
+  /// The same, with a cloud that knows more.
   case askingCloud
 
   /// A sentence for an incident.
@@ -93,7 +93,7 @@ extension StoreTransaction {
       state.late = OperationList(operations.filter { $0.kind != .giveBack })
     } else {
       var wallet = Wallet(state)
-      // What can't be paid yet may depend on a page that comes later or is lost.
+      // An operation that can't be paid yet may come after a lost page, so it is tried again at the end.
       let unpaid = operations.filter { !wallet.take($0) }
       for operation in unpaid { wallet.take(operation) }
       state = wallet.state
