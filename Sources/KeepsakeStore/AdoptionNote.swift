@@ -1,14 +1,14 @@
 package import KeepsakeReplication
 
-/// What a store keeps of its being adopted by another one.
+/// A store's record of being adopted by another one.
 package struct AdoptionNote: Codable, Sendable {
   package static let factName = "adoption"
 
-  /// Money that has left this store's wallet and that the other may not have yet.
+  /// Money that has left this store's wallet and that the other one may not have yet.
   package struct Underway: Codable, Sendable {
-    /// Names the store that it is for, beside this one.
+    /// The name of the receiving store, which is beside this one.
     package var place: String
-    /// The same for people.
+    /// The receiving account, for people.
     package var account: String
     package var parcel: WalletParcel
 
@@ -17,19 +17,19 @@ package struct AdoptionNote: Codable, Sendable {
     }
   }
   package var underway: Underway?
-  /// How far the wallet was handed over.
+  /// How much of the wallet was handed over.
   package var handed: WalletParcel.Mark?
-  /// Scores that others got, by the store that did.
+  /// Scores that other stores received, by the receiving store.
   package var scores: [String: Set<ScoreID>] = [:]
 
   package init() {}
 }
 
-/// What a store keeps of what it adopted.
+/// A store's record of what it adopted.
 package struct AdoptedParcels: Codable, Sendable {
   package static let factName = "adopted"
-  /// A parcel is looked for once more when the other store was set back to a backup from before its handing over was noted. The bank takes each
-  /// operation once whatever stands here.
+  /// A parcel is looked up again only if the other store was restored from a backup made before it recorded the
+  /// handover. The bank accepts each operation only once, whatever is recorded here.
   private static let maximum = 256
 
   private var parcels: [OperationID] = []

@@ -10,15 +10,16 @@ import Android
 import Darwin
 #endif
 
-/// Writes a file so that, whatever happens meanwhile, its name stands for all of the old bytes or all of the new ones.
+/// Writes a file so that, whatever happens meanwhile, its name refers to either all of the old bytes or all of the new
+/// ones.
 package enum AtomicFile {
   /// Who may read the file.
   package enum Access: Sendable {
-    /// Whoever the process's umask lets.
+    /// Whatever the process's umask permits.
     case usual
     /// Only the user: for keys and tokens.
     case ownerOnly
-    /// As another file's permissions have it, as far as the umask lets.
+    /// The permissions of another file, as far as the umask permits.
     case permissions(UInt16)
 
     var mode: mode_t {
@@ -30,10 +31,10 @@ package enum AtomicFile {
     }
   }
 
-  /// Replaces the file at `url` with `data`, durably: when this returns, a power cut no longer loses it.
+  /// Replaces the file at `url` with `data`, durably: after this returns, a power cut doesn't lose it. Costs three
+  /// waits for the disk. A symbolic link of that name is replaced, not followed.
   ///
-  /// Throws `StoreError` with nothing changed under the name. Costs three waits on the disk. A symbolic link under the name
-  /// is replaced, not followed.
+  /// - Throws: `StoreError`, with the file unchanged.
   package static func write(_ data: Data, to url: URL, access: Access = .usual) throws {
     _ = try put(data, at: url, access) { temporary, path in
       guard rename(temporary, path) == 0 else { throw StoreError(errorNumber: errno, doing: "renaming to \(path)") }
@@ -41,18 +42,19 @@ package enum AtomicFile {
     }
   }
 
-  /// The same where there is nothing under the name; false, with nothing changed, if there is, also if it came there meanwhile.
+  /// Creates the file at `url`. Returns false, with nothing changed, if there already is one, even if it was created
+  /// concurrently.
   package static func create(_ data: Data, at url: URL) throws -> Bool {
     try put(data, at: url, .usual) { temporary, path in
-      // A second name is only made where there is none; the first goes then.
+      // A second link can only be made if the name is free; then the first is removed.
       if link(temporary, path) == 0 {
         unlink(temporary)
         return true
       }
       let number = errno
       if number == EEXIST || isThere(path) { return false }
-      // File systems of memory sticks have one name for a file, and Android's rules forbid a second. A moment remains in which another program may
-      // put something there.
+      // File systems of memory sticks allow one link per file, and Android's rules forbid a second. That leaves a
+      // moment in which another program may create a file of that name.
       guard [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
         throw StoreError(errorNumber: number, doing: "putting a file at \(path)")
       }
@@ -62,18 +64,19 @@ package enum AtomicFile {
 
   private static func isThere(_ path: String) -> Bool {
     var information = stat()
-    // A link that leads nowhere is something, too.
+    // A symbolic link that leads nowhere exists, too.
     return lstat(path, &information) == 0
   }
 
-  /// - Parameter name: Gives the file its name; false if it may not have it.
+  /// - Parameter name: Gives the file its name; returns false if the name isn't available.
   private static func put(_ data: Data, at url: URL, _ access: Access, name: (_ temporary: String, _ path: String) throws -> Bool) throws
     -> Bool
   {
     let path = url.path
     let folder = url.deletingLastPathComponent().path
-    // Beside the file, since a rename is atomic only within one file system. The name says whose it is, so that a file left
-    // behind by a crash is recognized; a process writes each name from one thread at a time or the later rename wins.
+    // Beside the file, since a rename is atomic only within one file system. The name shows which file it belongs to,
+    // so that a file left behind by a crash is recognized. A process writes each name from one thread at a time, or the
+    // later rename wins.
     let temporary =
       folder + "/." + String(decoding: url.lastPathComponent.utf8.prefix(180), as: UTF8.self) + ".\(getpid()).\(uniqueNumber()).partial"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, access.mode)
@@ -99,7 +102,7 @@ package enum AtomicFile {
     return true
   }
 
-  /// The bytes of the file at `url`, nil if there is none. Throws `tooLarge` before it reads more than it may.
+  /// Returns the bytes of the file at `url`, nil if there is none. Throws `tooLarge` before reading more than allowed.
   package static func read(_ url: URL, maximumBytes: Int) throws -> Data? {
     let file = open(url.path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
@@ -109,7 +112,7 @@ package enum AtomicFile {
     let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
     let bytes: Data
     do {
-      // One more than allowed tells whether there is more; a file may grow while it is read.
+      // One byte more than allowed shows whether there is more; a file may grow while it is read.
       bytes = try handle.read(upToCount: maximumBytes &+ 1) ?? Data()
     } catch {
       throw StoreError(.io, "reading \(url.path) failed", cause: error)
@@ -125,7 +128,7 @@ package enum AtomicFile {
     let folder = open(path, O_RDONLY | O_CLOEXEC)
     guard folder >= 0 else { throw StoreError(errorNumber: errno, doing: "opening the folder \(path)") }
     defer { close(folder) }
-    // Some network file systems can't sync a folder and say so; the rename itself has happened.
+    // Some network file systems can't sync a folder and report that; the rename itself has happened.
     guard fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP else {
       throw StoreError(errorNumber: errno, doing: "syncing the folder \(path)")
     }
@@ -147,7 +150,7 @@ package enum AtomicFile {
 
   private static func sync(_ file: Int32, path: String) throws {
     #if canImport(Darwin)
-    // fsync on Apple's systems stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
+    // On Apple's systems, fsync stops at the drive's cache. Where F_FULLFSYNC isn't supported, fsync is all there is.
     if fcntl(file, F_FULLFSYNC) == 0 { return }
     #endif
     guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(path)") }
@@ -158,5 +161,5 @@ package enum AtomicFile {
   }
 }
 
-/// Outside the type, whose own `write` would stand before the system's.
+/// Outside the type, whose own `write` would hide the system's.
 private func writeSome(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Int { write(file, bytes.baseAddress, bytes.count) }

@@ -4,16 +4,17 @@ import Synchronization
 
 /// Everything that one player's game keeps on this device, in one folder: a SQLite database and a lock.
 ///
-/// Writes are serial and durable: `write` returns when the disk has it (`synchronous=FULL`, and a full flush of the drive on
-/// Apple's systems). Reads see the last commit and run beside a write, so that loading never waits for the disk to finish
-/// another save: that is why it is a pool of connections over a write-ahead log and not a single one.
+/// Writes are serial and durable: `write` returns when the data is on disk (`synchronous=FULL`, and a full flush of the
+/// drive on Apple's systems). Reads see the last commit and run concurrently with a write, so that loading never waits
+/// for the disk to finish another save. That is why this is a pool of connections over a write-ahead log and not a
+/// single connection.
 package final class Store: Sendable {
   /// The database's name in the store's folder.
   package static let databaseName = "store.sqlite"
 
   /// The folder.
   package let url: URL
-  /// Minted at each opening; no other opening of this store or of a copy of it has the same.
+  /// Minted on each opening; no other opening of this store or of a copy of it has the same.
   package let writer: WriterID
 
   let database: StoreDatabase
@@ -23,12 +24,14 @@ package final class Store: Sendable {
   private let commits: CommitQueue
   private let closed = Mutex(false)
 
-  /// Opens the store in the folder at `url`, or makes it.
+  /// Opens the store in the folder at `url`, or creates it.
   ///
-  /// Throws `StoreError`: `inUse` if another opener holds it, `newerFormat` with nothing touched if a newer release wrote
-  /// it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`, with nothing
-  /// touched, if its seal is not as asked for. Any other damage is repaired first, which `incidents` tells: what can be read goes
-  /// into a new database, and the damaged files are set aside in the folder `damaged`.
+  /// Damage is repaired first if possible and reported in `incidents`: what can be read goes into a new database, and
+  /// the damaged files are set aside in the folder `damaged`.
+  ///
+  /// - Throws: `StoreError`: `inUse` if it is already open, `newerFormat` with nothing changed if a newer release wrote
+  ///   it, `damaged` if nothing of it can be read and there is no backup; `otherSeal`, `wrongSecret` or `tampered`,
+  ///   with nothing changed, if its seal isn't the requested one.
   package static func open(at url: URL, seal: SealRequest = .none, history: HistoryRules = .standard) throws -> Store {
     var random = SystemRandomNumberGenerator()
     return try open(at: url, seal: seal, history: history, writer: WriterID(using: &random))
@@ -54,7 +57,7 @@ package final class Store: Sendable {
     do {
       if let mending = try store.write({ try begin(&$0) }) { store.database.report(StoreIncident(.rebuilt, mending.message)) }
     } catch let error as StoreError where error.code == .diskFull {
-      // Whoever has no room left can still look at what is kept, and nothing is written before this is.
+      // With a full disk, the data can still be read. This is done before anything else is written.
       store.database.beforeNextWrite { [context = store.context, weak opened = store.database] database in
         var transaction = StoreTransaction(database, in: context)
         if let mending = try begin(&transaction) { opened?.report(StoreIncident(.rebuilt, mending.message)) }
@@ -68,7 +71,7 @@ package final class Store: Sendable {
     return store
   }
 
-  /// Comes before anything else is written. Says how the wallet was mended, if it had to be.
+  /// Must run before anything else is written. Returns how the wallet was repaired, if that was necessary.
   private static func begin(_ transaction: inout StoreTransaction) throws -> WalletMending? {
     var random = SystemRandomNumberGenerator()
     let mending = try transaction.mendWallet()
@@ -85,25 +88,25 @@ package final class Store: Sendable {
     commits = CommitQueue(database: database)
   }
 
-  /// What the store met by itself since it was opened and what it did about it, oldest first.
+  /// What the store encountered since it was opened and what it did about it, oldest first.
   package var incidents: [StoreIncident] { database.incidents }
 
-  /// Why the last backup failed, if it did. Nothing else is wrong then; the next one is tried when its time has come.
+  /// Why the last backup failed, if it did. Nothing else is wrong then; the next backup is made when it is due.
   package var backupFailure: StoreError? { database.backup.failure }
 
-  /// Calls `observer` for each incident from now on, where it is noticed.
+  /// Calls `observer` for each incident from now on, on the thread that notices it.
   package func onIncident(_ observer: @escaping @Sendable (StoreIncident) -> Void) { database.onIncident(observer) }
 
-  /// Lends the store as it is after the last commit. Blocks no writer and is blocked by none.
+  /// Runs `body` on the store as of the last commit. Doesn't block writers and isn't blocked by any.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
       try database.read { database in try body(StoreTransaction(database, in: context)) }
     }
   }
 
-  /// Runs `body` in a transaction of its own and returns when it is durable; nothing has happened if it throws.
+  /// Runs `body` in a transaction of its own and returns when it is durable. If it throws, nothing is changed.
   ///
-  /// Blocks for one wait on the disk, and for the writes before it. Not to be called from within another transaction.
+  /// Blocks for one wait for the disk, and for the writes before it. Must not be called within another transaction.
   package func write<Value>(_ body: (inout StoreTransaction) throws -> Value) throws -> Value {
     defer { commits.checkpointIfDue() }
     return try StoreError.translating("writing") {
@@ -121,15 +124,16 @@ package final class Store: Sendable {
     }
   }
 
-  /// Takes a commit of the game and returns at once.
+  /// Submits a commit of the game and returns immediately.
   ///
-  /// Bytes are hashed and compressed off this thread. Commits that wait share a transaction and fail apart, in order: each goes on from what
-  /// those before it that succeeded left behind.
+  /// Bytes are hashed and compressed off this thread. Waiting commits share a transaction but fail individually, in
+  /// order: each continues from the lineage left by the ones before it that succeeded.
   ///
   /// - Parameters:
-  ///   - finished: Called on the store's thread with the result, in the order of the commits, before whoever waits goes on.
-  ///   - limit: For how long this may block while 64 commits or 256 MiB wait; nil for any time.
-  /// - Throws: ``StoreError`` with `timedOut`, with nothing taken, after `limit`.
+  ///   - finished: Called on the store's thread with the result, in the order of the commits, before anything that
+  ///     waits for the commit continues.
+  ///   - limit: How long this may block while 64 commits or 256 MiB are waiting; nil for no limit.
+  /// - Throws: ``StoreError`` with `timedOut` after `limit`; the commit was not accepted then.
   package func submit(
     _ commit: GameCommit, finished: @escaping @Sendable (Result<GameCommit.Outcome, any Error>) -> Void = { _ in },
     within limit: Duration? = nil
@@ -141,7 +145,7 @@ package final class Store: Sendable {
     }
   }
 
-  /// The same for a slot that leaves the cloud, or comes back. Gives what it leaves behind.
+  /// Submits a slot's move out of the cloud, or back. The result is the lineage that it leaves.
   package func submit(
     _ move: SlotMove, finished: @escaping @Sendable (Result<SaveLineage, any Error>) -> Void = { _ in }
   ) throws -> PendingCommit<SaveLineage> {
@@ -151,8 +155,8 @@ package final class Store: Sendable {
     }
   }
 
-  /// The same for a commit that isn't the game's: `body` runs later, off this thread, in order with others, within a transaction in which the
-  /// saves' bytes are kept already.
+  /// Submits a commit that isn't the game's: `body` runs later, off this thread, in order with others, within a
+  /// transaction in which the saves' bytes are already stored.
   package func submit<Value: Sendable>(
     _ saves: [SaveBytes] = [], finished: @escaping @Sendable (Result<Value, any Error>) -> Void = { _ in }, within limit: Duration? = nil,
     _ body: @escaping @Sendable (inout StoreTransaction, [PreparedSave]) throws -> Value
@@ -188,11 +192,11 @@ package final class Store: Sendable {
     return pending
   }
 
-  /// What doesn't verify, as it is found; nothing in a store without a seal.
+  /// What doesn't verify, reported as it is found. Nothing in a store without a seal.
   package var sealFindings: SealFindings { context.seal.findings }
 
-  /// How many rows were changed since the store was made, as its ledger says; nil without a seal. Only ever grows, unless an
-  /// older copy of the store is put back, or the ledger was taken out.
+  /// Returns how many rows were changed since the store was created, according to its ledger; nil without a seal. Only
+  /// ever grows, unless an older copy of the store is restored, or the ledger was removed.
   package func changeCount() throws -> UInt64? {
     guard let key = context.seal.keys.first else { return nil }
     return try StoreError.translating("reading") {
@@ -203,32 +207,34 @@ package final class Store: Sendable {
     }
   }
 
-  /// Seals everything with the current secret that an earlier one still seals. Costs a pass over the store and a write for each
-  /// megabyte that is sealed anew; others may write between. If it is interrupted, the next call does the rest.
+  /// Seals with the current secret everything that is still sealed with an earlier one. Costs a pass over the store and
+  /// a write for each megabyte sealed; other writes may happen in between. If interrupted, the next call does the rest.
   package func reseal() throws {
     try StoreError.translating("sealing anew") { try SealGate.reseal(database, context.seal, folder: url) }
   }
 
-  /// Whether it was closed, or is just being.
+  /// Whether the store is closed or being closed.
   package var isClosed: Bool { closed.withLock { $0 } }
 
-  /// Waits until everything that was submitted before is durable or has failed.
+  /// Waits until everything submitted so far is durable or has failed.
   package func drain(within limit: Duration? = nil) throws {
     let deadline = limit.map { ContinuousClock.now + $0 }
     try submit(within: limit) { _, _ in }.wait(within: deadline.map { $0 - .now })
   }
 
-  /// Finishes what was submitted and closes the store; the folder can be opened again. Closing twice does nothing.
+  /// Completes what was submitted and closes the store; then the folder can be opened again. Closing twice does
+  /// nothing.
   ///
-  /// Throws `timedOut` if that takes longer; the commits then go on, and the store stays open until they are done.
+  /// - Throws: `timedOut` if that takes longer than `limit`; the commits then continue, and the store stays open until
+  ///   they are done.
   package func close(within limit: Duration? = nil) throws {
     guard !closed.withLock({ $0 }) else { return }
     let deadline = limit.map { ContinuousClock.now + $0 }
     do {
       try drain(within: limit)
     } catch let error as StoreError where [.damaged, .io, .diskFull, .notPermitted].contains(error.code) {
-      // The disk or the database refuses every write. What was submitted has failed and said so; a store in trouble has to be
-      // closed before it can be opened again and repaired.
+      // The disk or the database refuses every write. What was submitted has failed and reported that. A store in
+      // trouble has to be closed before it can be opened again and repaired.
     }
     guard
       closed.withLock({ closed in
@@ -256,7 +262,7 @@ package final class Store: Sendable {
   }
 }
 
-/// What applying a commit gave, until the transaction around it is durable.
+/// The value that applying a commit returned, held until the transaction is durable.
 private final class CommitOutcome<Value: Sendable>: Sendable {
   let value = Mutex<Value?>(nil)
 }

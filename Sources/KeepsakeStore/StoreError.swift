@@ -12,54 +12,54 @@ import Android
 import Darwin
 #endif
 
-/// Why a store, or a file written beside it, could not do what was asked.
+/// Why a store, or a file written beside it, could not do what was requested.
 ///
-/// Damage, input and output, a full disk, a newer store and misuse are different codes, because a game answers each in
-/// another way: it warns, retries, asks for room, asks for an update, or is corrected.
+/// Damage, input and output, a full disk, a newer store and misuse have different codes, because a game reacts to each
+/// differently: it warns, retries, asks for space, asks for an update, or is corrected.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
-  /// What kind of failure it is: what a program branches on.
+  /// The kind of failure, for programs to branch on.
   public enum Code: String, Sendable, Hashable, CaseIterable {
-    /// What is kept is not what was written: a hash, a checksum or the database itself doesn't hold.
+    /// The stored data is not what was written: a hash, a checksum or the database itself is wrong.
     case damaged
     /// The disk or the operating system failed.
     case io
-    /// No room is left, or the file is beyond the size that the system allows.
+    /// No space is left, or the file exceeds the size that the system allows.
     case diskFull
-    /// The system doesn't let this process read or write here.
+    /// The system doesn't allow this process to read or write here.
     case notPermitted
-    /// The store was written by a newer release of Keepsake and was left untouched.
+    /// The store was written by a newer release of Keepsake and was left unchanged.
     case newerFormat
-    /// Another process, or another place in this one, has the store open.
+    /// The store is already open, in another process or elsewhere in this one.
     case inUse
-    /// What was asked for isn't kept here.
+    /// What was requested isn't stored here.
     case missing
-    /// A limit was passed; nothing was written.
+    /// A limit was exceeded; nothing was written.
     case tooLarge
-    /// The time given was not enough; what was begun goes on.
+    /// The time limit was too short; what was begun continues.
     case timedOut
-    /// What is kept is whole and was written by somebody without the game's secret, or stood elsewhere (`Seal`).
+    /// The data is intact, but was written without the game's secret, or moved from elsewhere (`Seal`).
     case tampered
-    /// The store is sealed with another secret, or for another game, profile or player; nothing was touched.
+    /// The store is sealed with another secret, or for another game, profile or player; nothing was changed.
     case wrongSecret
-    /// The store isn't sealed as was asked for; nothing was touched.
+    /// The store isn't sealed as requested; nothing was changed.
     case otherSeal
-    /// The call itself is wrong: a closed store, a file that is no store.
+    /// The call itself is wrong: a closed store, a file that isn't a store.
     case misuse
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var code: Code
   /// A sentence that a person can act on.
   public var message: String
-  /// What reported the failure below, if anything did.
+  /// The underlying error, if there is one.
   public var cause: (any Error)?
 
-  /// Makes an error.
+  /// Creates an error.
   ///
   /// - Parameters:
-  ///   - code: What kind of failure it is.
+  ///   - code: The kind of failure.
   ///   - message: A sentence that a person can act on.
-  ///   - cause: What reported the failure below, if anything did.
+  ///   - cause: The underlying error, if there is one.
   public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
     self.code = code
     self.message = message
@@ -73,7 +73,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
-  /// Runs `body` and turns what SQLite and GRDB throw into a `StoreError`; other errors pass.
+  /// Runs `body` and converts errors of SQLite and GRDB to a `StoreError`; other errors are rethrown.
   static func translating<Value>(_ doing: String, _ body: () throws -> Value) throws -> Value {
     do {
       return try body()
@@ -112,7 +112,7 @@ extension StoreError {
     self.init(code, message, cause: error)
   }
 
-  /// A failed system call, told by its number.
+  /// Describes a failed system call by its error number.
   init(errorNumber: Int32, doing: String) {
     let code: Code
     switch errorNumber {

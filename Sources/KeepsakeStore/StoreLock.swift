@@ -11,13 +11,13 @@ import Android
 import Darwin
 #endif
 
-/// Holds a store for one opener at a time: two would each believe to be the only writer of what they mint.
+/// Locks a store for one opener at a time: two would each believe that they are the only writer of what they mint.
 ///
-/// The system releases the lock when the process dies, however it dies.
+/// The system releases the lock when the process ends, however it ends.
 final class StoreLock: Sendable {
   private let file: Mutex<Int32>
 
-  /// Takes the lock, or throws `inUse` at once.
+  /// Takes the lock, or throws `inUse` immediately.
   init(at url: URL) throws {
     let path = url.path
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -37,8 +37,8 @@ final class StoreLock: Sendable {
   func release() {
     file.withLock { descriptor in
       guard descriptor >= 0 else { return }
-      // A child process that is being started has the descriptor, too, until it runs its own program: closing ours alone
-      // would leave the lock with it. If this fails, closing is what is left.
+      // A child process that is being started also has the descriptor, until it runs its own program: if we only closed
+      // ours, the lock would stay with the child. If unlocking fails, closing is all that is left.
       _ = flock(descriptor, LOCK_UN)
       close(descriptor)
       descriptor = -1

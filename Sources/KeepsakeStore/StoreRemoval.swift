@@ -10,12 +10,13 @@ import Android
 import Darwin
 #endif
 
-/// Takes a whole store away: its folder with everything in it.
+/// Removes a whole store: its folder with everything in it.
 package enum StoreRemoval {
-  /// What a folder is called while it is removed: a crash in the middle must not leave half a store under its own name.
+  /// The prefix of a folder's name while it is removed: a crash during the removal must not leave half a store under
+  /// its own name.
   package static let prefix = ".removed-"
 
-  /// Whether a folder holds a store, or what is left of one.
+  /// Returns whether a folder contains a store, or the remains of one.
   package static func isStore(_ folder: URL) -> Bool {
     let files = StoreFiles(folder: folder)
     return StoreFiles.exists(files.database) || StoreFiles.exists(files.intent) || !files.presentBackups.isEmpty
@@ -23,8 +24,8 @@ package enum StoreRemoval {
 
   /// Removes the store in the folder at `url`, its backups and whatever else is in the folder, durably.
   ///
-  /// Throws `StoreError` with nothing changed: `missing` if there is none, `inUse` if somebody has it open. If it fails later, the folder has
-  /// lost its name already; the next removal beside it does the rest.
+  /// - Throws: `StoreError` with nothing changed: `missing` if there is none, `inUse` if it is open. If it fails later,
+  ///   the folder already has its temporary name; the next removal beside it does the rest.
   package static func remove(_ url: URL) throws {
     guard isStore(url) else { throw StoreError(.missing, "the folder \(url.path) holds no store") }
     let lock = try StoreLock(at: url.appendingPathComponent("lock"))
@@ -36,7 +37,7 @@ package enum StoreRemoval {
     try sweep(parent)
   }
 
-  /// Removes what an interrupted removal left in `folder`.
+  /// Removes what interrupted removals left in `folder`.
   private static func sweep(_ folder: URL) throws {
     do {
       for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix(prefix) {

@@ -1,9 +1,10 @@
-/// Under what the versions of a slot are kept.
+/// The key under which the versions of a slot are stored.
 ///
-/// A `VersionRecord` has the key's text, as it is stored and sent. That of a saved game is its name. That of a tracked file begins with a character
-/// for private use, which no saved game's name may have. Local keys begin with a control character that no name on the wire may have, so that
-/// neither a game nor another device can mean one, and a cloud would refuse it. What is under a local key is kept beside what the slot itself
-/// has, so that a version which another device made under the same name neither gets lost nor in the way.
+/// A `VersionRecord` holds the key's text, as it is stored and sent. The text for a saved game is its name. The text for
+/// a tracked file begins with a private-use character that no saved game's name may have. Local keys begin with a
+/// control character that no name on the wire may have, so that neither a game nor another device can use one, and a
+/// cloud would refuse it. Versions under a local key are stored beside those of the synced slot of the same name, so
+/// that a version which another device made under that name is neither lost nor in the way.
 package enum SlotKey: Hashable, Sendable {
   /// A saved game, by its name.
   case save(String)
@@ -19,7 +20,7 @@ package enum SlotKey: Hashable, Sendable {
   private static let localSavePrefix = "\u{1}slot/"
   private static let localFilePrefix = "\u{1}file/"
 
-  /// The key with this text. Any text is one.
+  /// Parses a key's text. Every text is a valid key.
   package init(text: String) {
     if let name = text.rest(after: Self.filePrefix) {
       self = .file(name)
@@ -32,7 +33,7 @@ package enum SlotKey: Hashable, Sendable {
     }
   }
 
-  /// As it is stored and sent.
+  /// The text that is stored and sent.
   package var text: String {
     switch self {
     case .save(let name): name
@@ -42,7 +43,7 @@ package enum SlotKey: Hashable, Sendable {
     }
   }
 
-  /// What a person calls the slot or file.
+  /// The name of the slot or file, as people know it.
   package var name: String {
     switch self {
     case .save(let name), .file(let name), .localSave(let name), .localFile(let name): name
@@ -59,17 +60,17 @@ package enum SlotKey: Hashable, Sendable {
 
   package var isFile: Bool { fileName != nil }
 
-  /// Whether what is under the key never leaves the device.
+  /// Whether versions under the key never leave the device.
   package var isLocal: Bool {
     switch self {
     case .localSave, .localFile: true
     case .file: false
-    // No name may begin so, whatever follows.
+    // No name may begin with the mark, whatever follows it.
     case .save(let name): name.utf8.first == Self.localMark
     }
   }
 
-  /// The same slot's key in the cloud's reach.
+  /// The key of the same slot as it is synced.
   package var synced: SlotKey {
     switch self {
     case .save, .file: self
@@ -78,7 +79,7 @@ package enum SlotKey: Hashable, Sendable {
     }
   }
 
-  /// The same slot's key on this device alone. One of a key that is local already is a key of its own, under which nothing is kept.
+  /// The local key of the same slot. For a key that is local already this is another key, under which nothing is stored.
   package var local: SlotKey {
     switch self {
     case .save(let name): .localSave(name)
@@ -87,7 +88,7 @@ package enum SlotKey: Hashable, Sendable {
     }
   }
 
-  /// The slot, as the parts of a game name it to each other: the same wherever its versions are kept.
+  /// The slot's name within a game: the same for its local and its synced key.
   package var slot: String { synced.text }
 }
 
@@ -96,12 +97,12 @@ extension VersionRecord {
 }
 
 extension DeviceStorage {
-  /// The versions under `key` that nothing known covers, sorted by id.
+  /// Returns the versions under `key` that no known version covers, sorted by id.
   package func heads(of key: SlotKey) throws -> [VersionID] { try heads(of: key.text) }
 }
 
 extension Resolution {
-  /// What is under `key`, as it is shown.
+  /// Returns the state of the slot under `key`, as a game sees it.
   package static func view(
     of key: SlotKey, in storage: some DeviceStorage, policy: SavePolicy = .mostProgress
   ) throws -> SlotView {
@@ -110,7 +111,7 @@ extension Resolution {
 }
 
 extension String {
-  /// Byte for byte: a name that begins with an accent joins the character before it, and would hide the prefix.
+  /// Compares bytes: a name that begins with a combining accent joins the character before it, and would hide the prefix.
   fileprivate func rest(after prefix: String) -> String? {
     guard utf8.starts(with: prefix.utf8) else { return nil }
     return String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
@@ -118,7 +119,8 @@ extension String {
 }
 
 extension ExchangeRules {
-  /// Why a version of this device's own can't be taken; nil if it can. Of one that stays here only the name that people know has to be one.
+  /// Returns why a version of this device can't be accepted; nil if it can. For a local version only the name that people
+  /// know has to be valid.
   package static func objection(toOwn version: VersionRecord) -> Refusal? {
     guard version.key.isLocal else { return objection(to: version) }
     var named = version

@@ -7,22 +7,23 @@ import Synchronization
 /// A save's bytes, and the slot whose versions they probably resemble.
 package typealias SaveBytes = (slot: String, bytes: Data)
 
-/// Takes commits at once and makes them durable in order, off the caller's thread: contents are hashed and compressed first,
-/// then everything that waits goes into one transaction, one savepoint each.
+/// Accepts commits immediately and makes them durable in order, off the caller's thread. Contents are hashed and
+/// compressed first; then everything in the queue goes into one transaction, with a savepoint per commit.
 ///
-/// At most `maximumWaiting` commits wait, and those that wait or are being written hold at most `maximumWaitingBytes` bytes; a further one
-/// blocks its caller until there is room, so that a disk slower than the game can't fill the memory.
+/// At most `maximumWaiting` commits wait, and those that wait or are being written hold at most `maximumWaitingBytes`
+/// bytes. A further commit blocks its caller until there is room, so that a disk slower than the game can't fill the
+/// memory.
 final class CommitQueue: Sendable {
   static let maximumWaiting = 64
-  /// One content of the greatest size fits, so that no commit waits for ever.
+  /// One content of the maximum size fits, so that no commit waits forever.
   static let maximumWaitingBytes = EncodedContent.maximumContentBytes
 
-  /// One commit on its way.
+  /// One commit in the queue.
   struct Job: Sendable {
     var saves: [SaveBytes]
-    /// Runs within the transaction, in which the saves are kept. Changes the lineage that the job before it left.
+    /// Runs within the transaction in which the saves are stored. Updates the lineage that the previous job left.
     var apply: @Sendable (inout StoreTransaction, [PreparedSave], inout SaveLineage) throws -> Void
-    /// Runs on the queue, when the transaction is durable or has failed.
+    /// Runs on the queue when the transaction is durable or has failed.
     var finish: @Sendable ((any Error)?) -> Void
 
     var byteCount: Int { saves.reduce(0) { $0 + $1.bytes.count } }
@@ -30,7 +31,7 @@ final class CommitQueue: Sendable {
 
   private struct Waiting {
     var jobs: [Job] = []
-    /// Of these and of those that are being written.
+    /// The bytes of these jobs and of those being written.
     var bytes = 0
     var running = false
     var closed = false
@@ -40,9 +41,10 @@ final class CommitQueue: Sendable {
   private let keeper: ContentKeeper
   private let queue = DispatchQueue(label: "keepsake.store.commit", qos: .userInitiated)
   private let waiting = Mutex(Waiting())
-  /// Signalled when room was made. NSCondition, because the lock's state above is looked at again after each signal.
+  /// Signalled when there is room. An NSCondition, because waiters check the locked state above again after each
+  /// signal.
   private let room = NSCondition()
-  /// What the commits that are durable left behind. Only the queue changes it.
+  /// The lineage that the durable commits left. Only the queue changes it.
   private let lineage = Mutex(SaveLineage())
 
   init(database: StoreDatabase) {
@@ -50,7 +52,10 @@ final class CommitQueue: Sendable {
     keeper = ContentKeeper(database: database)
   }
 
-  /// Takes a job, in order. Blocks while too much waits; throws `timedOut`, with nothing taken, if that is so until the deadline.
+  /// Adds a job to the end of the queue. Blocks while the queue is full.
+  ///
+  /// - Throws: `timedOut`, without having accepted the job, if the queue is still full at the deadline; `tooLarge` for
+  ///   more bytes than the queue holds; `misuse` after `close`.
   func submit(_ job: Job, until deadline: ContinuousClock.Instant? = nil) throws {
     let bytes = job.byteCount
     guard bytes <= Self.maximumWaitingBytes else {
@@ -85,7 +90,7 @@ final class CommitQueue: Sendable {
     }
   }
 
-  /// Takes no more jobs; those that wait are still done.
+  /// Stops accepting jobs. Jobs already in the queue still run.
   func close() {
     room.lock()
     waiting.withLock { $0.closed = true }
@@ -93,7 +98,7 @@ final class CommitQueue: Sendable {
     room.unlock()
   }
 
-  /// Moves the log into the database when that is due, after what was submitted.
+  /// Checkpoints the write-ahead log if that is due, after the jobs submitted so far.
   func checkpointIfDue() {
     guard database.isCheckpointDue else { return }
     queue.async { [database] in database.checkpointIfDue() }
@@ -158,11 +163,12 @@ final class CommitQueue: Sendable {
     for (index, job) in jobs.enumerated() { job.finish(failures[index]) }
   }
 
-  /// One job in a savepoint of its own: what is wrong with it must not take the others along. Throws what ends them all.
+  /// Applies one job in its own savepoint, so that its failure doesn't affect the other jobs. Returns the job's own
+  /// error; throws an error that ends the whole transaction.
   private func apply(
     _ job: Job, _ saves: [PreparedSave], _ lineage: inout SaveLineage, in database: Database
   ) throws -> (any Error)? {
-    // A job that fails leaves nothing behind.
+    // A job that fails leaves no lineage.
     var after = lineage
     do {
       try database.inSavepoint {
@@ -177,7 +183,7 @@ final class CommitQueue: Sendable {
     } catch let error as DatabaseError where error.endsTransaction {
       throw error
     } catch {
-      // What it had written in the place of something damaged is gone with it, and the next job must not rely on that.
+      // If the job had replaced something damaged, that was rolled back too, and the next job must not rely on it.
       self.database.memory.forgetProven()
       return (error as? DatabaseError).map { StoreError($0, doing: "saving") } ?? error
     }
@@ -185,7 +191,7 @@ final class CommitQueue: Sendable {
 }
 
 extension DatabaseError {
-  /// SQLite may have rolled the whole transaction back by itself, so nothing more can be done in it.
+  /// Whether SQLite may have rolled back the whole transaction by itself, so that nothing more can be done in it.
   fileprivate var endsTransaction: Bool {
     switch resultCode {
     case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_BUSY, .SQLITE_INTERRUPT,

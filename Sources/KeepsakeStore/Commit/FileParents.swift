@@ -1,27 +1,29 @@
 import Foundation
 import KeepsakeReplication
 
-/// What a new version of a tracked file replaces: the version from which the file on this device came, never what came meanwhile from others.
+/// What a new version of a tracked file replaces: the version that the file on this device came from, never what
+/// arrived from other devices in the meantime.
 struct FileParents {
-  /// The version that says the same already; a new one isn't needed then.
+  /// The existing version that is identical to the save, if any. Then no new one is needed.
   private(set) var same: VersionID?
   private(set) var versions: [VersionID] = []
 
   /// - Parameters:
-  ///   - save: With its contents in the store.
-  ///   - others: What it replaces besides, as it is now.
+  ///   - save: Its contents are already in the store.
+  ///   - others: Further versions that it replaces, with substitutions already applied.
   init(of save: SaveDraft, at key: SlotKey, additionalParents others: [VersionID], in transaction: StoreTransaction) throws {
     guard case .stored(let contents, let length) = save.content else { throw StoreError(.misuse, "a tracked file has no deletes") }
     let heads = try transaction.heads(of: key).compactMap { try transaction.version($0)?.record }
     func says(_ record: VersionRecord) throws -> Bool {
       guard !record.tombstone, record.contents != contents else { return !record.tombstone }
-      // Large files are cut as the one before was, so the same bytes may have other parts.
+      // A large file is cut at the boundaries of the version before it, so the same bytes may consist of different
+      // segments.
       guard record.length == length, record.contents.count > 1, contents.count > 1, try !transaction.wasPruned(record) else {
         return false
       }
       return try transaction.plainBytes(of: record) == contents.reduce(into: Data()) { $0 += try transaction.plainContent($1) }
     }
-    // Stores from before files were synced say nothing of it: only this device had them.
+    // Stores from before files were synced don't record the base. In those, only this device has versions of the file.
     let known = try transaction.fileBase(of: save.slot) ?? (key.isLocal && heads.count == 1 ? heads[0].id : nil)
     if others.isEmpty {
       if let known, let record = try transaction.version(known)?.record, try says(record) {

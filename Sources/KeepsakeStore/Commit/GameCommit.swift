@@ -1,6 +1,6 @@
 package import KeepsakeReplication
 
-/// What one commit of a game will do: all of it or nothing. Handed to the store once, as a value.
+/// What one commit of a game does: all of it or nothing. Submitted to the store once, as a value.
 package struct GameCommit: Sendable {
   package var saves: [SaveDraft]
   package var cells: [CellDraft]
@@ -19,19 +19,19 @@ package struct GameCommit: Sendable {
     self.now = now
   }
 
-  /// What a commit made.
+  /// The result of a commit.
   package struct Outcome: Sendable {
-    /// In the order of the saves; where a save changes nothing, the version that was there already.
+    /// One per save, in the same order. For a save that changes nothing, the version that already existed.
     package var versions: [StoredVersion]
-    /// Those of them that are pinned.
+    /// Those of `versions` that are pinned.
     package var pinned: Set<VersionID>
-    /// The cells that it wrote to, as they are now.
+    /// The cells that the commit wrote, in their new state.
     package var cells: [CellUpdate]
-    /// What it leaves behind for the saves after it.
+    /// The lineage for the saves after this commit.
     package var lineage: SaveLineage
   }
 
-  /// The bytes that it brings, in the order of the saves.
+  /// The bytes to be stored, in the order of the saves.
   var bytes: [SaveBytes] {
     saves.compactMap { save in
       guard case .bytes(let bytes) = save.content else { return nil }
@@ -39,11 +39,11 @@ package struct GameCommit: Sendable {
     }
   }
 
-  /// Runs within the store's transaction, in the order of the commits.
+  /// Applies the commit. Runs within the store's transaction, in the order of the commits.
   ///
   /// - Parameters:
-  ///   - prepared: What became of `bytes`.
-  ///   - lineage: What the commits before it left behind.
+  ///   - prepared: The result of preparing `bytes`.
+  ///   - lineage: The lineage that the commits before this one left.
   func apply(
     _ prepared: [PreparedSave], after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction
   ) throws -> Outcome {
@@ -87,7 +87,8 @@ package struct GameCommit: Sendable {
 }
 
 extension SaveLineage {
-  /// One that only changes what is said about a version is gone on from only by a game whose state came from that version.
+  /// Makes the save the newest of its slot. If it only changes a version's metadata, does so only when the game's state
+  /// came from that version.
   fileprivate mutating func insert(_ save: SaveDraft, from origin: SaveOrigin) {
     if let source = origin.redescribed, versions(of: origin, in: save.slot) != current([source]) { return }
     insert(save.id, from: origin, in: save.slot)

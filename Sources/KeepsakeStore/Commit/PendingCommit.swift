@@ -1,9 +1,10 @@
 import Foundation
 import Synchronization
 
-/// What was handed to a store and is not yet durable: becomes a value or an error once.
+/// A commit that was submitted to the store and may not be durable yet. Completes once, with a value or an error.
 ///
-/// Waiting blocks the thread (`wait`) or suspends the task (`value`); giving up changes nothing about the commit.
+/// Waiting blocks the thread (`wait`) or suspends the task (`value`). A caller that stops waiting doesn't affect the
+/// commit.
 package final class PendingCommit<Value: Sendable>: Sendable {
   private struct State {
     var result: Result<Value, any Error>?
@@ -23,9 +24,9 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     }
   }
 
-  /// Blocks until the commit is durable or has failed; throws `StoreError.Code.timedOut` when the time is over first.
+  /// Blocks until the commit is durable or has failed. For termination handlers, not for the game's frames.
   ///
-  /// For termination handlers. Not for the game's frames.
+  /// - Throws: The commit's error, or `StoreError.Code.timedOut` if `limit` expires first.
   package func wait(within limit: Duration? = nil) throws -> Value {
     if let result { return try result.get() }
     let done = DispatchSemaphore(value: 0)
@@ -41,7 +42,7 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     return try result.get()
   }
 
-  /// Gives the result; later ones change nothing.
+  /// Sets the result; later calls have no effect.
   package func complete(_ result: Result<Value, any Error>) {
     let observers = state.withLock { state in
       guard state.result == nil else { return [] as [@Sendable (Result<Value, any Error>) -> Void] }
@@ -52,12 +53,12 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     for observer in observers { observer(result) }
   }
 
-  /// The same commit with another value. `transform` runs where the commit ends.
+  /// Returns the same commit with a transformed value. `transform` runs when and where an observer does (`observe`).
   package func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) throws -> Other) -> PendingCommit<Other> {
     mapResult { result in result.flatMap { value in Result { try transform(value) } } }
   }
 
-  /// The same commit with another result. `transform` runs where the commit ends.
+  /// Returns the same commit with a transformed result. `transform` runs when and where an observer does (`observe`).
   package func mapResult<Other: Sendable>(
     _ transform: @escaping @Sendable (Result<Value, any Error>) -> Result<Other, any Error>
   ) -> PendingCommit<Other> {
@@ -66,7 +67,7 @@ package final class PendingCommit<Value: Sendable>: Sendable {
     return other
   }
 
-  /// Calls `observer` with the result: now if it is known, else where the commit ends.
+  /// Calls `observer` with the result: immediately if it is known, otherwise on the thread that completes the commit.
   package func observe(_ observer: @escaping @Sendable (Result<Value, any Error>) -> Void) {
     let result = state.withLock { state in
       if state.result == nil { state.observers.append(observer) }
@@ -77,7 +78,8 @@ package final class PendingCommit<Value: Sendable>: Sendable {
 }
 
 extension Duration {
-  /// In seconds, as Dispatch counts; never negative and never beyond what Dispatch can add to now.
+  /// The duration in seconds, as Dispatch expects; never negative, and never more than Dispatch can add to the current
+  /// time.
   package var interval: Double {
     let (seconds, attoseconds) = components
     return Swift.min(Swift.max(Double(seconds) + Double(attoseconds) * 1e-18, 0), 1e9)

@@ -1,17 +1,17 @@
 import KeepsakeReplication
 
-/// What a save replaces, and where it will be, as the commits before it left the store.
+/// What a save replaces and which slot key it goes under, given the state that the commits before it left.
 struct SaveDecision {
-  /// The slot's key that the game sees, in the cloud's reach or out of it.
+  /// The slot key whose versions the game sees: the synced one, or the local one.
   let key: SlotKey
   /// Never `game` or `file`.
   let parents: SaveParents
-  /// The version that says the same already; no new one is needed then.
+  /// The existing version that is identical to the save, if any. Then no new one is needed.
   let unchanged: VersionID?
 
   /// - Parameters:
-  ///   - save: With its contents in the store, if it has any.
-  ///   - mayBeUnchanged: Whether a save that only repeats what is there makes no version.
+  ///   - save: Its contents, if it has any, are already in the store.
+  ///   - mayBeUnchanged: Whether a save that only repeats the current version makes no new one.
   init(on save: SaveDraft, mayBeUnchanged: Bool, after lineage: SaveLineage, in transaction: StoreTransaction) throws {
     key = try transaction.key(of: save.slot)
     switch save.parents {
@@ -28,7 +28,7 @@ struct SaveDecision {
     }
   }
 
-  /// The version that the slot shows already, if the save would only repeat it.
+  /// Returns the version that the slot already shows, if the save would only repeat it.
   private static func same(
     as save: SaveDraft, replacing versions: [VersionID], at key: SlotKey, in transaction: StoreTransaction
   ) throws -> VersionID? {
@@ -41,7 +41,8 @@ struct SaveDecision {
 }
 
 extension StoreTransaction {
-  /// Without what is on the other side of the border between this device and the cloud, where nothing of this side replaces it.
+  /// Drops the versions that are on the other side of the border between this device and the cloud: nothing on this
+  /// side replaces them.
   func onOneSide(_ ids: [VersionID], of key: SlotKey) throws -> [VersionID] {
     try ids.filter { id in
       guard let other = try version(id)?.record.key else { return true }

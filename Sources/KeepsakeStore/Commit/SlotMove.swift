@@ -1,15 +1,15 @@
 package import KeepsakeReplication
 
-/// Takes a slot out of the cloud's reach, or back, in one transaction: a crash leaves it on one side or the other.
+/// Moves a slot out of the cloud's reach, or back, in one transaction: a crash leaves it on one side or the other.
 ///
-/// While a slot stays here its versions are under a key of their own (`SlotKey`), and what other devices save under its name arrives beside
-/// it. Both sides of the border have versions with the same bytes then: what it leaves behind says which one is a substitute for which, for a
-/// game that plays on.
+/// While a slot is local, its versions are under a slot key of their own (`LocalSlot`), and what other devices save
+/// under its name arrives beside it. Both sides of the border then have versions with the same bytes. The move leaves a
+/// record of which version substitutes which, for a game that continues to play.
 package struct SlotMove: Sendable {
   package enum Direction: Hashable, Sendable {
-    /// From here on nothing of the slot is sent; `removing` if the other devices shall see it go.
+    /// From now on, nothing of the slot is sent. With `removing`, it is also deleted on the other devices.
     case leave(removing: Bool)
-    /// What is here is offered again.
+    /// The slot is synced again, with what is on this device.
     case comeBack
   }
   package let slot: String
@@ -21,15 +21,16 @@ package struct SlotMove: Sendable {
     (self.slot, self.direction, self.now) = (slot, direction, now)
   }
 
-  /// What the delete under the local key of a slot says which came back: no history is to show it.
+  /// The metadata of the tombstone that replaces a local slot which came back. No history shows it.
   fileprivate static let end = SaveMetadata(custom: ["keepsake": "came back"])
 
-  /// Whether a version is one that a game made, for a history.
+  /// Returns whether the game made this version, so that a history shows it.
   package static func isOfGame(_ version: StoredVersion) -> Bool {
     !version.record.tombstone || !version.record.key.isLocal || version.record.metadata != end
   }
 
-  /// Runs within the store's transaction, in the order of the commits. Gives what it leaves behind for the saves after it.
+  /// Runs within the store's transaction, in the order of the commits. Returns the lineage for the saves after the
+  /// move.
   func apply(after lineage: SaveLineage, writer: WriterID, in transaction: inout StoreTransaction) throws -> SaveLineage {
     var crossing = Crossing(slot: slot, now: now, writer: writer)
     switch direction {
@@ -42,14 +43,14 @@ package struct SlotMove: Sendable {
   }
 }
 
-/// One move as it happens.
+/// One move in progress.
 private struct Crossing {
   let slot: String
   /// In the cloud's reach.
   let key: SlotKey
   let now: Int64
   let writer: WriterID
-  /// By the version that a game may have loaded: the one that says the same on the other side.
+  /// For each version that a game may have loaded, the identical one on the other side.
   private(set) var substitutes: [VersionID: VersionID] = [:]
 
   init(slot: String, now: Int64, writer: WriterID) {
@@ -80,7 +81,8 @@ private struct Crossing {
     try transaction.setLocalDeclaration(declaration, of: slot)
   }
 
-  /// It stays here already, and what the cloud was left with goes. What others saved since stays.
+  /// Deletes what the cloud was left with, for a slot that is already local. What other devices have saved since then
+  /// stays.
   private func remove(in transaction: inout StoreTransaction) throws {
     guard var declaration = try transaction.localDeclaration(of: slot) else { return }
     let heads = Set(try transaction.heads(of: slot))
@@ -95,7 +97,8 @@ private struct Crossing {
 
   // MARK: Back
 
-  /// What stands here is offered as if it had been saved over what the slot showed when it left. What others did meanwhile stands beside it.
+  /// Offers the local state as if it had been saved over what the slot showed when it left. What other devices did in
+  /// the meantime remains beside it.
   mutating func comeBack(in transaction: inout StoreTransaction) throws {
     guard try transaction.isLocal(slot) else { return }
     let view = try currentView(under: key.local, transaction)
@@ -112,7 +115,7 @@ private struct Crossing {
         same = copy.id
       }
       for id in view.parents { substitutes[id] = same }
-      // Nothing stands here any more.
+      // Nothing remains under the local slot key.
       var end = delete(under: key.local, replacing: .everyHead, &random)
       end.metadata = SlotMove.end
       saves.append(end)
@@ -121,12 +124,14 @@ private struct Crossing {
     try transaction.setLocalDeclaration(nil, of: slot)
   }
 
-  /// Nothing was saved here, or what was is there as well: that says it all.
+  /// Returns the version that is identical to the local state, if the cloud's side has one: nothing was saved here, or
+  /// the same was saved there.
   private func alike(
     _ record: VersionRecord, among others: [VersionID], _ transaction: StoreTransaction
   ) throws -> VersionID? {
     try others.first { id in
-      // What was taken out of the outbox when the slot left is nowhere else: it has to be offered as a new version.
+      // What was removed from the outbox when the slot left exists nowhere else, and has to be offered as a new
+      // version.
       guard let other = try transaction.version(id), !other.neverLeft else { return false }
       return !other.record.tombstone && other.record.contents == record.contents && other.record.metadata == record.metadata
     }

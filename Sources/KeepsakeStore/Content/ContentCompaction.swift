@@ -2,20 +2,21 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Lets go of contents that nothing but other contents needs.
+/// Removes contents that only other contents need.
 ///
-/// Of a past that was thinned the contents stay as long as newer ones lean on them. When there are enough of them in a row, the one above is
-/// encoded anew, against what is still needed below, and the row can go. So a store grows with the versions that it keeps, not with those
-/// that it has seen, at the cost of one more compression in thirty-two saves.
+/// After history is pruned, its contents stay as long as newer ones have them as their base. When there are enough of
+/// them in a row, the content above is encoded again, against the one below that is still needed, and the row can be
+/// removed. So a store grows with the versions that it keeps, not with those that it has seen, at the cost of one more
+/// compression in thirty-two saves.
 struct ContentCompaction {
-  /// So many in a row may wait to be let go.
+  /// How many contents in a row may wait to be removed.
   static let longestRow = 32
 
   let transaction: StoreTransaction
 
-  /// Looks at what lies below each of `hashes`, contents that no version needs any more.
+  /// Shortens the chain below each of `hashes`, contents that no version needs any more.
   ///
-  /// `collecting` deletes contents that are needed no more, and their bases likewise.
+  /// `collecting` deletes contents that are no longer needed, and their bases likewise.
   func shorten(_ hashes: [ContentHash], collecting: ([ContentHash]) throws -> Void) throws {
     for hash in hashes {
       let row = try row(below: hash)
@@ -27,8 +28,9 @@ struct ContentCompaction {
     }
   }
 
-  /// From `hash` down: contents that are there only as the base of one other, and then the one on which all of them lean. That is the first
-  /// one that is needed for more; where there is none, the full frame: it may serve for long before another one has to be written.
+  /// Returns the contents from `hash` down that exist only as the base of one other, followed by the one that all of
+  /// them build on. That is the first one that has another use or, if there is none, the full frame: it may serve for a
+  /// long time before another one has to be written.
   private func row(below hash: ContentHash) throws -> [ContentHash] {
     let isMereBase = """
       NOT EXISTS (SELECT 1 FROM content_use WHERE content_use.hash = content.hash)
@@ -62,12 +64,12 @@ struct ContentCompaction {
       base?.isNearest = false
       try contents.insert(.encoding(plain, as: hash, against: base))
     } catch let error as StoreError where error.code == .damaged {
-      // What can't be read stays as it is, for whoever may still repair it.
+      // What can't be read stays as it is, in case it can still be repaired.
       return
     }
   }
 
-  /// A base of several earns its place.
+  /// Returns the single content that has `hash` as its base. A base of several is worth keeping.
   private func onlyDependent(of hash: ContentHash) throws -> ContentHash? {
     let statement = try transaction.statement("SELECT hash FROM content WHERE base = ? LIMIT 2")
     let dependents = try Data.fetchAll(statement, arguments: [hash.bytes])

@@ -3,15 +3,17 @@ import GRDB
 package import KeepsakeReplication
 import Synchronization
 
-/// The slow half of keeping saves: cuts, hashes and compresses them before their transaction, off the game's thread.
+/// The slow half of storing saves: cuts, hashes and compresses them before their transaction, off the game's thread.
 ///
-/// A large save is written ahead of its commit, some MiB at a time, so that neither memory nor a transaction ever holds all of it twice.
-/// What was written ahead is held until its commit is decided; what a crash leaves behind is swept when the store is opened.
+/// A large save is written ahead of its commit, some MiB at a time, so that neither memory nor a transaction ever holds
+/// all of it twice. What was written ahead is held until its commit succeeds or fails; what a crash leaves behind is
+/// swept when the store is opened.
 final class ContentKeeper: Sendable {
-  /// What is compressed at a time, and what one transaction of a save written ahead takes.
+  /// How much is compressed at a time, and how much of a save written ahead goes into one transaction.
   private static let aheadBytes = 8 << 20
 
-  /// Saves that go into one transaction: the later ones lean on the earlier, which are not in the database yet.
+  /// Saves that go into one transaction. Later ones may have earlier ones as their base, which are not in the database
+  /// yet.
   struct Batch {
     fileprivate var newest: [String: [ContentAlignment.Part]] = [:]
     fileprivate var pending: [ContentHash: PreparedContent] = [:]
@@ -19,12 +21,12 @@ final class ContentKeeper: Sendable {
 
   private let database: StoreDatabase
   private var memory: ContentMemory { database.memory }
-  /// The contents of the save that was kept last in each slot: what the next one probably resembles.
+  /// The contents of the last save stored in each slot, which the next save probably resembles.
   private let newest = Mutex<[String: [ContentAlignment.Part]]>([:])
 
   init(database: StoreDatabase) { self.database = database }
 
-  /// Prepares a save. Everything that it consists of is held until `release`.
+  /// Prepares a save. All its contents are held until `release`.
   func prepare(_ bytes: Data, of slot: String, in batch: inout Batch) throws -> PreparedSave {
     let previous = try previous(of: slot, in: batch)
     let (segments, parts) = Self.segments(of: bytes, after: previous)
@@ -49,8 +51,8 @@ final class ContentKeeper: Sendable {
     return prepared
   }
 
-  /// Cut where the bytes say so, or as the save before was: where the bytes changed that said so, what lies between two cuts would be like
-  /// nothing that is kept.
+  /// Cuts where the bytes say so, or where the previous save was cut: if the bytes that determined a cut changed, what
+  /// lies between two cuts would resemble nothing that is stored.
   private static func segments(of bytes: Data, after previous: [ContentAlignment.Part]) -> ([Data], [ContentAlignment.Part]) {
     func part(_ segment: Data) -> ContentAlignment.Part {
       ContentAlignment.Part(hash: ContentHash(of: segment), length: segment.count)
@@ -76,22 +78,22 @@ final class ContentKeeper: Sendable {
     return (segments, parts)
   }
 
-  /// The commit was decided: what it holds belongs to it, or to nobody.
+  /// Releases what a save holds, once its commit has succeeded or failed.
   func release(_ save: PreparedSave) {
     memory.release(save.hashes)
     memory.release(save.bases)
   }
 
-  /// Commits failed: what was written ahead of them goes again. Where the disk doesn't take even that, the next opening sweeps.
+  /// Removes what was written ahead of commits that failed. If the disk refuses even that, the next opening sweeps it.
   func failed(_ saves: [PreparedSave]) {
-    // What the transaction that was taken back had written doesn't stand there.
+    // What the rolled-back transaction had written isn't there.
     database.memory.forgetProven()
     let ahead = saves.filter { $0.hashes.count > 1 }.flatMap(\.hashes)
     guard !ahead.isEmpty else { return }
     _ = try? database.write { try History.collect(ahead, in: StoreTransaction($0, in: database.context)) }
   }
 
-  /// The batch is durable.
+  /// Remembers the saves of a batch that is durable.
   func committed(_ batch: Batch) {
     newest.withLock { newest in newest.merge(batch.newest) { _, last in last } }
   }
@@ -104,7 +106,7 @@ final class ContentKeeper: Sendable {
     let (known, base) = try StoreError.translating("reading the save before") {
       try database.read { database -> (Bool, ContentBase?) in
         let table = ContentTable(database: database, context: context)
-        // What hasn't changed since costs no compression.
+        // What hasn't changed costs no compression.
         if try pending[hash] != nil || table.has(hash) { return (true, nil) }
         return (false, try previous.flatMap { try table.base(from: $0, for: plain.count, of: whole, pending: pending) })
       }
@@ -112,7 +114,7 @@ final class ContentKeeper: Sendable {
     guard !known else { return PreparedContent(known: hash, plain: plain) }
     let prepared = try PreparedContent(encoding: plain, as: hash, against: base)
     if let base = prepared.encoded?.base {
-      // Between here and the commit nobody may collect it.
+      // It must not be collected before the commit.
       memory.hold([base])
       save.bases.append(base)
     }
@@ -120,13 +122,13 @@ final class ContentKeeper: Sendable {
     if whole == plain.count {
       memory.cache.insert(plain, as: hash)
     } else if whole <= PlainCache.maximumBytes / 2 {
-      // A copy: a part would keep all of the save.
+      // A copy, because a slice would keep the whole save in memory.
       memory.cache.insert(Data(Array(plain)), as: hash)
     }
     return prepared
   }
 
-  /// Writes what is prepared of a large save, if it is much.
+  /// Writes the prepared contents of a large save if they have at least `bytes` bytes.
   private func writeAhead(_ save: inout PreparedSave, atLeast bytes: Int, in batch: inout Batch) throws {
     guard save.contents.reduce(0, { $0 + ($1.encoded?.bytes.count ?? 0) + $1.plain.count }) >= bytes else { return }
     let contents = save.contents
@@ -142,7 +144,8 @@ final class ContentKeeper: Sendable {
     save.contents = []
   }
 
-  /// What the save before consists of: one that waits in this batch, the one that was kept here last if it still stands, or what stands.
+  /// Returns what the previous save consists of: the one in this batch, else the last one stored here if it is still a
+  /// head, else the slot's first head.
   private func previous(of slot: String, in batch: Batch) throws -> [ContentAlignment.Part] {
     if let parts = batch.newest[slot] { return parts }
     let last = newest.withLock { $0[slot] }
@@ -160,15 +163,15 @@ final class ContentKeeper: Sendable {
   }
 }
 
-/// A save whose contents are hashed, and as far as they were new, encoded.
+/// A save whose contents are hashed and, if they are new, encoded.
 package struct PreparedSave: Sendable {
-  /// What it consists of, in order: one content, or the parts of a large save.
+  /// The contents of the save, in order: one, or the segments of a large save.
   package var hashes: [ContentHash]
-  /// Of all together.
+  /// Total length.
   package var length: Int
-  /// What the commit still has to write.
+  /// The contents that the commit still has to write.
   var contents: [PreparedContent] = []
-  /// What is held beside the contents themselves.
+  /// What is held besides the contents themselves.
   var bases: [ContentHash] = []
 
   package init(hashes: [ContentHash], length: Int) {

@@ -2,16 +2,16 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// What a store remembers of its contents beside the database: plain bytes used lately, which contents are on their way into a commit, and
-/// which have proved to be readable.
+/// What a store remembers about its contents outside the database: plain bytes used recently, which contents are part
+/// of a commit in progress, and which have proved readable.
 final class ContentMemory: Sendable {
   let cache = PlainCache()
   private let held = Mutex<[ContentHash: Int]>([:])
   private let proven = Mutex<Set<ContentHash>>([])
   private let lostPage = Mutex(false)
 
-  /// Keeps contents from being collected until they are released as often: a save that is being prepared found them here, or put them here
-  /// ahead of its commit.
+  /// Keeps contents from being collected until they are released as many times as they were held: a save in preparation
+  /// found them here, or wrote them ahead of its commit.
   func hold(_ hashes: [ContentHash]) {
     held.withLock { held in
       for hash in hashes { held[hash, default: 0] += 1 }
@@ -29,8 +29,8 @@ final class ContentMemory: Sendable {
 
   func isHeld(_ hash: ContentHash) -> Bool { held.withLock { $0[hash] != nil } }
 
-  /// Whether the content was written or read whole since the store was opened. To decode each part of a large save again at each save would
-  /// cost more than the save.
+  /// Returns whether the content was written, or read in full, since the store was opened. Decoding each segment of a
+  /// large save again at each save would cost more than the save.
   func isProven(_ hash: ContentHash) -> Bool { proven.withLock { $0.contains(hash) } }
 
   func setProven(_ hash: ContentHash, _ isProven: Bool = true) {
@@ -39,7 +39,8 @@ final class ContentMemory: Sendable {
     }
   }
 
-  /// SQLite could not read a page that a content lies on. Whoever lent the database asks for it, and has the next opening look at everything.
+  /// Records that SQLite couldn't read a page that holds a content. The database checks this after each access, and
+  /// makes the next opening check everything.
   func recordLostPage() { lostPage.withLock { $0 = true } }
 
   func takeLostPage() -> Bool {
@@ -49,10 +50,10 @@ final class ContentMemory: Sendable {
     }
   }
 
-  /// A transaction was taken back: what it wrote in the place of something damaged is not there.
+  /// For a transaction that was rolled back: what it wrote in place of something damaged isn't there.
   func forgetProven() { proven.withLock { $0.removeAll() } }
 
-  /// Forgets all that was read, as after opening.
+  /// Forgets everything that was read, as after opening.
   func forgetPlain() {
     cache.removeAll()
     forgetProven()

@@ -2,22 +2,22 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// The contents of a store, within one transaction: bytes under the hash of their plain form, each a full zstd frame or a
-/// delta against another content.
+/// The contents of a store, within one transaction: bytes under the hash of their plain form, each stored as a full
+/// zstd frame or as a delta against another content.
 struct ContentTable {
-  /// What is known of a content without its bytes.
+  /// What is known about a content without its bytes.
   struct Entry {
-    /// Of the plain bytes.
+    /// Length of the plain bytes.
     var length: Int
-    /// The content that its frame leans on.
+    /// The content that its frame is a delta against.
     var base: ContentHash?
-    /// Of the frame.
+    /// Length of the frame.
     var encodedLength: Int
 
     var cost: Int { DecodingCost.frame(plain: length, encoded: encodedLength) }
 
-    /// What a chain may cost that has this full frame at its end, and at its beginning a content of `length` bytes, a part of a save of `whole`:
-    /// what is like it compresses like it.
+    /// Returns the maximum cost of a chain that ends in this full frame and begins with a content of `length` bytes,
+    /// part of a save of `whole` bytes. Assumes that similar contents compress similarly.
     func limit(of whole: Int, for length: Int) -> Int {
       let fullFrame = Double(encodedLength) * Double(length) / Double(max(self.length, 1))
       return DecodingCost.limit(plain: length, of: whole, fullFrame: Int(fullFrame))
@@ -40,9 +40,9 @@ struct ContentTable {
 
   // MARK: Reading
 
-  /// The plain bytes, checked against their hash. Throws `missing` or `damaged`.
+  /// Returns the plain bytes, checked against their hash. Throws `missing` or `damaged`.
   func plain(_ hash: ContentHash) throws -> Data {
-    // The cache may remember what was rolled back or collected.
+    // The cache may contain what was rolled back or collected.
     if let bytes = memory.cache.bytes(of: hash), try has(hash) { return bytes }
     let plain = try decode(hash, usingCache: true)
     memory.cache.insert(plain, as: hash)
@@ -51,7 +51,7 @@ struct ContentTable {
 
   /// Decodes the chain of `hash` and checks the result against it.
   private func decode(_ hash: ContentHash, usingCache: Bool) throws -> Data {
-    // From the content down to a full frame, or to one whose plain bytes are at hand.
+    // From the content down to a full frame, or to one whose plain bytes are cached.
     var frames: [(frame: Data, length: Int)] = []
     var next: ContentHash? = hash
     var plain: Data?
@@ -84,7 +84,7 @@ struct ContentTable {
     return plain
   }
 
-  /// Whether what is in the database can be read, whatever memory still holds.
+  /// Returns whether what is in the database can be read, regardless of cached bytes.
   func isReadable(_ hash: ContentHash) throws -> Bool {
     do {
       _ = try decode(hash, usingCache: false)
@@ -95,7 +95,8 @@ struct ContentTable {
     }
   }
 
-  /// From a content down to the full frame that it leans on in the end; empty if one of them is missing or can't be understood.
+  /// Returns the chain from a content down to its full frame; empty if one of them is missing or they form a circle.
+  /// Throws `damaged` for an invalid row.
   ///
   /// `pending` are contents that are not in the database yet. Costs a look-up for each, without their bytes.
   func chain(from hash: ContentHash, pending: [ContentHash: PreparedContent] = [:]) throws -> [(hash: ContentHash, entry: Entry)] {
@@ -126,8 +127,9 @@ struct ContentTable {
     return next == nil && chain.count <= DecodingCost.maximumDepth ? chain : []
   }
 
-  /// A base for a content of `length` bytes, a part of a save of `whole`, that came from `hash`: that, or where its chain is as long as it may get, the one half-way down
-  /// it. Nil where there is none, or where it can't be read: what is damaged must not damage what comes after it.
+  /// Returns a base for a content of `length` bytes, part of a save of `whole` bytes, that was derived from `hash`:
+  /// that content or, if its chain is as long as it may get, the one half-way down the chain. Nil if there is none or
+  /// it can't be read: damage must not spread to later contents.
   func base(
     from hash: ContentHash, for length: Int, of whole: Int, pending: [ContentHash: PreparedContent] = [:]
   ) throws -> ContentBase? {
@@ -153,15 +155,15 @@ struct ContentTable {
 
   // MARK: Keeping
 
-  /// Keeps a content; if it is here already, the one that is here stays unless it can't be read.
+  /// Stores a content. If it is already here, the stored one stays unless it can't be read.
   func keep(_ prepared: PreparedContent) throws {
     let hash = prepared.hash
     if try has(hash) {
-      // Written anew and in full where it is damaged: deltas that lean on it become readable again.
+      // Replace a damaged content with a full frame: deltas against it become readable again.
       if try !memory.isProven(hash) && !isReadable(hash) { try insertFull(prepared.plain, as: hash) }
       return
     }
-    // It may have been here when it was prepared and have been collected since, or its base.
+    // The content may have existed when it was prepared and have been collected since, or its base may have been.
     if let encoded = prepared.encoded, try encoded.base.map(has) ?? true {
       try insert(encoded)
     } else {
@@ -169,17 +171,17 @@ struct ContentTable {
     }
   }
 
-  /// The content for the wire: as it stands where that fits, else encoded anew.
+  /// Returns the content for the wire: the stored frame if it has the right base, otherwise encoded again.
   func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
     guard let (entry, frame) = try stored(hash) else { throw StoreError(.missing, "the content \(hash) isn't here") }
-    // What leaves this store has to be good, so that damage here doesn't travel.
+    // Check what leaves this store, so that damage here doesn't spread.
     let plain = try plain(hash)
     if entry.base == base { return EncodedContent(hash: hash, length: entry.length, base: base, bytes: frame) }
     guard let base, try has(base) else { return try .encoding(plain, as: hash, against: nil) }
     return try .encoding(plain, as: hash, against: ContentBase(hash: base, plain: self.plain(base)))
   }
 
-  /// Takes a content from the wire after its plain bytes proved to have its hash.
+  /// Stores a content from the wire, after checking its plain bytes against its hash.
   func receive(_ content: EncodedContent) throws -> ContentReceipt {
     guard content.length >= 0, content.length <= EncodedContent.maximumContentBytes, content.base != content.hash else {
       return .damaged
@@ -203,13 +205,14 @@ struct ContentTable {
       return .damaged
     }
     guard ContentHash(of: plain) == content.hash else { return .damaged }
-    // What replaces a damaged content stands alone: the base that it came with may lean on the one replaced.
+    // Store the replacement of a damaged content in full: the base that it came with may itself build on the damaged
+    // one.
     if try replaces || isTooFar(content) { try insertFull(plain, as: content.hash) } else { try insert(content) }
     memory.cache.insert(plain, as: content.hash)
     return .stored
   }
 
-  /// Whether decoding it would cost more than may be: another device may have been less careful.
+  /// Returns whether decoding it would cost more than the limit, because another device may have been less careful.
   private func isTooFar(_ content: EncodedContent) throws -> Bool {
     guard let base = content.base else { return false }
     let chain = try chain(from: base)
@@ -226,7 +229,7 @@ struct ContentTable {
     do {
       found = try Row.fetchOne(statement, arguments: [hash.bytes])
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-      // One content is lost with the page; what stands on others can still be given.
+      // Only this content is lost with the page; contents on other pages can still be read.
       memory.recordLostPage()
       throw StoreError(.damaged, "the content \(hash) can't be read: a page of the database is damaged", cause: error)
     }
@@ -239,7 +242,7 @@ struct ContentTable {
     try insert(.encoding(plain, as: hash, against: nil))
   }
 
-  /// Writes the content, in place of one with the same hash.
+  /// Writes the content, replacing one with the same hash.
   func insert(_ content: EncodedContent) throws {
     let frame = try context.seal.close(frame: content.bytes, of: content.hash, length: content.length, base: content.base)
     try database.cachedStatement(
@@ -256,7 +259,7 @@ extension PreparedContent {
 }
 
 extension Row {
-  /// Of a row that begins with length, base, and the frame's length.
+  /// Reads an entry from a row that begins with the length, the base, and the frame's length.
   fileprivate func entry(of hash: ContentHash) throws -> ContentTable.Entry {
     func damaged(_ what: String) -> StoreError { StoreError(.damaged, "the content \(hash) is damaged: \(what)") }
     let length: Int = try checked(at: 0, "length")

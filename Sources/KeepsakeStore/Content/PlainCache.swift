@@ -2,10 +2,10 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// Keeps the plain bytes of the contents used last: the next save is encoded against the one before, which would otherwise
-/// be decoded from its chain each time.
+/// Caches the plain bytes of the contents used last: the next save is encoded against the previous one, which would
+/// otherwise have to be decoded from its chain each time.
 final class PlainCache: Sendable {
-  /// Small beside what a game takes for itself, and enough for the slots that a game writes in turns.
+  /// Little compared with a game's own memory, and enough for the slots that a game writes in turn.
   static let maximumBytes = 32 << 20
 
   private struct Entry {
@@ -24,7 +24,7 @@ final class PlainCache: Sendable {
     }
   }
 
-  /// Remembers bytes that are known to have this hash.
+  /// Caches bytes that are known to have this hash.
   func insert(_ bytes: Data, as hash: ContentHash) {
     guard bytes.count <= Self.maximumBytes else { return }
     entries.withLock { entries in

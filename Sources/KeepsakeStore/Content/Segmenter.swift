@@ -1,23 +1,24 @@
 import Foundation
 
-/// Cuts large saves into segments of about a MiB, at places that their bytes choose.
+/// Cuts large saves into segments of about a MiB, at positions determined by their bytes.
 ///
-/// A byte put in or taken out moves everything behind it, but not the places where the bytes say "cut here": all other segments stay what
-/// they were, and cost nothing to keep again. (Content-defined chunking with a gear hash: Xia et al., "FastCDC", USENIX ATC 2016.)
+/// Inserting or removing a byte moves everything after it, but not the positions at which the bytes determine a cut.
+/// All other segments stay the same, and cost nothing to store again. (Content-defined chunking with a gear hash: Xia
+/// et al., "FastCDC", USENIX ATC 2016.)
 enum Segmenter {
-  /// What is no larger stays whole: zstd finds the rest by itself.
+  /// A save of at most this size isn't cut: zstd finds the matches by itself.
   static let threshold = 4 << 20
   static let minimum = 256 << 10
   static let maximum = 4 << 20
-  /// A cut where these bits of the hash are zero: once in a MiB behind the minimum. They are high bits, which the last 64 bytes decide
-  /// together.
+  /// Cuts where these bits of the hash are zero: once per MiB beyond the minimum. They are high bits, which depend on
+  /// all of the last 64 bytes.
   private static let mask: UInt64 = 0xFFFF_F000_0000_0000
 
-  /// The segments of `bytes`, in order; together they are all of it. One, if it is small. A save whose size goes up and down about
-  /// the threshold must not be like nothing before it each time: one that was whole stays whole up to twice the threshold, and one that was
-  /// cut stays cut down to half of it.
+  /// Returns the segments of `bytes`, in order; together they are all of it. A small save is one segment. A save whose
+  /// size varies around the threshold must not differ completely from the previous one each time: one that was whole
+  /// stays whole up to twice the threshold, and one that was cut stays cut down to half of it.
   ///
-  /// Costs one pass over the bytes that may be a cut. The same bytes are cut alike everywhere.
+  /// Costs one pass over the bytes that may be a cut. The same bytes are cut in the same way everywhere.
   static func segments(of bytes: Data, wasCut: Bool? = nil) -> [Data] {
     let most = wasCut.map { $0 ? threshold / 2 : threshold * 2 } ?? threshold
     guard bytes.count > most else { return [bytes] }
@@ -40,7 +41,7 @@ enum Segmenter {
     let end = min(bytes.count, maximum)
     return gears.withUnsafeBufferPointer { gears in
       var hash: UInt64 = 0
-      // Of what is farther back nothing is left in the hash.
+      // Bytes further back have no effect on the hash.
       for index in minimum - 64..<minimum { hash = hash << 1 &+ gears[Int(bytes[index])] }
       for index in minimum..<end {
         hash = hash << 1 &+ gears[Int(bytes[index])]
@@ -50,7 +51,7 @@ enum Segmenter {
     }
   }
 
-  /// A random number for each byte: from SplitMix64 with the seed 0, so that it never changes.
+  /// A random number for each byte value, from SplitMix64 with the seed 0, so that it never changes.
   private static let gears: [UInt64] = {
     var state: UInt64 = 0
     return (0..<256).map { _ in

@@ -1,24 +1,26 @@
 import CZstd
 package import Foundation
 
-/// Frames that stand in files, where nothing but the bytes says what they hold.
+/// Frames in files, where nothing but the bytes describes them.
 extension Zstd {
-  /// What zstd's format begins a frame with.
+  /// The first bytes of every zstd frame.
   package static let frameMagic: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD]
 
-  /// The levels that exist for whoever wants small rather than quick; the highest need 128 MiB of window to read.
+  /// All levels, for callers that want small output rather than speed. Reading the highest ones needs a window of 128
+  /// MiB.
   package static let levels: ClosedRange<Int32> = 1...22
 
-  /// 128 MiB: what zstd's own tools read without being asked to.
+  /// 128 MiB: the window that zstd's own tools accept by default.
   private static let maximumFileWindowLog: Int32 = 27
 
-  /// Plain bytes for which memory is taken at once, for each byte of the frame. Saves seldom compress farther, and a frame may claim
-  /// anything.
+  /// The plain bytes per byte of the frame for which memory is allocated up front. Saves seldom compress further, and a
+  /// frame may claim anything.
   private static let believedRatio = 16
 
-  /// The plain bytes of exactly one frame.
+  /// Returns the plain bytes of exactly one frame.
   ///
-  /// Throws `StoreError`: `tooLarge` if they are more than `maximumBytes`, before more memory than that has been taken; `damaged` for a frame that is cut off, altered, or followed by other bytes.
+  /// - Throws: `StoreError`: `tooLarge` if they are more than `maximumBytes`, before more memory than that is
+  ///   allocated; `damaged` for a frame that is cut off, altered, or followed by other bytes.
   package static func expand(_ frame: Data, maximumBytes: Int) throws -> Data {
     try frame.withUnsafeBytes { source in
       guard source.starts(with: frameMagic) else { throw StoreError(.damaged, "there is no zstd frame") }
@@ -26,7 +28,7 @@ extension Zstd {
       guard ZSTD_isError(length) == 0, length == source.count else {
         throw StoreError(.damaged, "the zstd frame is cut off, altered or followed by other bytes")
       }
-      // Claims only: too much is refused at once, too little when the bytes come.
+      // Only a claim: too large a length is refused immediately, too small a one when the bytes come.
       let declared = UInt64(ZSTD_getFrameContentSize(source.baseAddress, source.count))
       let (unknown, unreadable) = (UInt64.max, UInt64.max - 1)
       guard declared != unreadable else { throw StoreError(.damaged, "the zstd frame's header is damaged") }
@@ -60,7 +62,7 @@ extension Zstd {
       guard output.pos <= maximumBytes else { throw tooLarge(maximumBytes) }
       if result == 0 { break }
       if output.pos == capacity {
-        // One more than allowed shows that there is more.
+        // One byte more than allowed shows that there is more.
         capacity = capacity > maximumBytes / 2 ? min(maximumBytes, Int.max - 1) + 1 : capacity * 2
         guard let larger = realloc(memory, capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
         memory = larger

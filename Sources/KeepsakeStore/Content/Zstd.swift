@@ -4,16 +4,17 @@ import Synchronization
 
 /// Compresses and decompresses single zstd frames, alone or with other bytes as their prefix.
 ///
-/// A frame made with a prefix finds what it shares with the prefix as if both were one run of bytes: that is all that a delta
-/// is. No two calls share a context; calls from several threads run side by side.
+/// A frame made with a prefix matches what it shares with the prefix as if both were one run of bytes. That is all a
+/// delta is. No two calls share a context; calls from several threads run in parallel.
 package enum Zstd {
-  /// Game saves are written often and read seldom; measured, higher levels cost more time than they save bytes.
+  /// Game saves are written often and read seldom; measurements showed that higher levels cost more time than they save
+  /// bytes.
   package static let level: Int32 = 3
-  /// From this many bytes of content and prefix on, matches are found by long-distance matching too: the tables of level 3
-  /// forget what lies farther back.
+  /// From this total size of content and prefix on, long-distance matching is used too: the tables of level 3 forget
+  /// what lies further back.
   static let longDistanceThreshold = 1 << 20
 
-  /// One frame that holds `plain` and says how long it is.
+  /// Returns one frame that contains `plain` and declares its length.
   package static func compress(_ plain: Data, prefix: Data? = nil, level: Int32 = level) throws -> Data {
     let context = try takeContext()
     defer { giveBack(context) }
@@ -30,7 +31,7 @@ package enum Zstd {
     try check(capacity, "sizing")
     return try allocating(capacity) { target in
       try plain.withUnsafeBytes { source in
-        // The prefix is only pointed to, so it has to stay where it is until the frame is done.
+        // The context only references the prefix, which must stay in memory until the frame is done.
         try (prefix ?? Data()).withUnsafeBytes { before in
           if !before.isEmpty {
             try check(ZSTD_CCtx_refPrefix(context, before.baseAddress, before.count), "setting the prefix")
@@ -42,9 +43,9 @@ package enum Zstd {
     }
   }
 
-  /// The `length` plain bytes of `frame`, which is exactly one frame that declares that length.
+  /// Returns the `length` plain bytes of `frame`, which must be exactly one frame that declares that length.
   ///
-  /// Throws `damaged` for anything else, before it takes memory for what a frame merely claims.
+  /// Throws `damaged` for anything else, before allocating memory for what a frame merely claims.
   static func decompress(_ frame: Data, prefix: Data? = nil, length: Int) throws -> Data {
     try frame.withUnsafeBytes { source in
       let declared = ZSTD_getFrameContentSize(source.baseAddress, source.count)
@@ -73,16 +74,17 @@ package enum Zstd {
     }
   }
 
-  /// Content and prefix are at most 256 MiB each, so a window of 512 MiB reaches over both.
+  /// Content and prefix are at most 256 MiB each, so a window of 512 MiB covers both.
   static let maximumWindowLog: Int32 = 29
 
-  /// A context for compressing that is used again: to make one, and to touch its tables for the first time, takes as long as a small save.
+  /// A compression context for reuse: creating one, and touching its tables for the first time, takes as long as a
+  /// small save.
   private static let idle = Mutex<IdleContext>(IdleContext())
   private struct IdleContext: @unchecked Sendable {
-    // Unchecked: used by whoever took it out from behind the lock.
+    // Unchecked: used only by the caller that took it out under the lock.
     var context: OpaquePointer?
   }
-  /// Those of large contents are let go.
+  /// Larger contexts, used for large contents, are freed.
   private static let idleBytes = 8 << 20
 
   private static func takeContext() throws -> OpaquePointer {
@@ -108,14 +110,14 @@ package enum Zstd {
 
   private static func windowLog(covering count: Int) -> Int32 {
     let bits = Int32(Int.bitWidth - max(count, 1).leadingZeroBitCount)
-    // 10 is the smallest window that zstd takes.
+    // 10 is zstd's smallest window.
     return min(max(bits, 10), maximumWindowLog)
   }
 
-  /// Memory that isn't cleared first, filled by `fill`, which says how much of it counts.
+  /// Allocates memory that isn't cleared first, and fills it with `fill`, which returns how much of it is used.
   private static func allocating(_ capacity: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Int) throws -> Data {
     guard capacity > 0 else {
-      // The functions still want a place to write nothing to.
+      // The functions still need an address to write nothing to.
       var nothing: UInt8 = 0
       _ = try withUnsafeMutableBytes(of: &nothing) { try fill(UnsafeMutableRawBufferPointer(rebasing: $0[..<0])) }
       return Data()
@@ -123,7 +125,7 @@ package enum Zstd {
     guard let memory = malloc(capacity) else { throw StoreError(.io, "no memory is left for \(capacity) bytes") }
     do {
       let count = try fill(UnsafeMutableRawBufferPointer(start: memory, count: capacity))
-      // A frame far smaller than its bound shouldn't hold the bound's memory.
+      // A frame far smaller than its bound shouldn't keep the bound's memory.
       let kept = count > 0 && count < capacity ? realloc(memory, count) ?? memory : memory
       return Data(bytesNoCopy: kept, count: count, deallocator: .free)
     } catch {

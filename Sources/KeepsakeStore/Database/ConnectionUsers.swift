@@ -1,8 +1,8 @@
 import Foundation
 
-/// Counts who uses the connections, so that they are closed when nobody does.
+/// Counts the users of the connections, so that they are closed only while unused.
 final class ConnectionUsers: @unchecked Sendable {
-  // Unchecked: both numbers are guarded by the condition.
+  // Unchecked: `count` and `isAlone` are guarded by the condition.
   private static let longestWait: TimeInterval = 60
   private let condition = NSCondition()
   private var count = 0
@@ -22,19 +22,20 @@ final class ConnectionUsers: @unchecked Sendable {
     condition.unlock()
   }
 
-  /// Waits until nobody is inside; false if somebody still is at `deadline`.
+  /// Waits until there are no users. Returns false if there still are some at `deadline`.
   func waitUntilIdle(until deadline: Date) -> Bool {
     condition.lock()
     defer { condition.unlock() }
     while count > 0 {
-      // Foundation on Linux ends the program for a date that is far off.
+      // Foundation on Linux ends the program for a date in the far future.
       let step = min(deadline, Date(timeIntervalSinceNow: Self.longestWait))
       if !condition.wait(until: step), Date() >= deadline { return count == 0 }
     }
     return true
   }
 
-  /// Runs `body` while nobody is inside. Whoever comes waits only once it runs, so that a read within a read goes through.
+  /// Runs `body` while there are no users. New users are blocked only once `body` runs, so that a read within a read
+  /// can't deadlock.
   func alone<Value>(_ body: () throws -> Value) throws -> Value {
     condition.lock()
     while count > 0 || isAlone { condition.wait() }

@@ -4,7 +4,7 @@ import KeepsakeReplication
 extension Identifier {
   static var byteCount: Int { 16 }
 
-  /// The sixteen bytes of an identifier, which sort as identifiers do.
+  /// The identifier's sixteen bytes, which sort in the same order as identifiers.
   var bytes: Data {
     withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Data($0) }
   }

@@ -1,7 +1,8 @@
 import GRDB
 
 extension Row {
-  /// The value of a column that must hold one of this type; `damaged` otherwise, where GRDB's subscript would trap.
+  /// Returns the value of a column that must not be NULL. Throws `damaged` for NULL or another type, where GRDB's
+  /// subscript would trap.
   func checked<Value: DatabaseValueConvertible>(_ column: String) throws -> Value {
     guard let value: Value = try checkedOptional(column) else {
       throw StoreError(.damaged, "a row of the store lacks its \(column)")
@@ -9,12 +10,12 @@ extension Row {
     return value
   }
 
-  /// The value of a column, nil for NULL; `damaged` if it has another type.
+  /// Returns the value of a column, nil for NULL. Throws `damaged` if it has another type.
   func checkedOptional<Value: DatabaseValueConvertible>(_ column: String) throws -> Value? {
     try Self.checked(self[column], column)
   }
 
-  /// As `checked`, of the column at a place: finding a column by its name takes longer than reading it.
+  /// Like `checked(_:)`, by the column's index: finding a column by name takes longer than reading it.
   func checked<Value: DatabaseValueConvertible>(at index: Int, _ column: String) throws -> Value {
     guard let value: Value = try checkedOptional(at: index, column) else {
       throw StoreError(.damaged, "a row of the store lacks its \(column)")
@@ -26,7 +27,7 @@ extension Row {
     try Self.checked(self[index], column)
   }
 
-  /// By way of an existential, which takes half the time of decoding a generic value.
+  /// Decodes through an existential, which takes half the time of decoding a generic value.
   private static func checked<Value: DatabaseValueConvertible>(
     _ stored: (any DatabaseValueConvertible)?, _ column: String
   ) throws -> Value? {

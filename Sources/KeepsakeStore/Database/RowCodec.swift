@@ -1,13 +1,13 @@
 import Crypto
 import Foundation
 
-/// Turns values into the bodies of rows and back: JSON, sealed as the store is, behind a checksum over the row's place and what
-/// follows.
+/// Converts values to the bodies of rows and back. A body is a checksum, followed by JSON, sealed as the store is. The
+/// checksum covers the row's identity and the bytes after it.
 ///
-/// SQLite doesn't notice a flipped bit inside a value. The checksum does, and since it covers the row's place, it notices too
-/// when a body stands under another name.
+/// SQLite doesn't notice a flipped bit inside a value, but the checksum does. Since it covers the row's identity
+/// (`place`), it also reveals a body that was moved to another row.
 struct RowCodec {
-  /// Enough against accidents, which is all that a checksum without a key is good for.
+  /// Enough against accidents, which is all that a checksum without a key can protect against.
   static let checksumLength = 8
 
   private let seal: StoreSeal
@@ -23,7 +23,9 @@ struct RowCodec {
     try body(of: encoder.encode(value), place: place)
   }
 
-  /// Throws as `json(in:place:strictly:)`, and `damaged` for what can't be understood.
+  /// Decodes a row's body.
+  ///
+  /// - Throws: The errors of `json(in:place:strictly:)`, and `damaged` for JSON that can't be decoded.
   func decode<Value: Decodable>(_ type: Value.Type, from body: Data, place: String, strictly: Bool = false) throws -> Value {
     let json = try json(in: body, place: place, strictly: strictly)
     do {
@@ -40,12 +42,15 @@ struct RowCodec {
     return Self.checksum(of: payload, place: place) + payload
   }
 
-  /// Throws `damaged` if the checksum is wrong, `tampered` if the seal is; the latter in any case where `strictly`.
+  /// Returns a body's JSON.
+  ///
+  /// - Throws: `damaged` if the checksum is wrong, `tampered` if the seal is. With `strictly`, a wrong seal throws
+  ///   whatever the policy is.
   func json(in body: Data, place: String, strictly: Bool = false) throws -> Data {
     try seal.open(Self.payload(of: body, place: place), place: place, strictly: strictly)
   }
 
-  /// What stands behind the checksum, sealed as it may be. Throws `damaged` if the checksum is wrong.
+  /// Returns the bytes after the checksum, still sealed if the store is. Throws `damaged` if the checksum is wrong.
   @discardableResult static func payload(of body: Data, place: String) throws -> Data {
     let payload = body.dropFirst(checksumLength)
     guard body.count > checksumLength, isChecksum(body.prefix(checksumLength), of: payload, place: place) else {
@@ -58,7 +63,7 @@ struct RowCodec {
     digest(of: payload, place: place).withUnsafeBytes { Data($0[..<checksumLength]) }
   }
 
-  /// Without a copy of either: at each opening it is asked of every row.
+  /// Compares without copying either: opening a store does this for every row.
   private static func isChecksum(_ checksum: Data, of payload: Data, place: String) -> Bool {
     digest(of: payload, place: place).withUnsafeBytes { digest in
       checksum.withUnsafeBytes { $0.elementsEqual(digest[..<checksumLength]) }

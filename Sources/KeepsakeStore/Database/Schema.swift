@@ -1,17 +1,17 @@
 import Foundation
 import GRDB
 
-/// The tables of a store, and the steps that lead from each earlier format to this one.
+/// The tables of a store, and the migrations from each earlier format to the current one.
 enum Schema {
-  /// Marks the file as a store: "KEEP" in ASCII, in SQLite's header.
+  /// Identifies the file as a store: "KEEP" in ASCII, in SQLite's header.
   static let applicationID: Int32 = 0x4B45_4550
-  /// The format that this release writes. A store of a later one is refused untouched.
+  /// The format that this release writes. A store with a later format is refused and left untouched.
   static var currentVersion: Int32 { Int32(migrations.count) }
 
-  /// Step n leads from format n to n + 1. A step that was released never changes.
+  /// Step n migrates from format n to n + 1. A released step never changes.
   private static let migrations: [@Sendable (Database) throws -> Void] = [createTables, addNotDownloaded]
 
-  /// Looks at the file's first bytes only, before SQLite touches anything.
+  /// Checks the file's header, by reading its first bytes before SQLite touches anything.
   static func checkHeader(of url: URL) throws {
     let header: Data
     do {
@@ -23,17 +23,19 @@ enum Schema {
     } catch {
       throw StoreError(.io, "the store's database at \(url.path) can't be read", cause: error)
     }
-    // SQLite makes the file before it writes the first page.
+    // SQLite creates the file before it writes the first page.
     if header.isEmpty { return }
     guard header.count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
-      // A power cut while the store was made: the file has grown, its first page hasn't come. SQLite takes that back.
+      // A power cut while the store was created: the file has grown, but its first page is missing. SQLite rolls that
+      // back.
       if try hasJournal(url) { return }
       throw StoreError(.damaged, "the file at \(url.path) is not a database, or its first page is damaged")
     }
     try check(version: header.bigEndian(at: 60), application: header.bigEndian(at: 68), at: url)
   }
 
-  /// Whether a rollback journal stands beside the database: only while a store is made, later it has a write-ahead log.
+  /// Returns whether a rollback journal exists beside the database. That is so only while a store is created; later it
+  /// has a write-ahead log.
   private static func hasJournal(_ url: URL) throws -> Bool {
     let journal = url.deletingLastPathComponent().appendingPathComponent(url.lastPathComponent + "-journal")
     guard FileManager.default.fileExists(atPath: journal.path) else { return false }
@@ -44,7 +46,7 @@ enum Schema {
     }
   }
 
-  /// Brings the database to the current format; all steps in one transaction.
+  /// Migrates the database to the current format, with all steps in one transaction.
   static func migrate(_ database: Database, at url: URL) throws {
     let version = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
     let application = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
@@ -60,11 +62,11 @@ enum Schema {
       try database.execute(sql: "PRAGMA user_version = \(currentVersion)")
       return .commit
     }
-    // Brings the new number into the file's header, where an older release looks before it opens anything.
+    // Writes the new version into the file's header, where an older release looks before it opens anything.
     _ = try database.checkpoint(.truncate)
   }
 
-  /// Makes the tables in an empty database.
+  /// Creates the tables in an empty database.
   static func create(in database: Database) throws {
     for step in migrations { try step(database) }
     try database.execute(sql: "PRAGMA application_id = \(applicationID)")
@@ -79,7 +81,7 @@ enum Schema {
     guard version >= 0 else { throw StoreError(.damaged, "the store at \(url.path) has the impossible format \(version)") }
   }
 
-  /// Who only looks can't bring a store to this format.
+  /// Throws `misuse` if the store has an older format: a reader can't migrate it.
   static func requireCurrent(_ database: Database, at url: URL) throws {
     let version = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
     guard version != 0, version < currentVersion else { return }
@@ -148,7 +150,8 @@ enum Schema {
         """)
   }
 
-  /// deferred: thinned though it may be a head, because the cloud has its contents and the game asks for them when it wants them.
+  /// `deferred`: pruned even if it is a head, because the cloud has its contents and the game requests them when it
+  /// wants them.
   @Sendable private static func addNotDownloaded(_ database: Database) throws {
     try database.execute(
       sql: """

@@ -1,16 +1,16 @@
-/// What all transactions of an open store share beside the database.
+/// What all transactions of an open store share besides the database.
 ///
-/// Every way into the store comes by this: a transaction that forgot the seal would write unsealed rows.
+/// Every access to the store goes through a context: a transaction without the seal would write unsealed rows.
 struct StoreContext: Sendable {
-  /// What is remembered of contents.
+  /// Cached facts about contents.
   let memory = ContentMemory()
-  /// What is remembered of versions.
+  /// Cached records of versions.
   let records = RecordMemory()
-  /// What is remembered of the wallet.
+  /// The cached wallet.
   let wallet = WalletMemory()
   /// How rows and frames are sealed.
   let seal: StoreSeal
-  /// Which of a slot's past stays.
+  /// Which versions of a slot's past are kept.
   let history: HistoryRules
 
   init(seal: StoreSeal, history: HistoryRules = .standard) {

@@ -3,29 +3,30 @@ import GRDB
 import KeepsakeReplication
 import Synchronization
 
-/// The connections to a store's database: opened only after a look at it, and opened anew when the disk has failed.
+/// The connections to a store's database. They are opened only after the files were checked, and reopened after the
+/// disk has failed.
 ///
-/// After an error of the disk in a write nobody knows what of it is there: a failed sync may have dropped what was written
-/// before, and a second one that succeeds says nothing about that. So the write fails, and before the next one all
-/// connections are closed, what the failed commit left in the write-ahead log is cut off, and the database is checked as at
-/// any opening. Damage that is met while running isn't repaired then: values may have to go back to an older state, on which a
-/// writer that counts must not go on. Writes are refused until the store is opened again.
+/// After a disk error in a write, its outcome is unknown: a failed sync may have dropped what was written before, and a
+/// second one that succeeds proves nothing. So the write fails. Before the next one, all connections are closed, what
+/// the failed commit left in the write-ahead log is cut off, and the database is checked as on any opening. Damage
+/// found while running isn't repaired then: values may have to return to an older state, from which a writer that is
+/// counting must not continue. Writes are refused until the store is opened again.
 final class StoreDatabase: BackupSource {
   private enum Trouble {
-    /// The disk failed; tried again before the next write.
+    /// The disk failed. Retried before the next write.
     case disk
-    /// Only the next opening can help.
+    /// Only the next opening can repair it.
     case damage
   }
   private struct State {
     var pool: DatabasePool
     var trouble: Trouble?
     var isClosed = false
-    /// What the next write has to do first, in its transaction.
+    /// What the next write must do first, in its transaction.
     var duty: (@Sendable (Database) throws -> Void)?
   }
 
-  /// No tuple: a function in one that a generic type has would be wrapped once more each time that it is lent.
+  /// Not a tuple: a function in a tuple inside a generic type would be wrapped once more on every access.
   private struct Log {
     var incidents: [StoreIncident] = []
     var observer: @Sendable (StoreIncident) -> Void = { _ in }
@@ -56,9 +57,9 @@ final class StoreDatabase: BackupSource {
 
   // MARK: Opening
 
-  /// Opens the store's database, repairing what has to be.
+  /// Opens the store's database and repairs it if necessary.
   ///
-  /// Throws what the seal's gate throws before anything is touched, however damaged the database is.
+  /// - Throws: What the seal's gate throws, before anything is changed, however damaged the database is.
   static func open(
     _ files: StoreFiles, seal request: SealRequest, history: HistoryRules, backups: BackupSchedule
   ) throws -> (StoreDatabase, [StoreIncident]) {
@@ -85,7 +86,7 @@ final class StoreDatabase: BackupSource {
       if let damage = try files.damageAtFirstSight() { throw StoreError(.damaged, damage) }
       opened = try openSealed(files, request, checkpointer, &gate, &incidents)
     } catch let error as StoreError where error.code == .damaged {
-      // Where the database doesn't show its seal, what lies beside it, or in its pages, does.
+      // If the database doesn't show its seal, the files beside it or its pages do.
       let known = gate.flatMap { $0.found == nil ? nil : $0 }
       let recovery = try Recovery(files, known ?? SealGate(request, database: nil, folder: files.folder))
       let report = try recovery.run(because: [error.message])
@@ -97,7 +98,8 @@ final class StoreDatabase: BackupSource {
     return (StoreDatabase(files, pool: opened.pool, context: context, checkpointer: checkpointer, backups), incidents)
   }
 
-  /// Opens, audits, and puts on the seal that was asked for. `gate` says what the seal was, also if this throws later.
+  /// Opens and audits the database, and applies the requested seal. `gate` receives what the seal was, even if this
+  /// throws later.
   private static func openSealed(
     _ files: StoreFiles, _ request: SealRequest, _ checkpointer: WALCheckpointer, _ gate: inout SealGate?,
     _ incidents: inout [StoreIncident]
@@ -119,7 +121,7 @@ final class StoreDatabase: BackupSource {
     }
   }
 
-  /// For tools: makes anew what derives from other rows, and leaves the seal as it is.
+  /// For tools: rebuilds what derives from other rows, and leaves the seal as it is.
   static func rebuild(_ files: StoreFiles, _ request: SealRequest?) throws -> [StoreIncident] {
     var incidents: [StoreIncident] = []
     let pool = try connect(files)
@@ -137,7 +139,7 @@ final class StoreDatabase: BackupSource {
     return incidents
   }
 
-  /// Opens again what was open before.
+  /// Opens the database again after the disk has failed.
   private static func reopen(
     _ files: StoreFiles, _ seal: StoreSeal, _ checkpointer: WALCheckpointer, _ incidents: inout [StoreIncident]
   ) throws -> DatabasePool {
@@ -167,16 +169,16 @@ final class StoreDatabase: BackupSource {
 
   private static func prepare(_ pool: DatabasePool, _ files: StoreFiles, _ checkpointer: WALCheckpointer) throws {
     try pool.writeWithoutTransaction { database in
-      // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+      // GRDB sets NORMAL for a write-ahead log, with which a power cut may undo the last commits.
       try database.execute(sql: "PRAGMA synchronous = FULL")
-      // Some systems build SQLite so that it writes zeros over whatever is deleted: a megabyte where history is thinned.
+      // Some systems build SQLite to overwrite deleted data with zeros, a megabyte when history is pruned.
       try database.execute(sql: "PRAGMA secure_delete = OFF")
       try Schema.migrate(database, at: files.database)
       try checkpointer.install(on: database)
     }
   }
 
-  /// Throws `damaged` where only a recovery helps; makes anew what derives from other rows.
+  /// Throws `damaged` if only a recovery helps; otherwise rebuilds derived rows that are wrong.
   private static func audit(
     _ pool: DatabasePool, _ files: StoreFiles, _ seal: StoreSeal, _ incidents: inout [StoreIncident]
   ) throws {
@@ -197,7 +199,7 @@ final class StoreDatabase: BackupSource {
     }
   }
 
-  /// Makes indexes and derived tables anew, in one transaction; throws `damaged` if that doesn't help.
+  /// Rebuilds indexes and derived tables in one transaction. Throws `damaged` if that doesn't help.
   private static func rebuild(
     _ findings: StoreAudit.Findings, _ pool: DatabasePool, _ context: StoreContext
   ) throws -> StoreIncident {
@@ -220,10 +222,10 @@ final class StoreDatabase: BackupSource {
     var configuration = Configuration()
     configuration.label = "keepsake"
     configuration.prepareDatabase { database in
-      // Finds damage in a page when it is read, not when it is used.
+      // Detects damage in a page when the page is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
       #if canImport(Darwin)
-      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      // On Apple's systems, fsync leaves the bytes in the drive's cache.
       try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
       #endif
     }
@@ -232,7 +234,7 @@ final class StoreDatabase: BackupSource {
 
   // MARK: Use
 
-  /// The connections as they are now, for what SQLite alone offers.
+  /// The current connections, for what only SQLite itself offers.
   var pool: DatabasePool { state.withLock { $0.pool } }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
@@ -248,14 +250,15 @@ final class StoreDatabase: BackupSource {
       }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
       suspicion.note(error)
-      // What was read around a lost page is good, though SQLite then ends the transaction with an error.
+      // What was read around a lost page is valid, although SQLite then ends the transaction with an error.
       guard let value else { throw error }
       return value
     }
   }
 
   func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    // One at a time, from looking for trouble to noting it: a write that waited for one that failed has to find the disk looked at.
+    // One write at a time, from checking for trouble to recording it: a write that waited for one that failed must
+    // check the disk first.
     try writing.withLock {
       try heal()
       users.enter()
@@ -279,24 +282,25 @@ final class StoreDatabase: BackupSource {
     if memory.takeLostPage() { suspicion.note(StoreError(.damaged, "a page that a save lies on could not be read")) }
   }
 
-  /// Has the next write that succeeds do `duty` first, in its transaction.
+  /// Makes the next successful write run `duty` first, in its transaction.
   func beforeNextWrite(_ duty: @escaping @Sendable (Database) throws -> Void) { state.withLock { $0.duty = duty } }
 
   private func doDuty(_ database: Database) throws {
     guard let duty = state.withLock({ $0.duty }) else { return }
     try duty(database)
-    // Still within this write: the next one must not find it there.
+    // Cleared within this write, so that the next one doesn't find it.
     database.afterNextTransaction(onCommit: { _ in self.state.withLock { $0.duty = nil } })
   }
 
   var isCheckpointDue: Bool { checkpointer.isDue }
 
-  /// Moves the log into the database where that is due.
+  /// Checkpoints the write-ahead log if that is due.
   ///
-  /// A failure is no error of any commit: the log stays, and with it all that was committed; the next write looks at the disk first.
+  /// A failure is not an error of any commit: the log stays, with everything that was committed, and the next write
+  /// checks the disk first.
   func checkpointIfDue() {
     guard checkpointer.isDue else { return }
-    // Not beside a write: one that fails to sync must be known before the next commit builds on it.
+    // Not during a write: a failed sync must be known before the next commit builds on it.
     writing.withLock {
       guard state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
       users.enter()
@@ -306,19 +310,19 @@ final class StoreDatabase: BackupSource {
       } catch let error as DatabaseError {
         note(error)
       } catch {
-        // Closed meanwhile.
+        // The pool was closed in the meantime.
       }
     }
   }
 
-  /// Closes all connections, after a backup if one is due; that ends early at `deadline`.
+  /// Closes all connections, after a backup if one is due. The backup stops at `deadline`.
   func close(until deadline: ContinuousClock.Instant? = nil) throws {
     if state.withLock({ $0.trouble == nil && !$0.isClosed }) { backup.finish(on: self, until: deadline) }
     if let incident = suspicion.settle() { report(incident) }
-    // Not while another write opens everything anew, whose connections would stay.
+    // Not while a write reopens the database, whose new connections would stay open.
     try writing.withLock {
-      // So that a closed store is one file. Where that fails, for want of room or because somebody looks at the store, the log
-      // keeps what the database lacks, and the next opening goes on with both.
+      // A closed store is one file. If the checkpoint fails, for lack of space or because the store is being read, the
+      // log keeps what the database lacks, and the next opening continues with both.
       if state.withLock({ $0.trouble == nil && !$0.isClosed }) {
         _ = try? pool.writeWithoutTransaction { database in try database.checkpoint(.truncate) }
       }
@@ -328,7 +332,7 @@ final class StoreDatabase: BackupSource {
     StoreReserve(files).take()
   }
 
-  /// Keeps in mind what an error of a write means for the writes after it.
+  /// Records what a write's error means for later writes.
   private func note(_ error: DatabaseError) {
     switch error.resultCode {
     case .SQLITE_IOERR: state.withLock { $0.trouble = $0.trouble ?? .disk }
@@ -339,7 +343,7 @@ final class StoreDatabase: BackupSource {
     }
   }
 
-  /// Opens everything anew after the disk has failed. Throws if it still does, or if there is damage.
+  /// Reopens the database after the disk has failed. Throws if the disk still fails, or if the database is damaged.
   private func heal() throws {
     guard state.withLock({ $0.trouble != nil && !$0.isClosed }) else { return }
     try users.alone {

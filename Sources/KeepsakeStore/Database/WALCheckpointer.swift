@@ -2,24 +2,27 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
-/// Moves what the write-ahead log holds into the database, after commits were acknowledged and not within one.
+/// Moves the contents of the write-ahead log into the database, after commits were acknowledged and not within one.
 ///
-/// SQLite by itself does it within the commit that makes the log long, which then waits for the disk three times instead of once.
+/// SQLite itself does this within the commit that makes the log too long, which then waits for the disk three times
+/// instead of once.
 final class WALCheckpointer: Sendable {
-  /// 8 MiB of log: read quickly after a crash, and seldom enough not to be felt.
+  /// 8 MiB of log: quick to read after a crash, and rare enough not to be noticed.
   static let duePages = 2_000
-  /// The log's file is cut to this after it was longer.
+  /// The log file is truncated to this size after it was longer.
   private static let keptBytes = 8 << 20
 
   /// Pages in the log after the last commit.
   private let pages = Atomic<Int>(0)
-  /// At how many it is done next: where a reader holds on to old pages, not at each commit again.
+  /// The page count at which the next checkpoint is due. Raised by every checkpoint, so that one held up by a reader's
+  /// old pages isn't retried at each commit.
   private let due = Atomic<Int>(duePages)
 
-  /// Takes over from SQLite on the connection that writes, for as long as that is open.
+  /// Takes over from SQLite on the writing connection, for as long as that is open.
   func install(on database: Database) throws {
     try database.execute(sql: "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = \(Self.keptBytes)")
-    // `StoreDatabase` holds this object as long as the connection.
+    // The owner of the connection (`StoreDatabase` or `RecordsDatabase`) keeps this object alive as long as the
+    // connection.
     let context = Unmanaged.passUnretained(self).toOpaque()
     sqlite3_wal_hook(
       database.sqliteConnection,
@@ -31,20 +34,20 @@ final class WALCheckpointer: Sendable {
       }, context)
   }
 
-  /// After each commit, one at a time.
+  /// Called after each commit; never concurrently.
   private func note(_ count: Int) {
-    // The log began anew.
+    // The log was restarted.
     if count < pages.load(ordering: .relaxed) { due.store(Self.duePages, ordering: .relaxed) }
     pages.store(count, ordering: .relaxed)
   }
 
   var isDue: Bool { pages.load(ordering: .relaxed) >= due.load(ordering: .relaxed) }
 
-  /// Does it. Blocks no reader; costs some milliseconds and two waits on the disk. If it throws, the log stays, and with it all that was
-  /// committed.
+  /// Runs a checkpoint. Doesn't block readers; costs some milliseconds and two waits for the disk. If it throws, the
+  /// log stays, with everything that was committed.
   func run(on pool: DatabasePool) throws { try pool.writeWithoutTransaction { try run(on: $0) } }
 
-  /// The same on the connection that writes.
+  /// The same, on the writing connection.
   func run(on database: Database) throws {
     _ = try database.checkpoint(.passive)
     due.store(pages.load(ordering: .relaxed) + Self.duePages, ordering: .relaxed)

@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// Closes something on a thread of its own, since it may take longer than whoever asks for it may wait: a disk may hang, and connections wait
-/// for everybody who still uses them.
+/// Closes something on a thread of its own, since that may take longer than the caller may wait: a disk may hang, and
+/// connections wait for all their users.
 final class LateClosing: Sendable {
-  /// As good as for ever, and not beyond what the system's clock can count.
+  /// Practically forever, and within the range of the system's clock.
   private static let longestWait = Duration.seconds(1 << 30)
   private let outcome = Mutex<Result<Void, any Error>?>(nil)
   private let done = DispatchSemaphore(value: 0)
 
-  /// Begins at once.
+  /// Starts immediately.
   init(_ body: @escaping @Sendable () throws -> Void) {
     let thread = Thread { [self] in
       let result = Result { try body() }
@@ -20,7 +20,7 @@ final class LateClosing: Sendable {
     thread.start()
   }
 
-  /// What came of it; nil if it isn't over by then. Any number of threads may wait.
+  /// Returns the result; nil if closing isn't finished by the deadline. Any number of threads may wait.
   func wait(until deadline: ContinuousClock.Instant?) -> Result<Void, any Error>? {
     guard let deadline else {
       done.wait()

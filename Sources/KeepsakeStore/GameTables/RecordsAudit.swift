@@ -1,15 +1,15 @@
 import Foundation
 import GRDB
 
-/// Looks for damage in the game's own tables before they are used.
+/// Checks the game's own tables for damage before they are used.
 ///
-/// Of these tables nobody but the game knows what they should hold, so there are no checksums to compare with: what shows is damage to the
-/// structure of the file. A value that another one took the place of is not found.
+/// Only the game knows what these tables should contain, so there are no checksums to compare with. Damage to the
+/// structure of the file is detected; a value that was replaced by another one is not.
 enum RecordsAudit {
   struct Findings {
     /// Only a recovery helps.
     var damage: [String] = []
-    /// An index disagrees with its table and can be made anew from it.
+    /// An index disagrees with its table, and can be rebuilt from it.
     var indexes: [String] = []
 
     var all: [String] { damage + indexes }
@@ -23,25 +23,25 @@ enum RecordsAudit {
   }
 
   enum Extent {
-    /// All of the file's structure where it has up to `StoreAudit.wholeCheckBytes`, and up to `indexCheckBytes` the indexes against their
-    /// tables; of a larger one the description of the tables.
+    /// Up to `StoreAudit.wholeCheckBytes`, the structure of the whole file, and up to `indexCheckBytes`, also the
+    /// indexes against their tables. For a larger file, only the schema.
     case opening
-    /// All of the file's structure, however large it is.
+    /// The structure of the whole file, however large it is.
     case structure
-    /// Indexes against their tables, too.
+    /// Also the indexes against their tables.
     case everything
   }
 
-  /// Up to this size indexes are compared with their tables at each opening, which takes ten times as long as the structure: about a tenth of a
-  /// second.
+  /// Up to this size, indexes are compared with their tables on each opening. That takes ten times as long as checking
+  /// the structure: about a tenth of a second.
   static let indexCheckBytes = 4 << 20
-  /// Where there is more, nobody needs it.
+  /// More findings than this help nobody.
   private static let maximumFindings = 20
   private static let structureHeading = "*** in database"
 
-  /// Costs about a tenth of a second for 64 MiB.
+  /// Runs the checks. Costs about a tenth of a second for 64 MiB.
   ///
-  /// - Parameter limit: So many findings are enough; nil for those that anybody would read.
+  /// - Parameter limit: The maximum number of findings; nil for as many as anybody would read.
   static func run(on database: Database, _ extent: Extent, limit: Int? = nil) throws -> Findings {
     var findings = Findings()
     do {
@@ -51,21 +51,22 @@ enum RecordsAudit {
       let comparesIndexes = extent == .everything || extent == .opening && bytes <= indexCheckBytes
       let check = comparesIndexes ? "integrity_check" : "quick_check"
       let cursor = try String.fetchCursor(database, sql: "PRAGMA \(check)(\(limit ?? maximumFindings))")
-      // What comes before an error is worth knowing, too.
+      // Findings before an error are kept, too.
       while let text = try cursor.next() {
-        // What is found in the structure comes as one text.
+        // Findings about the structure come as one text.
         let isList = text.hasPrefix(structureHeading)
         for problem in isList ? text.split(separator: "\n").map(String.init) : [text] { findings.note(problem) }
       }
     } catch let error as DatabaseError where error.isBrokenFile {
       findings.damage.append("the database can't be read: \(error.message ?? "damaged")")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-      // The description names a function or a collation of the game's: what SQLite can't check without it is no damage.
+      // The schema uses a function or a collation of the game's: what SQLite can't check without it is not damage.
     }
     return findings
   }
 
-  /// A connection that only looks: what a description from who knows where calls while it is checked may do no harm, and change nothing.
+  /// Returns a configuration for reading only. The schema may come from an untrusted source: what it calls while it is
+  /// checked must do no harm and change nothing.
   static func configuration(_ label: String) -> Configuration {
     var configuration = Configuration()
     configuration.label = label
@@ -80,8 +81,8 @@ enum RecordsAudit {
     return pages.multipliedReportingOverflow(by: pageSize).partialValue
   }
 
-  /// Rows that break the game's own rules for them are the game's affair: it may have changed a rule, or told SQLite to pass over them. So is an
-  /// index of full-text search, which its own command makes anew.
+  /// Rows that violate the game's own constraints are the game's responsibility: it may have changed a constraint, or
+  /// told SQLite to ignore it. The same is true of a full-text index, which has a command of its own to rebuild it.
   private static func isDamage(_ problem: String) -> Bool {
     problem != "ok" && !problem.hasPrefix(structureHeading) && !problem.hasPrefix("CHECK constraint failed")
       && !problem.contains(" value in ")
@@ -90,6 +91,6 @@ enum RecordsAudit {
 }
 
 extension DatabaseError {
-  /// The bytes of the file are to blame, whatever the statement was.
+  /// Whether the bytes of the file caused the error, whatever the statement was.
   var isBrokenFile: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

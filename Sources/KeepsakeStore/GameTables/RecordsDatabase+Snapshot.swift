@@ -2,7 +2,8 @@ package import Foundation
 package import GRDB
 
 extension RecordsDatabase {
-  /// Makes one file of the tables as they are now, durably and atomically; what stood under the name before is replaced.
+  /// Writes the current state of the tables to one file, durably and atomically. An existing file of that name is
+  /// replaced.
   package func snapshot(to url: URL) throws {
     let parent = url.deletingLastPathComponent()
     try refuseOwn(url, in: parent)
@@ -17,7 +18,7 @@ extension RecordsDatabase {
     }
   }
 
-  /// Puts the tables of a snapshot in the place of all that are here, in one transaction, and brings them to the game's newest form.
+  /// Replaces all tables with those of a snapshot, in one transaction, and migrates them to the game's newest schema.
   package func restore(from url: URL, _ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     try refuseWithin("restored")
     guard let file = try RawFile(url) else { throw StoreError(.missing, "there is no file \(url.path)") }
@@ -54,7 +55,7 @@ extension RecordsDatabase {
     return try objection(database)
   }
 
-  /// The files beside the database are the store's: one that takes the place of another would end it.
+  /// The files beside the database belong to the store: replacing one of them would destroy the store.
   private func refuseOwn(_ url: URL, in parent: URL) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: parent.path, isDirectory: &isFolder), isFolder.boolValue else {
@@ -68,10 +69,10 @@ extension RecordsDatabase {
     }
   }
 
-  /// Which folder it is, under whatever name.
+  /// Returns the folder's identity, independent of its name.
   private static func identity(of folder: URL) throws -> [NSNumber?] {
     do {
-      // Of a link that it leads to.
+      // Follow symbolic links.
       let attributes = try FileManager.default.attributesOfItem(atPath: folder.resolvingSymlinksInPath().path)
       return [attributes[.systemNumber] as? NSNumber, attributes[.systemFileNumber] as? NSNumber]
     } catch {

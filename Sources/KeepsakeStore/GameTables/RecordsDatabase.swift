@@ -2,37 +2,39 @@ package import Foundation
 package import GRDB
 import Synchronization
 
-/// The connections to the game's own tables: opened only after a look at the file, and opened anew when the disk has failed.
+/// The connections to the game's own tables. They are opened only after the file was checked, and reopened after the
+/// disk has failed.
 ///
-/// After an error of the disk in a write nobody knows what of it is there (`StoreDatabase` says why). So the write fails, and before the next
-/// one all connections are closed, what the failed commit left in the log is cut off, and the file is checked as at any opening. Damage that
-/// is met while running refuses further writes until the next opening, which repairs it.
+/// After a disk error in a write, its outcome is unknown (`StoreDatabase` explains why). So the write fails. Before the
+/// next one, all connections are closed, what the failed commit left in the log is cut off, and the file is checked as
+/// on any opening. If damage is found while running, further writes are refused until the next opening, which repairs
+/// it.
 package final class RecordsDatabase: BackupSource {
   /// The database's name in the folder of a game's data.
   package static let fileName = "records.sqlite"
 
-  /// Says why the tables must not be used, if so: asked before anything is changed.
+  /// Returns why the tables must not be used, if there is a reason. Called before anything is changed.
   package typealias Objection = (Database) throws -> StoreError?
 
   private enum Trouble {
-    /// The disk failed; tried again before the next write.
+    /// The disk failed. Retried before the next write.
     case disk
-    /// Only the next opening can help.
+    /// Only the next opening can repair it.
     case damage
   }
   private struct State {
     var pool: DatabasePool
     var trouble: Trouble?
     var isClosed = false
-    /// What closes the connections, where somebody asked for it.
+    /// Closes the connections, once that was requested.
     var closing: LateClosing?
   }
-  /// Thrown by a write that waited behind one that failed: the disk has to be looked at first.
+  /// Thrown by a write that waited behind one that failed: the disk has to be checked first.
   private struct Troubled: Error {}
-  /// An error of another database's that the game's own code met while it had these tables: passed on as it is.
+  /// An error of another database in the game's own code, while it was using these tables. Rethrown unchanged.
   private struct ErrorOfAnother: Error { var error: DatabaseError }
 
-  /// How long a statement waits for another program that holds the file, such as a tool of the developer's.
+  /// How long a statement waits for another program that has locked the file, such as a developer's tool.
   static let busySeconds = 5.0
 
   let files: RecordsFiles
@@ -43,7 +45,7 @@ package final class RecordsDatabase: BackupSource {
   private let checkpoints = DispatchQueue(label: "keepsake.records.checkpoint", qos: .utility)
   let backup: RollingBackup
   private let suspicion: Suspicion
-  /// Threads that have the tables for reading, and the one that has them for writing: calls within that must not wait for themselves.
+  /// Threads that are reading the tables, and the one that is writing them: nested calls must not wait for themselves.
   private let (readers, writers) = (ThreadMarks(), ThreadMarks())
 
   private init(
@@ -53,20 +55,23 @@ package final class RecordsDatabase: BackupSource {
     (self.files, self.checkpointer, self.report) = (files, checkpointer, report)
     state = Mutex(State(pool: pool))
     suspicion = Suspicion(at: files.suspicion)
-    // In full, however large: no row has a checksum, and both backups would soon be of the damaged file.
+    // A full check, however large the file is: no row has a checksum, and both backups would soon be copies of the
+    // damaged file.
     backup = RollingBackup(files, backups) { try RecordsAudit.run(on: $0, .structure).damage.first }
   }
 
   deinit {
-    // Whoever still holds the pool must not commit to a log that nobody moves into the database. Nothing is lost with it.
+    // Anything that still holds the pool must not commit to a log that is no longer checkpointed. Closing the pool
+    // loses nothing.
     try? state.withLock { $0.pool }.close()
   }
 
   // MARK: Opening
 
-  /// Opens the tables in the folder of a game's data, which the caller has locked, or makes the file. Repairs what has to be, and tells it.
+  /// Opens the tables in the folder of a game's data, which the caller has locked, or creates the file. Repairs what is
+  /// necessary, and reports it.
   ///
-  /// Throws `StoreError`: what `objection` says, with nothing changed; `diskFull`, `notPermitted`, `io`.
+  /// - Throws: `StoreError`: the error from `objection`, with nothing changed; `diskFull`, `notPermitted`, `io`.
   package static func open(
     in folder: URL, objection: Objection = { _ in nil }, report: @escaping @Sendable (StoreIncident) -> Void
   ) throws -> RecordsDatabase {
@@ -100,20 +105,21 @@ package final class RecordsDatabase: BackupSource {
 
   // MARK: Use
 
-  /// The connections as they are now, for what GRDB alone offers; others after the disk has failed.
+  /// The current connections, for what only GRDB itself offers. Different ones after the disk has failed.
   package var reader: any DatabaseReader { state.withLock { $0.pool } }
 
-  /// For backups: SQLite's errors as they are.
+  /// For backups. Throws SQLite's errors unchanged.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     users.enter()
     defer { users.leave() }
     let pool = state.withLock { $0.pool }
-    // Within a read it is that one's moment: another connection would show another.
+    // Within a read, use the same snapshot: another connection would show another state.
     if readers.isMarked { return try pool.unsafeReentrantRead(body) }
     return try readers.within { try pool.read(body) }
   }
 
-  /// Lends the tables as they are after the last commit, within another `reading` as that one has them. Blocks no writer and is blocked by none.
+  /// Runs `body` on the tables as of the last commit, or within another `reading`, on the same snapshot. Doesn't block
+  /// writers and isn't blocked by any.
   package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
       return try read { database in try Self.separatingErrors(database, body) }
@@ -122,7 +128,7 @@ package final class RecordsDatabase: BackupSource {
     } catch let error as DatabaseError {
       if error.isBrokenFile { suspicion.note(error) }
       if let closed = closed(error) { throw closed }
-      // A statement that writes has no place here: that is the statement's fault, and SQLite's error says so.
+      // A statement that writes isn't allowed here: the statement is at fault, and SQLite's error states that.
       guard error.resultCode != .SQLITE_READONLY, let translated = StoreError(ofFile: error, doing: "reading the records") else {
         throw error
       }
@@ -130,7 +136,7 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Runs the game's own code, and tells errors of this database from those of others that it works with.
+  /// Runs the game's own code, and distinguishes errors of this database from those of others that it uses.
   private static func separatingErrors<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
     do {
       return try body(database)
@@ -139,11 +145,12 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Runs `body` in a transaction and returns when it is durable; nothing has happened if it throws.
+  /// Runs `body` in a transaction and returns when it is durable. If it throws, nothing is changed.
   package func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try writing("writing the records") { pool in
       try pool.writeWithoutTransaction { database in
-        // In the writer's own queue, so that a write that waited for one whose sync failed finds that noted.
+        // Checked in the writer's own queue, so that a write that waited for one whose sync failed sees that this was
+        // recorded.
         guard state.withLock({ $0.trouble == nil }) else { throw Troubled() }
         do {
           var value: Value?
@@ -161,9 +168,10 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Brings the tables to the game's newest form. A database that `migrator` has nothing to do with is left alone.
+  /// Migrates the tables to the game's newest schema. If `migrator` has nothing to do, the database isn't written.
   ///
-  /// Throws `newerFormat` with nothing changed; of a migration that fails, which one it is, and whatever error of the disk.
+  /// - Throws: `newerFormat` with nothing changed; `misuse` that names the migration that failed; any error of the
+  ///   disk.
   package func migrate(_ migrator: DatabaseMigrator, merged: Set<String> = []) throws {
     try refuseWithin("migrated")
     if let refusal = try reading({ try Self.objection(to: migrator, merged: merged)($0) }) { throw refusal }
@@ -184,21 +192,21 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// What waits for all who have the tables can't be asked for by one of them.
+  /// Throws `misuse` within a read or write: the operation waits for all of them, and so can't be requested by one.
   func refuseWithin(_ what: String) throws {
     guard !readers.isMarked, !writers.isMarked else {
       throw StoreError(.misuse, "the records can't be \(what) within a read or write of them, which that would wait for")
     }
   }
 
-  /// Takes over all of another database, which has been looked at: all of it or nothing.
+  /// Replaces everything with another database, which must have been checked: all of it or nothing.
   func replaceAll(by other: DatabaseQueue) throws {
     try writing("restoring the records") { pool in
       try pool.writeWithoutTransaction { database in
         guard state.withLock({ $0.trouble == nil }) else { throw Troubled() }
         do {
           try other.read { try $0.backup(to: database) }
-          // Copied page by page, which nobody is told of.
+          // Copying page by page doesn't notify any observers.
           try database.inTransaction {
             try database.notifyChanges(in: .fullDatabase)
             return .commit
@@ -211,9 +219,9 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// Refuses tables to which migrations were applied that `migrator` doesn't know.
+  /// Returns an objection to tables with applied migrations that `migrator` doesn't know.
   ///
-  /// - Parameter merged: Names of earlier ones that it merged into others, which GRDB doesn't tell.
+  /// - Parameter merged: Names of earlier migrations that it merged into others, which GRDB doesn't reveal.
   package static func objection(to migrator: DatabaseMigrator, merged: Set<String> = []) -> Objection {
     { database in
       let unknown = try migrator.appliedIdentifiers(database).subtracting(migrator.migrations).subtracting(merged).sorted()
@@ -240,7 +248,7 @@ package final class RecordsDatabase: BackupSource {
         checkpointIfDue()
         return value
       } catch is Troubled {
-        // Once more: `heal` looks at the disk, or throws.
+        // Try again: `heal` checks the disk, or throws.
       } catch let other as ErrorOfAnother {
         throw other.error
       } catch let error as DatabaseError {
@@ -250,7 +258,7 @@ package final class RecordsDatabase: BackupSource {
     }
   }
 
-  /// What GRDB says of connections that are closed, where that is so.
+  /// Returns the error for closed connections, if GRDB's error is due to that.
   private func closed(_ error: DatabaseError) -> StoreError? {
     guard [.SQLITE_MISUSE, .SQLITE_INTERRUPT].contains(error.resultCode) else { return nil }
     let (isClosed, isInTrouble) = state.withLock { ($0.isClosed, $0.trouble != nil) }
@@ -261,10 +269,10 @@ package final class RecordsDatabase: BackupSource {
 
   // MARK: Closing
 
-  /// Closes all connections, after a backup if one is due; that ends early at the deadline.
+  /// Closes all connections, after a backup if one is due. The backup stops at the deadline.
   ///
-  /// Throws `timedOut` where a read or write goes on, also one through `reader`, or where the disk doesn't answer. The last two are waited for in
-  /// the background: the tables are closed as soon as that is possible.
+  /// - Throws: `timedOut` if a read or write is still running, including one through `reader`, or if the disk doesn't
+  ///   respond. In the last two cases, closing continues in the background, and finishes as soon as that is possible.
   package func close(within limit: Duration? = nil) throws {
     let deadline = limit.map { ContinuousClock.now + $0 }
     let begun = state.withLock { $0.closing }
@@ -291,11 +299,11 @@ package final class RecordsDatabase: BackupSource {
   private func closeConnections() throws {
     checkpoints.sync {}
     if let incident = suspicion.settle() { report(incident) }
-    // Not beside a write that opens everything anew, whose connections would stay.
+    // Not while a write reopens the database, whose new connections would stay open.
     try users.alone {
       guard !state.withLock({ $0.isClosed }) else { return }
       let pool = state.withLock { $0.pool }
-      // So that closed records are one file. Where that fails the log keeps what the database lacks.
+      // Closed records are one file. If the checkpoint fails, the log keeps what the database lacks.
       if state.withLock({ $0.trouble == nil }) { _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
       try pool.close()
       state.withLock { $0.isClosed = true }
@@ -307,7 +315,7 @@ package final class RecordsDatabase: BackupSource {
 
   private func checkpointIfDue() {
     guard checkpointer.isDue else { return }
-    // Not on the thread of the write, which has its answer already.
+    // Not on the thread of the write, which already has its result.
     checkpoints.async { [weak self] in
       guard let self, state.withLock({ $0.trouble == nil && !$0.isClosed }) else { return }
       users.enter()
@@ -323,7 +331,7 @@ package final class RecordsDatabase: BackupSource {
           }
         }
       } catch {
-        // Closed meanwhile.
+        // The pool was closed in the meantime.
       }
     }
   }

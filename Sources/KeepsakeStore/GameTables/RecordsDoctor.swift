@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// Examines the game's own tables and repairs them if asked. The caller holds the store's lock meanwhile.
+/// Examines the game's own tables, and repairs them on request. The caller holds the store's lock meanwhile.
 struct RecordsDoctor {
   struct Diagnosis: Sendable {
     var findings: [String] = []
@@ -14,7 +14,8 @@ struct RecordsDoctor {
 
   init(folder: URL) { files = RecordsFiles(folder: folder) }
 
-  /// Looks at everything and changes nothing. Costs reading all of the tables, and where they are damaged, making them anew beside the old ones.
+  /// Examines everything and changes nothing. Costs reading all of the tables and, if they are damaged, rebuilding them
+  /// beside the old ones.
   func examine() throws -> Diagnosis {
     var diagnosis = Diagnosis()
     guard files.isPresent else { return diagnosis }
@@ -50,7 +51,7 @@ struct RecordsDoctor {
     }
   }
 
-  /// Repairs what `examine` found, and says what was done.
+  /// Repairs what `examine` found. Returns what was done.
   func repair(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
     switch diagnosis.plan {
     case .nothing: return []
@@ -62,7 +63,7 @@ struct RecordsDoctor {
     }
   }
 
-  /// Makes all indexes anew from their tables; where two rows are in the way of that, a recovery.
+  /// Rebuilds all indexes from their tables. If conflicting rows prevent that, runs a recovery.
   static func mendIndexes(_ files: RecordsFiles, because reasons: [String]) throws -> StoreIncident {
     do {
       let queue = try DatabaseQueue(path: files.database.path)
@@ -77,7 +78,7 @@ struct RecordsDoctor {
         .rebuilt,
         "indexes of the records disagreed with their tables and were made anew; nothing was lost (\(reasons.joined(separator: "; ")))")
     } catch let error as DatabaseError where error.isDamage {
-      // Rows that an index should have kept out came in while it was damaged, or more is damaged than was seen.
+      // Rows that an index should have prevented were inserted while it was damaged, or more is damaged than was found.
       let reasons = reasons + ["indexes can't be made anew: \(error.message ?? "damaged")"]
       return StoreIncident(.recovered, try RecordsRecovery(files).run(because: reasons).message)
     } catch let error as DatabaseError {

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// The files of the game's own tables in the folder of its data, and what can be told of them before SQLite touches any.
+/// The files of the game's own tables in the folder of its data, and what can be checked before SQLite touches any of
+/// them.
 struct RecordsFiles: BackupFiles {
   let folder: URL
 
@@ -9,14 +10,14 @@ struct RecordsFiles: BackupFiles {
   var journal: URL { folder.appendingPathComponent(RecordsDatabase.fileName + "-journal") }
   var backups: [URL] { ["records-backup-1.sqlite", "records-backup-2.sqlite"].map(folder.appendingPathComponent) }
   var partialBackup: URL { folder.appendingPathComponent("records-backup.partial") }
-  /// Where a new database is made from what can be read.
+  /// Where a new database is built from what can be read.
   var workshop: URL { folder.appendingPathComponent("recovering-records") }
-  /// Says that something was amiss while the tables were open: the next opening looks at all of them.
+  /// Records that something was wrong while the tables were open: the next opening checks all of them.
   var suspicion: URL { folder.appendingPathComponent("records-suspect") }
   var damaged: URL { folder.appendingPathComponent("damaged") }
   var reserve: StoreReserve { StoreReserve(at: folder.appendingPathComponent("records-reserve")) }
 
-  /// Whether there are any tables, or what is left of some.
+  /// Whether there are any tables, or remains of some.
   var isPresent: Bool {
     StoreFiles.exists(database) || StoreFiles.exists(log) || !presentBackups.isEmpty || StoreFiles.exists(workshop)
   }
@@ -24,15 +25,15 @@ struct RecordsFiles: BackupFiles {
   static let headerBytes = 100
   private static let magic = Array("SQLite format 3\0".utf8)
 
-  /// What is wrong with the files as far as the header and the log's checksums tell; nil if nothing is.
+  /// Returns what is wrong with the files, judging by the header and the log's checksums; nil if nothing is.
   func damageAtFirstSight() throws -> String? {
     let file = try RawFile(database)
     let log = try WriteAheadLog.read(log, defaultPageSize: PageScanner.pageSize(of: file))
     guard let file, file.size > 0 else {
-      // SQLite makes the file before it writes the first page: alone it was never begun.
+      // SQLite creates the file before it writes the first page: an empty one on its own was never begun.
       return log.state == .empty && presentBackups.isEmpty ? nil : "the file is gone, or empty"
     }
-    // A journal that was left behind holds what the first page has to be; SQLite puts it back.
+    // A journal that was left behind contains the correct first page; SQLite restores it.
     if StoreFiles.exists(journal), log.state != .damaged { return nil }
     var header = file.bytes(at: 0, count: Self.headerBytes)
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
@@ -41,7 +42,8 @@ struct RecordsFiles: BackupFiles {
     return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was written last" : nil
   }
 
-  /// The bounds that SQLite's format sets. What a game may choose itself (its mark, its version, how pages are freed) is left alone.
+  /// Checks the bounds that SQLite's format sets. What a game may choose itself (its application id, its version, its
+  /// vacuum mode) isn't checked.
   static func isSound(_ header: [UInt8]) -> Bool {
     let pageSize = header.half(at: 16)
     return header.starts(with: magic) && (1...2).contains(header[18]) && (1...2).contains(header[19]) && header[21] == 64
@@ -51,6 +53,6 @@ struct RecordsFiles: BackupFiles {
 }
 
 extension RecordsDatabase {
-  /// Whether the data in a folder have tables of the game's own, or what is left of some. Opens nothing.
+  /// Returns whether the data in a folder includes tables of the game's own, or remains of some. Opens nothing.
   package static func isPresent(in folder: URL) -> Bool { RecordsFiles(folder: folder).isPresent }
 }

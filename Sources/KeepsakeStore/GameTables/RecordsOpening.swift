@@ -11,25 +11,25 @@ import Android
 import Darwin
 #endif
 
-/// Opens the file of the game's own tables after a look at it, and puts it right before.
+/// Opens the file of the game's own tables after checking it and, if necessary, repairing it.
 struct RecordsOpening {
   private let files: RecordsFiles
 
   init(_ files: RecordsFiles) { self.files = files }
 
-  /// The connections to tables that are whole. What had to be done for that is told.
+  /// Returns connections to intact tables, and reports what had to be repaired.
   ///
-  /// Throws what `objection` says of sound tables, with nothing changed.
+  /// - Throws: The error from `objection` if the tables are intact, with nothing changed.
   func open(
     _ checkpointer: WALCheckpointer, _ objection: RecordsDatabase.Objection, _ report: (StoreIncident) -> Void
   ) throws -> DatabasePool {
     guard access(files.folder.path, W_OK) == 0 else { throw StoreError(errorNumber: errno, doing: "writing in \(files.folder.path)") }
     try RecordsRecovery.finishInterrupted(files)
-    // An index may be what was amiss, which only the comparison with its table shows.
+    // What was wrong may be an index, which only a comparison with its table reveals.
     var findings = try look(StoreFiles.exists(files.suspicion) ? .everything : .opening, objection)
     if !findings.damage.isEmpty {
       report(StoreIncident(.recovered, try RecordsRecovery(files).run(because: findings.damage).message))
-      // A backup may be of a newer game, too.
+      // A backup may be from a newer release of the game, too.
       findings = try look(.opening, objection)
     }
     if let damage = findings.damage.first { throw StoreError(.damaged, damage) }
@@ -39,7 +39,8 @@ struct RecordsOpening {
     return pool
   }
 
-  /// What is wrong with the file. Throws what `objection` says of tables that are whole. Changes nothing that was committed.
+  /// Returns what is wrong with the file. Throws the error from `objection` if the tables are intact. Changes nothing
+  /// that was committed.
   func look(
     _ extent: RecordsAudit.Extent, _ objection: RecordsDatabase.Objection = { _ in nil }
   ) throws -> RecordsAudit.Findings {
@@ -47,7 +48,7 @@ struct RecordsOpening {
     guard try (RawFile(files.database)?.size ?? 0) > 0 else { return RecordsAudit.Findings() }
     do {
       var configuration = RecordsAudit.configuration("keepsake.records.check")
-      // What a journal holds has to be put back before anything can be read.
+      // A journal has to be rolled back before anything can be read.
       configuration.readonly = !StoreFiles.exists(files.journal)
       configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
       let queue = try DatabaseQueue(path: files.database.path, configuration: configuration)
@@ -68,17 +69,17 @@ struct RecordsOpening {
     configuration.label = "keepsake.records"
     configuration.busyMode = .timeout(RecordsDatabase.busySeconds)
     configuration.prepareDatabase { database in
-      // Finds damage in a page when it is read, not when it is used.
+      // Detects damage in a page when the page is read, not when it is used.
       try database.execute(sql: "PRAGMA cell_size_check = ON")
       #if canImport(Darwin)
-      // fsync on Apple's systems leaves the bytes in the drive's cache.
+      // On Apple's systems, fsync leaves the bytes in the drive's cache.
       try database.execute(sql: "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
       #endif
     }
     let pool = try DatabasePool(path: files.database.path, configuration: configuration)
     do {
       try pool.writeWithoutTransaction { database in
-        // GRDB sets NORMAL for a write-ahead log, with which a power cut may take back the last commits.
+        // GRDB sets NORMAL for a write-ahead log, with which a power cut may undo the last commits.
         try database.execute(sql: "PRAGMA synchronous = FULL")
         try database.execute(sql: "PRAGMA secure_delete = OFF")
         try checkpointer.install(on: database)

@@ -1,20 +1,22 @@
 package import Foundation
 import GRDB
 
-/// The game's own tables opened for looking only; the game may have them open.
+/// The game's own tables, opened only for reading; the game may have them open.
 package final class RecordsReader: Sendable {
   package struct Table: Sendable, Hashable, Codable {
     package var name: String
-    /// Nil where they can't be read: full-text search whose own tables are damaged, or that this SQLite doesn't know.
+    /// Nil if they can't be read: full-text search whose own tables are damaged, or that this SQLite doesn't support.
     package var rows: Int?
   }
 
   private let queue: DatabaseQueue
 
-  /// The tables in the folder of a game's data; nil if there are none.
+  /// Opens the tables in the folder of a game's data; nil if there are none.
   ///
-  /// Throws `StoreError`: `damaged` if they can't be opened. SQLite may make its own empty files beside a database that nobody has open, so
-  /// the folder has to be writable if they aren't there.
+  /// SQLite may create its own empty files beside a database that isn't open anywhere, so if they don't exist, the
+  /// folder must be writable.
+  ///
+  /// - Throws: `StoreError`: `damaged` if they can't be opened.
   package static func open(in folder: URL) throws -> RecordsReader? {
     let files = RecordsFiles(folder: folder)
     guard StoreFiles.exists(files.database) else {
@@ -33,17 +35,17 @@ package final class RecordsReader: Sendable {
 
   private init(_ queue: DatabaseQueue) { self.queue = queue }
 
-  /// What is wrong with the file and its indexes; empty if nothing is. Reads all of it.
+  /// Returns what is wrong with the file and its indexes; empty if nothing is. Reads all of it.
   package func problems() throws -> [String] {
     try StoreError.translating("checking the records") { try queue.readAround { try RecordsAudit.run(on: $0, .everything).all } }
   }
 
-  /// The game's tables, sorted by name, with the number of their rows. Costs a pass over each.
+  /// Returns the game's tables, sorted by name, with their row counts. Costs a pass over each.
   package func tables() throws -> [Table] {
     try StoreError.translating("reading the records") { try queue.readAround { try Self.tables(in: $0) } }
   }
 
-  /// Without those of SQLite, of GRDB, and of what full-text search keeps beside its own.
+  /// Excludes the tables of SQLite, of GRDB, and those that full-text search keeps besides its own.
   static func tables(in database: Database) throws -> [Table] {
     let names = try String.fetchAll(
       database,
@@ -64,7 +66,7 @@ package final class RecordsReader: Sendable {
 }
 
 extension DatabaseQueue {
-  /// Reads what lies around a lost page, though SQLite then ends the transaction with an error.
+  /// Reads what can be read around a lost page, although SQLite then ends the transaction with an error.
   func readAround<Value>(_ body: (Database) throws -> Value) throws -> Value {
     var value: Value?
     do {

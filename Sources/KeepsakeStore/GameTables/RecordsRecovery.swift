@@ -1,21 +1,22 @@
 package import Foundation
 import GRDB
 
-/// Puts whole tables in the place of damaged ones: all their rows where damage is only beside them, else the newest good backup, else what can be
-/// read row by row, else none.
+/// Replaces damaged tables with intact ones: with all their rows if the damage is only outside the tables, otherwise
+/// with the newest good backup, otherwise with what can be read row by row, otherwise with none.
 ///
-/// The new file is made beside the damaged one, which is only read. When it is whole and durable, its name says so; then the damaged files
-/// move into a folder of their own and it takes their place. A crash before that leaves the damaged tables, and opening begins again; after it,
-/// opening finishes the move.
+/// The new file is built beside the damaged one, which is only read. Once it is complete and durable, it is renamed to
+/// mark that. Then the damaged files move into a folder of their own and the new one takes their place. A crash before
+/// the renaming leaves the damaged tables, and the next opening starts over; after it, the next opening completes the
+/// move.
 package struct RecordsRecovery {
-  /// What a recovery found, and did or would do.
+  /// What a recovery found, and what it did or would do.
   package struct Report: Sendable, Hashable, Codable {
     package enum Source: String, Sendable, Hashable, Codable {
-      /// A copy that the game made while it ran.
+      /// A copy made while the game ran.
       case backup
       /// What could be read of the damaged file.
       case rows
-      /// Nothing could be read: the game's migrations begin anew.
+      /// Nothing could be read: the game's migrations start over.
       case nothing
     }
     /// What was wrong.
@@ -25,14 +26,14 @@ package struct RecordsRecovery {
     package var backupDate: Date?
     package var tables = 0
     package var rows = 0
-    /// Places in tables from which rows are lost, and things that could not be made anew, in sentences.
+    /// Parts of tables from which rows are lost, and things that could not be rebuilt, in sentences.
     package var losses: [String] = []
-    /// No table was damaged: all rows are there, also those that the newest backup lacks.
+    /// Whether no table was damaged: all rows are there, including those that the newest backup lacks.
     package var isComplete = false
-    /// Where the damaged files are now, or would be.
+    /// The folder into which the damaged files were moved, or would be.
     package var damagedFolder: String
 
-    /// What takes the place of the damaged tables, in words.
+    /// What replaces the damaged tables, in words.
     package var outcome: String {
       switch source {
       case .backup:
@@ -55,7 +56,7 @@ package struct RecordsRecovery {
     }
   }
 
-  /// The end of the name of a new file that is whole; what stands before it is the name of the folder for the damaged ones.
+  /// The suffix of a complete new file's name. The part before it is the name of the folder for the damaged files.
   private static let wholeSuffix = ".whole"
 
   private let files: RecordsFiles
@@ -64,7 +65,8 @@ package struct RecordsRecovery {
 
   // MARK: Steps
 
-  /// Finishes a recovery that was interrupted after its new file was whole; clears away one that was not.
+  /// Completes a recovery that was interrupted after its new file was complete. Removes the remains of one that was
+  /// not.
   static func finishInterrupted(_ files: RecordsFiles) throws {
     guard StoreFiles.exists(files.workshop) else { return }
     let names: [String]
@@ -88,19 +90,19 @@ package struct RecordsRecovery {
     return report
   }
 
-  /// Makes the new file and throws it away: what a recovery would do.
+  /// Builds the new file and discards it, to find out what a recovery would do.
   func rehearse(because reasons: [String]) throws -> Report {
     let report = try build(because: reasons)
     try StoreFiles.remove(files.workshop)
     return report
   }
 
-  /// May be interrupted anywhere and run again: the whole file leaves the workshop last.
+  /// May be interrupted at any point and run again: the new file leaves the workshop last.
   private static func swap(_ files: RecordsFiles, _ whole: String) throws {
     let aside = files.damaged.appendingPathComponent(String(whole.dropLast(wholeSuffix.count)))
     try StoreFiles.makeFolder(files.damaged)
     try StoreFiles.makeFolder(aside)
-    // A log that stayed would be played into the new file.
+    // A remaining log would be replayed into the new file.
     for suffix in ["-wal", "-shm", "-journal", ""] {
       let name = RecordsDatabase.fileName + suffix
       try StoreFiles.moveIfPresent(files.folder.appendingPathComponent(name), to: aside.appendingPathComponent(name))
@@ -124,7 +126,7 @@ package struct RecordsRecovery {
     do {
       return try StoreError.translating("recovering the records") {
         var report = Report(reasons: reasons, source: .nothing, damagedFolder: StoreFiles.newDamagedFolder(in: files.damaged).path)
-        // Damage beside the tables must not cost what was written since the backup.
+        // Damage outside the tables must not lose what was written since the backup.
         if try takeAllRows(&report) { return report }
         if try restoreBackup(&report) { return report }
         if try salvage(&report, completely: false) { return report }
@@ -151,7 +153,7 @@ package struct RecordsRecovery {
     return false
   }
 
-  /// What is in the new file; nil if that is damaged, too.
+  /// Returns the tables in the new file; nil if that is damaged, too.
   private func soundTables() throws -> [RecordsReader.Table]? {
     guard let raw = try RawFile(fresh), let header = raw.bytes(at: 0, count: 100), RecordsFiles.isSound(header) else { return nil }
     do {
@@ -166,14 +168,14 @@ package struct RecordsRecovery {
     }
   }
 
-  /// The damaged files stay in the workshop only as long as they are needed: room may be short.
+  /// Copies of the damaged files stay in the workshop only as long as they are needed: disk space may be short.
   private func takeAllRows(_ report: inout Report) throws -> Bool {
     guard try files.damageAtFirstSight() == nil else { return false }
     do {
       try copyDamaged()
       if try sparesTables(), try salvage(&report, completely: true) { return true }
     } catch  where StoreError.isFull(error) {
-      // A backup may take less.
+      // A backup may take less space.
     }
     for url in [fresh, copy, URL(fileURLWithPath: copy.path + "-wal"), URL(fileURLWithPath: copy.path + "-shm")] {
       try StoreFiles.remove(url)
@@ -187,10 +189,11 @@ package struct RecordsRecovery {
     try StoreFiles.copyReadable(files.journal, to: URL(fileURLWithPath: copy.path + "-journal"))
   }
 
-  /// All that is wrong has to be known; where there is more than this, it is not only an index.
+  /// All findings must be known; if there are more than this, the damage isn't only in an index.
   private static let maximumFindings = 100_000
 
-  /// Whether all tables are whole, and what is damaged can be made from them: indexes, and the list of free pages.
+  /// Returns whether all tables are intact and everything damaged can be rebuilt from them: indexes, and the list of
+  /// free pages.
   private func sparesTables() throws -> Bool {
     do {
       let queue = try DatabaseQueue(path: copy.path)
@@ -200,7 +203,7 @@ package struct RecordsRecovery {
         let roots = try Int.fetchAll(database, sql: "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
         return (findings.damage, [1] + roots)
       }
-      // Into one file, whose pages can be looked at.
+      // Puts everything into one file, whose pages can be examined.
       _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
       try queue.close()
       guard !problems.isEmpty, let file = try RawFile(copy), let tables = TablePages(file, roots: roots) else { return false }
@@ -225,7 +228,8 @@ package struct RecordsRecovery {
     return true
   }
 
-  /// A database without tables, and not a file without a header: that would look like one that was lost.
+  /// Creates a database without tables, and not an empty file without a header, which would look as if it had been
+  /// lost.
   private func begin() throws {
     let queue = try DatabaseQueue(path: fresh.path)
     try queue.write { try $0.execute(sql: "CREATE TABLE begun (id INTEGER PRIMARY KEY); DROP TABLE begun") }

@@ -1,4 +1,4 @@
-/// One entry of a database's description of its tables, as it was found in a file that anybody may have written.
+/// One entry of a database's schema, found in a file that may come from anybody.
 struct SchemaItem {
   var type: String
   var name: String
@@ -9,8 +9,8 @@ struct SchemaItem {
 
   var isVirtual: Bool { type == "table" && begins(with: Self.virtualTable) }
 
-  /// Whether the text makes what it says, in the form in which SQLite keeps it. Any other statement could stand there: one that writes a file
-  /// somewhere, or never ends.
+  /// Whether the statement creates what the entry claims, in the form in which SQLite stores it. It could be any other
+  /// statement: one that writes a file somewhere, or never ends.
   var isMade: Bool {
     switch type {
     case "table": isVirtual || begins(with: Self.table) && listsColumns
@@ -21,10 +21,10 @@ struct SchemaItem {
     }
   }
 
-  /// By bytes, as SQLite reads it: to Swift a mark with an accent behind it is another character.
+  /// Compares bytes, as SQLite does: to Swift, a character followed by a combining accent is a different character.
   private func begins(with text: String) -> Bool { sql.utf8.starts(with: text.utf8) }
 
-  /// Whether columns follow on the table's name, and not a query that fills the table.
+  /// Whether a list of columns follows the table's name, and not a query that fills the table.
   private var listsColumns: Bool {
     var rest = Array(sql.utf8.dropFirst(Self.table.utf8.count))[...]
     rest = rest.drop(while: Self.isSpace)
@@ -33,7 +33,7 @@ struct SchemaItem {
       repeat {
         guard let end = rest.dropFirst().firstIndex(of: closing) else { return false }
         rest = rest[(end + 1)...]
-        // A doubled mark stands for one within the name.
+        // A doubled quotation mark represents one within the name.
       } while closing != UInt8(ascii: "]") && rest.first == closing
     } else {
       rest = rest.drop { !Self.isSpace($0) && !"(/-".utf8.contains($0) }
@@ -50,7 +50,7 @@ struct SchemaItem {
     }
   }
 
-  /// The mark that ends a name which begins with this one; nil for a name without marks.
+  /// Returns the mark that closes a name beginning with this one; nil if the name isn't quoted.
   private static func closing(_ mark: UInt8) -> UInt8? {
     switch mark {
     case UInt8(ascii: "["): UInt8(ascii: "]")
@@ -59,6 +59,6 @@ struct SchemaItem {
     }
   }
 
-  /// What SQLite takes for one.
+  /// What SQLite treats as white space.
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0C || byte == 0x0D }
 }

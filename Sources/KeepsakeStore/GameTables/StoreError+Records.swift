@@ -1,7 +1,8 @@
 import GRDB
 
 extension StoreError {
-  /// What the file or the disk does wrong; nil for what is wrong with the statement itself, which SQLite's own error tells best.
+  /// Converts an error caused by the file or the disk; nil for an error in the statement itself, which SQLite's own
+  /// error describes best.
   init?(ofFile error: DatabaseError, doing: String) {
     switch error.resultCode {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
@@ -14,7 +15,7 @@ extension StoreError {
     }
   }
 
-  /// Whether there is no room left, however that was said.
+  /// Returns whether the error means that no space is left, in whatever form.
   static func isFull(_ error: any Error) -> Bool {
     switch error {
     case let error as StoreError: error.code == .diskFull

@@ -1,9 +1,11 @@
 import Foundation
 
-/// The pages that the tables of a database consist of, found without SQLite: so that it can be told whether damage is in a table or elsewhere.
+/// The pages that belong to the tables of a database, found without SQLite, to determine whether damage is in a table
+/// or elsewhere.
 ///
-/// After SQLite's documented format: an inner page has as many children as it has cells, each cell beginning with the child's number, and one
-/// more in its header. Overflow pages aren't followed; what is wrong with them is said of the page that they begin at.
+/// Follows SQLite's documented format: an inner page has as many children as it has cells, each cell beginning with the
+/// child's number, and one more in its header. Overflow pages aren't followed; SQLite reports problems with them for
+/// the page that they start from.
 struct TablePages {
   private static let headerOfFile = 100
 
@@ -11,7 +13,7 @@ struct TablePages {
   private let pageSize: Int
   private(set) var pages: Set<Int> = []
 
-  /// Nil if a tree can't be walked to its end, or two share a page.
+  /// Nil if a tree can't be walked completely, or two trees share a page.
   init?(_ file: RawFile, roots: [Int]) {
     self.file = file
     pageSize = PageScanner.pageSize(of: file)
@@ -20,14 +22,14 @@ struct TablePages {
     }
   }
 
-  /// What kind of page it is: its first byte; nil if there is no such page.
+  /// Returns the page's type, which is its first byte; nil if there is no such page.
   func kind(of page: Int) -> UInt8? {
     guard page > 0 else { return nil }
     return file.bytes(at: (page - 1) * pageSize + (page == 1 ? Self.headerOfFile : 0), count: 1)?.first
   }
 
   private mutating func walk(_ root: Int) -> Bool {
-    // Tables have 5 and 13; those without row ids are kept as indexes are, 2 and 10.
+    // Tables have types 5 and 13; those without row ids are stored like indexes, with 2 and 10.
     guard let kind = kind(of: root), let leaf: UInt8 = [5: 13, 13: 13, 2: 10, 10: 10][kind] else { return false }
     let inner = leaf - 8
     var waiting = [root]
@@ -50,20 +52,21 @@ struct TablePages {
 
   // MARK: Findings
 
-  /// Whether what SQLite's check found leaves all tables whole: it names pages, and none of them is a table's.
+  /// Returns whether all tables are intact despite the problems that SQLite's check found: it names pages, and none of
+  /// them belongs to a table.
   func spares(_ problems: [String]) -> Bool { problems.allSatisfy(spares) }
 
   private func spares(_ problem: String) -> Bool {
-    // Pages that nobody uses. Whether one was forgotten there says the page that forgot it.
+    // Unused pages. If a table's page was lost among them, that is reported for the page that lost it.
     if problem.contains("freelist") || problem.hasPrefix("Freelist") { return named(in: problem).isDisjoint(with: pages) }
     let named = named(in: problem)
     guard !named.isEmpty, named.isDisjoint(with: pages) else { return false }
-    // A page to which no way leads any more may have been a table's, unless it is an index's by its kind.
+    // An unreachable page may have belonged to a table, unless its type is an index's.
     guard problem.contains("never used") else { return true }
     return named.allSatisfy { [2, 10].contains(kind(of: $0)) }
   }
 
-  /// The numbers behind the word "page", and behind "Tree" of newer releases of SQLite, where a root stands.
+  /// Returns the numbers after the word "page", and after "Tree", with which newer releases of SQLite name a root.
   private func named(in problem: String) -> Set<Int> {
     let words = problem.lowercased().split { !$0.isLetter && !$0.isNumber }
     return Set(zip(words, words.dropFirst()).compactMap { $0 == "page" || $0 == "tree" ? Int($1) : nil })

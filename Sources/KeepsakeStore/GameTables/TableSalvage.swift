@@ -1,16 +1,17 @@
 import Foundation
 import GRDB
 
-/// Reads what can be read of a damaged database of any tables into a new one, row by row.
+/// Copies what can be read of a damaged database with arbitrary tables into a new one, row by row.
 ///
-/// SQLite copies the rows itself, so that they stay as they are; where it meets damage, the rows behind are looked for by their row ids.
-/// What the description of the tables says is run as single statements only, since it comes out of a damaged file.
+/// SQLite copies the rows itself, so that they stay as they are. Where it encounters damage, later rows are searched
+/// for by their row ids. The schema's SQL is run as single statements only, since it comes from a damaged file.
 struct TableSalvage {
-  /// Of one table; a file with more places than this is beyond reading in a time that a player waits.
+  /// The maximum number of unreadable places in one table. A file with more can't be read in the time that a player
+  /// waits.
   private static let maximumHoles = 1_000
-  /// So many rows are copied at once, where all of them can be read.
+  /// How many rows are copied at a time, as long as all of them can be read.
   private static let batch: Int64 = 1_024
-  /// Rows that refer to lost ones may be referred to themselves.
+  /// Rows that refer to lost ones may themselves be referred to by others, so they are dropped in rounds.
   private static let maximumRounds = 100
   private static let migrations = "grdb_migrations"
 
@@ -19,17 +20,18 @@ struct TableSalvage {
 
   private init(_ database: Database) { self.database = database }
 
-  /// What is lost, in sentences; nil if nothing can be made of the file.
+  /// Returns what is lost, in sentences; nil if nothing can be made of the file.
   static func run(from damaged: URL, to url: URL) throws -> [String]? {
     guard StoreFiles.exists(damaged) else { return nil }
     var configuration = Configuration()
     configuration.label = "keepsake.records.recovery"
-    // Rows come in any order, and some not at all.
+    // Rows come in any order, and some are missing.
     configuration.foreignKeysEnabled = false
     configuration.prepareDatabase { database in
-      // A row that fails takes itself back, and nothing more; the file counts for nothing before it is synced as a whole.
+      // A failing row rolls back only itself. The file isn't used before it is synced as a whole.
       try database.execute(sql: "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA writable_schema = ON")
-      // Rows that break the game's own rules stood there, too. And nobody knows who wrote the description.
+      // Rows that violate the game's own constraints were in the damaged tables, too. And the schema may come from
+      // anybody.
       try database.execute(sql: "PRAGMA ignore_check_constraints = ON; PRAGMA trusted_schema = OFF")
     }
     let queue = try DatabaseQueue(path: url.path, configuration: configuration)
@@ -43,7 +45,7 @@ struct TableSalvage {
       return losses
     } catch {
       try queue.close()
-      // Of a file that is no database at all.
+      // The file isn't a database at all.
       guard let error = error as? DatabaseError, error.isDamage || error.isBrokenFile || error.resultCode == .SQLITE_CANTOPEN else {
         throw error
       }
@@ -63,7 +65,7 @@ struct TableSalvage {
     for table in tables {
       guard try attempt("the table \(table.name)", { try $0.makeStatement(sql: table.sql).execute() }) else { continue }
       let isWhole = try copyRows(of: table.name)
-      // Which migrations were applied must be known in full, or the next one would fail for ever.
+      // The applied migrations must be known completely, or the next migration would fail forever.
       if table.name == Self.migrations, !isWhole {
         let index = "sqlite_autoindex_\(Self.migrations)_1"
         let sql = "INSERT OR IGNORE INTO main.\(Self.migrations) SELECT identifier FROM damaged.\(Self.migrations) INDEXED BY \(index)"
@@ -74,7 +76,8 @@ struct TableSalvage {
     _ = try runs("INSERT INTO main.sqlite_sequence SELECT name, seq FROM damaged.sqlite_sequence")
     try database.execute(sql: "DETACH DATABASE damaged")
     for table in items where table.type == "table" && table.isVirtual {
-      // What it keeps is in tables of its own, which are copied already; made the usual way it would begin with empty ones.
+      // Its data is in tables of its own, which are copied already. Created in the usual way, it would begin with empty
+      // ones.
       try attempt("the table \(table.name)") {
         try $0.execute(
           sql: "INSERT INTO main.sqlite_master (type, name, tbl_name, rootpage, sql) VALUES ('table', ?, ?, 0, ?)",
@@ -90,7 +93,7 @@ struct TableSalvage {
     return true
   }
 
-  /// The description of the tables, but SQLite's own, in the order in which they were made.
+  /// Returns the schema's entries except SQLite's own, in the order in which they were created.
   private func items() throws -> [SchemaItem] {
     try Row.fetchAll(
       database,
@@ -104,7 +107,7 @@ struct TableSalvage {
     }
   }
 
-  /// The numbers in the header that belong to the game.
+  /// Copies the numbers in the header that belong to the game.
   private func copySettings() throws {
     for name in ["user_version", "application_id"] {
       let value = try Int32.fetchOne(database, sql: "PRAGMA damaged.\(name)") ?? 0
@@ -114,12 +117,12 @@ struct TableSalvage {
 
   // MARK: Rows
 
-  /// Copies the rows of a table; false if some are lost.
+  /// Copies the rows of a table. Returns false if some are lost.
   private mutating func copyRows(of table: String) throws -> Bool {
     let columns = try Row.fetchAll(database, sql: "SELECT name, type, pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [table])
     let names = columns.filter { $0["hidden"] == 0 }.compactMap { String.fromDatabaseValue($0["name"]) }
     let keys = columns.filter { $0["pk"] != 0 }
-    // A key of whole numbers is the row id itself.
+    // An INTEGER primary key is the row id itself.
     let isKeyRowID = keys.count == 1 && String.fromDatabaseValue(keys[0]["type"])?.lowercased() == "integer"
     let taken = Set(columns.compactMap { String.fromDatabaseValue($0["name"])?.lowercased() })
     let rowID = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
@@ -136,7 +139,7 @@ struct TableSalvage {
       recordRefused((try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM damaged.\(quoted)") ?? 0) - copied, of: table)
       return true
     }
-    // Without row ids nothing leads behind a place that is lost.
+    // Without row ids, rows after a damaged place can't be found.
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     var refused = 0
     defer { recordRefused(refused, of: table) }
@@ -154,7 +157,7 @@ struct TableSalvage {
     }
   }
 
-  /// Copies what lies between the places that can't be read.
+  /// Copies the rows between the places that can't be read. Returns false if there are such places.
   private mutating func copy(_ table: String, rowID: String, insert: String) throws -> Bool {
     let source = "FROM damaged.\(table.quotedIdentifier) NOT INDEXED WHERE \(rowID)"
     let end = "SELECT MAX(id) AS last, COUNT(*) AS count FROM (SELECT \(rowID) AS id \(source) >= ? ORDER BY \(rowID) LIMIT ?)"
@@ -183,15 +186,15 @@ struct TableSalvage {
     return holes == 0
   }
 
-  /// Rows that another one stands in the way of, which an index kept apart until it was damaged.
+  /// Records rows that conflict with another one, which an index prevented until it was damaged.
   private mutating func recordRefused(_ count: Int, of table: String) {
     guard count > 0 else { return }
     losses.append("\(count == 1 ? "1 row" : "\(count) rows") of \(table) that a rule of the table refuses")
   }
 
-  /// The first row id behind `start` to which a way leads; nil if there is none. The row itself may be lost, too.
+  /// Returns the first row id after `start` that can be reached; nil if there is none. The row itself may be lost, too.
   private func firstReadable(after start: Int64, _ probe: String) throws -> Int64? {
-    // Whether a row at or behind `id` can be found: its id, or nil behind the last one.
+    // Returns whether a row at or after `id` can be looked up, and its id, or nil after the last one.
     func row(from id: Int64) throws -> (isReadable: Bool, id: Int64?) {
       do {
         return (true, try Int64.fetchOne(database, sql: probe, arguments: [id]))
@@ -199,7 +202,7 @@ struct TableSalvage {
         return (false, nil)
       }
     }
-    // A leaf that is lost at the beginning hides where the ids begin: usually at one.
+    // A lost leaf at the beginning hides where the ids begin: usually at one.
     var (bad, step) = (try row(from: start).id ?? (start == .min ? 0 : start), Int64(1))
     while true {
       let (candidate, overflows) = bad.addingReportingOverflow(step)
@@ -219,7 +222,7 @@ struct TableSalvage {
     }
   }
 
-  /// Rows whose parents are lost go, too: the game's next migration would refuse them for ever.
+  /// Drops rows whose parents are lost, which the game's next migration would otherwise refuse forever.
   private mutating func dropOrphans() throws {
     var dropped = 0
     for _ in 0..<Self.maximumRounds {
@@ -227,7 +230,7 @@ struct TableSalvage {
       do {
         rows = try Row.fetchAll(database, sql: "SELECT DISTINCT \"table\" AS name, rowid AS id FROM pragma_foreign_key_check")
       } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_ERROR {
-        // Keys that make no sense can't be checked, and none of their rows can be wrong.
+        // Invalid foreign keys can't be checked, and no row can violate them.
         losses.append("the check of foreign keys (\(error.message ?? "damaged"))")
         break
       }
@@ -243,7 +246,7 @@ struct TableSalvage {
 
   // MARK: Steps
 
-  /// Whether a statement runs; one that doesn't is not worth telling.
+  /// Returns whether a statement succeeds; a failure isn't recorded.
   private func runs(_ sql: String) throws -> Bool {
     do {
       try database.execute(sql: sql)
@@ -253,7 +256,7 @@ struct TableSalvage {
     }
   }
 
-  /// Does a step, or notes what is lost without it.
+  /// Runs a step, and records the loss if it fails.
   @discardableResult
   private mutating func attempt(_ what: String, _ body: (Database) throws -> Void) throws -> Bool {
     do {
@@ -267,7 +270,7 @@ struct TableSalvage {
 }
 
 extension Database {
-  /// Whether the statement makes sense here.
+  /// Returns whether the statement is valid here.
   fileprivate func isReadable(_ sql: String) throws -> Bool {
     do {
       _ = try makeStatement(sql: sql)
@@ -279,6 +282,7 @@ extension Database {
 }
 
 extension String {
-  /// As a name in a statement, whatever is in it; GRDB's own quoting leaves quotation marks within as they are.
+  /// The string quoted as a name in a statement, whatever it contains; GRDB's own quoting doesn't escape quotation
+  /// marks within it.
   var quotedIdentifier: String { "\"" + replacing("\"", with: "\"\"") + "\"" }
 }

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// Which threads are within something, so that a call within it can be answered in another way.
+/// Marks the threads that are inside something, so that nested calls can be handled differently.
 ///
-/// Not a task-local value: tasks that are begun within would have it for as long as they live.
+/// Not a task-local value: tasks started inside would inherit it for their whole life.
 final class ThreadMarks: Sendable {
   private let depths = Mutex<[ObjectIdentifier: Int]>([:])
 
-  /// Whether this thread is.
+  /// Whether the current thread is marked.
   var isMarked: Bool {
     let thread = ObjectIdentifier(Thread.current)
     return depths.withLock { $0[thread] != nil }

@@ -2,16 +2,17 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Decides what is kept of a slot's past, and lets go of the rest with the contents that nobody needs any more.
+/// Decides what is kept of a slot's past, and removes the rest together with the contents that nothing needs any more.
 ///
-/// Kept whole are the versions that the rules name, pinned ones, heads, what the last deletes took away, and the ancestors that a merge of
-/// heads starts from. Of the others the record stays for long: which version comes from which has to be known as well here as on every
-/// other device, or they would settle conflicts differently. Ids of covered versions are kept for ever, by the table `covered`.
+/// Kept whole are the versions that the rules select, pinned versions, heads, what the last deletes removed, and the
+/// ancestors that a merge of heads starts from. Of the others, the record is kept for a long time: the parents of
+/// versions must be known here as well as on every other device, or the devices would resolve conflicts differently.
+/// The ids of covered versions are kept forever, in the table `covered`.
 struct History {
-  /// The newest records of a slot that stay: some days of autosaves every minute, or years of a save a day. A device that
-  /// comes back after more than that brings a save whose ancestor isn't known.
+  /// How many of a slot's newest pruned records are kept: some days of autosaves every minute, or years of one save a
+  /// day. A device that comes back after more than that sends a save whose ancestor isn't known.
   static let recordsKept = 2_000
-  /// So many deletes of a slot can be undone, however much was saved since.
+  /// How many deletes of a slot can be undone, however much was saved since.
   private static let deletesKept = 10
 
   var transaction: StoreTransaction
@@ -21,18 +22,18 @@ struct History {
     self.transaction = transaction
   }
 
-  /// Thins the slots that this transaction touched.
+  /// Prunes the slots that this transaction touched.
   static func prune(_ transaction: StoreTransaction) throws {
     var history = History(transaction: transaction)
     try history.pruneLacking()
     for slot in transaction.touchedSlots {
       try history.prune(slot)
-      // Nothing of these is thinned that would count them.
+      // These records were pruned without `prune(_:)`, which would limit their number.
       if transaction.hasReplacedNotDownloaded { try history.dropRecords(of: slot) }
     }
   }
 
-  /// Lets go of contents that no version needs, left behind by a download that was overtaken.
+  /// Removes contents that no version needs, left behind by a superseded download.
   static func sweep(_ transaction: StoreTransaction) throws {
     let orphans = try Data.fetchAll(
       transaction.statement(
@@ -44,13 +45,13 @@ struct History {
     try history.collect(orphans.compactMap { ContentHash(bytes: $0) })
   }
 
-  /// Lets go of those of the contents that nobody needs.
+  /// Removes those of the contents that nothing needs.
   static func collect(_ contents: [ContentHash], in transaction: StoreTransaction) throws {
     try History(transaction: transaction).collect(contents)
   }
 
-  /// Of a version that another device replaced before this one heard of it only the record comes: it is none that can be loaded, and must not
-  /// take the place of one that can.
+  /// Prunes versions of which only the record arrived, because another device had replaced them before this device
+  /// fetched them. Such a version can't be loaded and must not take the place of one that can.
   private mutating func pruneLacking() throws {
     for id in transaction.lacking.sorted() where try transaction.isCovered(id) {
       guard let version = try transaction.version(id) else { continue }
@@ -59,7 +60,7 @@ struct History {
     }
   }
 
-  /// By hash and version, which is how the table is sorted.
+  /// Deletes by hash and version, which is how the table is sorted.
   func release(_ record: VersionRecord) throws {
     for hash in record.contents {
       try transaction.run("DELETE FROM content_use WHERE hash = ? AND version = ?", [hash.bytes, record.id.bytes])
@@ -71,14 +72,14 @@ struct History {
     let heads = try transaction.heads(of: slot)
     guard !outdated.isEmpty || heads.count > 1 else { return }
     let needed = try Resolution.needed(by: heads, in: transaction)
-    // What isn't a head is covered, and of a covered version the cloud wants the record only.
+    // A version that isn't a head is covered, and the cloud wants only the record of a covered version.
     let dropped = try outdated.filter { !needed.contains($0) }.compactMap(transaction.version)
     try keepWhole(needed)
     try prune(dropped)
     if !dropped.isEmpty { try dropRecords(of: slot) }
   }
 
-  /// The versions that neither the rules nor a pin keep.
+  /// Returns the versions that neither the rules nor a pin keeps.
   private func outdated(in slot: String) throws -> [VersionID] {
     let rules = transaction.context.history
     guard rules != .everything else { return [] }
@@ -105,7 +106,7 @@ struct History {
     }
   }
 
-  /// What was thinned and is needed again: the ancestor of a save that a device brought from long ago.
+  /// Restores versions that were pruned and are needed again: the ancestor of an old save that a device sent late.
   private mutating func keepWhole(_ ids: Set<VersionID>) throws {
     for id in ids.sorted() {
       let statement = try transaction.statement("SELECT 1 FROM version WHERE id = ? AND thinned")
@@ -116,8 +117,9 @@ struct History {
     }
   }
 
-  /// A conflict may have been without what it starts from until a save in another slot brought the same content, which must not go with that
-  /// save. Costs a walk to the ancestors of each slot that is in conflict, once a transaction.
+  /// Keeps the merge bases of all conflicts whole. A conflict may have lacked its merge base until a save in another
+  /// slot came with the same content, which must not be removed with that save. Costs a walk to the ancestors of each
+  /// slot in conflict, once per transaction.
   private mutating func keepConflicts() throws {
     guard !conflictsAreKept else { return }
     conflictsAreKept = true
@@ -143,7 +145,8 @@ struct History {
       try release(version.record)
       candidates += version.record.contents
     }
-    // Those that nobody else can know will not be sent; others may still be met again, and stay in the outbox.
+    // Unsent versions that were never offered are unknown elsewhere and will not be sent. Others may come back, and
+    // stay in the outbox.
     let unsent = versions.filter { !$0.acknowledged && !$0.offered }
     if !unsent.isEmpty { try forget(Set(unsent.map(\.record.id))) }
     try keepConflicts()
@@ -151,15 +154,15 @@ struct History {
     try ContentCompaction(transaction: transaction).shorten(candidates, collecting: collect)
   }
 
-  /// Takes groups of versions that will not be sent out of the outbox: years offline must not fill it.
+  /// Removes groups that consist only of these versions from the outbox, so that years offline don't fill it.
   private mutating func forget(_ ids: Set<VersionID>) throws {
     for group in try transaction.outbox(limit: Int.max) where group.isOnly(of: ids) { try transaction.removeFromOutbox(group.id) }
   }
 
-  /// Deletes those of the contents that no version and no delta needs, and then their bases likewise.
+  /// Deletes those of the contents that no version and no delta needs, then their bases likewise.
   private func collect(_ candidates: [ContentHash]) throws {
     var waiting = candidates
-    // Ends: each turn either drops a candidate or deletes a content, which has one base at most.
+    // This ends: each iteration either drops a candidate or deletes a content, which has at most one base.
     while let hash = waiting.popLast() {
       let needed = try Int.fetchOne(
         transaction.statement(
@@ -171,7 +174,7 @@ struct History {
         let entry = try transaction.contents.entry(hash)
       else { continue }
       try transaction.run("DELETE FROM content WHERE hash = ?", [hash.bytes])
-      // No delta can be made against it any more, so it no longer matters that the cloud has it.
+      // No delta can be made against it any more, so whether the cloud has it no longer matters.
       try transaction.run("DELETE FROM cloud_content WHERE hash = ?", [hash.bytes])
       if let base = entry.base { waiting.append(base) }
     }

@@ -1,18 +1,18 @@
-/// Which versions of a slot's past are kept whole, so that they can be loaded and restored.
+/// Rules for which versions of a slot's past are kept whole, so that they can be loaded and restored.
 ///
-/// The newest ones, then the last of each hour, each day and each week in which the slot was saved. Heads, pinned versions, what the last
-/// ten deletes took away, and what a conflict's sides have in common are kept whatever the rules say.
+/// Keeps the newest ones, then the last of each hour, each day and each week in which the slot was saved. Heads, pinned
+/// versions, what the last ten deletes removed, and the merge base of a conflict are kept regardless of the rules.
 public struct HistoryRules: Sendable, Hashable {
-  /// So many of the newest.
+  /// The number of newest versions kept.
   public var newest: Int
-  /// The last one of each of so many hours.
+  /// The number of hours of which the last version is kept.
   public var hourly: Int
-  /// The last one of each of so many days.
+  /// The number of days of which the last version is kept.
   public var daily: Int
-  /// The last one of each of so many weeks.
+  /// The number of weeks of which the last version is kept.
   public var weekly: Int
 
-  /// Counts below 0 mean 0. Hours, days and weeks in which nothing was saved don't count.
+  /// Creates rules. Counts below 0 mean 0. Hours, days and weeks in which nothing was saved don't count.
   public init(newest: Int = 20, hourly: Int = 24, daily: Int = 30, weekly: Int = 52) {
     self.newest = newest
     self.hourly = hourly
@@ -22,17 +22,19 @@ public struct HistoryRules: Sendable, Hashable {
 
   /// 20 newest, 24 hours, 30 days, 52 weeks: at most 126 versions.
   public static let standard = HistoryRules()
-  /// Nothing is ever thinned.
+  /// Nothing is ever pruned.
   public static let everything = HistoryRules(newest: .max, hourly: 0, daily: 0, weekly: 0)
 
-  /// Which of these are kept. Times are milliseconds since 1970 by the clock of whoever saved, in the order of the saves, newest first.
+  /// Returns which of the versions are kept. Times are milliseconds since 1970 by the saving device's clock, in the
+  /// order of the saves, newest first.
   ///
-  /// The order decides, not the clock: one that was set back makes hours look alike at most, and then fewer are kept.
+  /// The order decides, not the clock: a clock that was set back can at most make hours look alike, so that fewer
+  /// versions are kept.
   package func kept(_ times: [Int64]) -> [Bool] {
     var kept = times.indices.map { $0 < newest }
     let hour: Int64 = 3_600_000
     let day = 24 * hour
-    // The first day of 1970 was a Thursday; weeks begin on Mondays.
+    // January 1, 1970 was a Thursday; weeks begin on Monday.
     for (count, length, shift) in [(hourly, hour, 0), (daily, day, 0), (weekly, 7 * day, 3 * day)] {
       var seen: Set<Int64> = []
       for (index, time) in times.enumerated() where seen.count < count {
@@ -49,7 +51,7 @@ extension Int64 {
     return overflow ? .max : sum
   }
 
-  /// Rounded down, for times before 1970 too.
+  /// Rounds down, also for times before 1970.
   fileprivate func flooredQuotient(by divisor: Int64) -> Int64 {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? quotient - 1 : quotient

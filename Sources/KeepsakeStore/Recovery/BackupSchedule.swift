@@ -2,13 +2,13 @@ import Foundation
 
 /// When copies of a store are due, and by which clock.
 struct BackupSchedule: Sendable {
-  /// How old the newest copy of a store of so many bytes may be before the next commit asks for another.
+  /// How old the newest copy of a store of that many bytes may be before the next commit starts another.
   var interval: @Sendable (Int64) -> Duration
   var now: @Sendable () -> ContinuousClock.Instant = { .now }
-  /// Called between two steps of a copy in the background: leaves the disk to the game.
+  /// Called between two steps of a copy in the background, to leave the disk to the game.
   var pause: @Sendable () -> Void = { Thread.sleep(forTimeInterval: 0.002) }
 
-  /// Large stores seldom: that bounds what copies cost.
+  /// Large stores are copied rarely, which bounds the cost of copies.
   static let standard = BackupSchedule { bytes in
     switch bytes {
     case ...(64 << 20): .seconds(5 * 60)

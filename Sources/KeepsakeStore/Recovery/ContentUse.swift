@@ -2,32 +2,33 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// A row of `content_use`: derived from the versions that are kept whole, each of which has one content or several.
+/// A row of `content_use`, which derives from the versions that are kept whole. Each of them has one or several
+/// contents.
 struct ContentUse: Hashable {
   var hash: Data
   var version: Data
 
-  /// What the versions say that are kept whole.
+  /// What follows from the versions that are kept whole.
   private struct Implied {
     var uses: Set<ContentUse> = []
-    /// Versions that can't say what they use: their seal doesn't verify, or can't be opened, or they are in quarantine. What is recorded of
-    /// them is left as it is, so that their bytes stay.
+    /// Versions whose uses are unknown: their seal doesn't verify or can't be opened, or they are in quarantine. Their
+    /// rows in the table are left as they are, so that their bytes stay.
     var mute: Set<Data> = []
   }
 
-  /// Whether the table holds what the versions imply.
+  /// Returns whether the table contains what follows from the versions.
   static func isAsImplied(in transaction: StoreTransaction) throws -> Bool {
     let implied = try implied(in: transaction)
     return try kept(in: transaction).filter { !implied.mute.contains($0.version) } == implied.uses
   }
 
-  /// Makes the table anew, and forgets what the cloud has, which it can be asked.
+  /// Rebuilds the table, and forgets which contents the cloud has, because the cloud can be asked again.
   static func rebuild(in transaction: StoreTransaction) throws {
     let implied = try implied(in: transaction)
     for version in try Set(kept(in: transaction).map(\.version)) where !implied.mute.contains(version) {
       try transaction.run("DELETE FROM content_use WHERE version = ?", [version])
     }
-    // What isn't of the kind that it should be.
+    // Rows with values of the wrong type.
     try transaction.run("DELETE FROM content_use WHERE typeof(hash) != 'blob' OR typeof(version) != 'blob'", [])
     try transaction.run("DELETE FROM cloud_content", [])
     for use in implied.uses {
@@ -65,7 +66,7 @@ struct ContentUse: Hashable {
     return implied
   }
 
-  /// The versions that a seal's audit set aside.
+  /// Returns the versions that a seal's audit quarantined.
   private static func quarantined(in transaction: StoreTransaction) throws -> Set<Data> {
     let places = try String.fetchAll(
       transaction.database, sql: "SELECT place FROM quarantine WHERE outcome = ? AND place LIKE 'version %'",

@@ -1,9 +1,10 @@
 import GRDB
 
-/// SQLite's own notes of the greatest number that a row of a table ever had. At the end of all numbers nothing can be written any more.
+/// SQLite's own records of the greatest row number that a table ever had. After the greatest possible number, nothing
+/// more can be written.
 enum Counters {
   private static let tables = ["version", "outbox"]
-  /// No store ever comes near.
+  /// No store ever comes near this number.
   private static let most = Int64(1) << 53
 
   static func areSound(in database: Database) throws -> Bool {
@@ -12,7 +13,7 @@ enum Counters {
     return wrong == 0
   }
 
-  /// Goes on after the greatest number that is there.
+  /// Continues after the greatest existing number.
   static func rebuild(in database: Database) throws {
     try database.execute(sql: "DELETE FROM sqlite_sequence")
     for table in tables {

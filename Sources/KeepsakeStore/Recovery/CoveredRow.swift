@@ -11,7 +11,7 @@ enum CoveredRow {
     digest(of: id.bytes).withUnsafeBytes { Data($0[..<checksumLength]) }
   }
 
-  /// Asked of every row at each opening.
+  /// Returns whether the checksum matches. Called for every row on each opening.
   static func isSound(id: Data, checksum: Data) -> Bool {
     guard id.count == VersionID.byteCount else { return false }
     return digest(of: id).withUnsafeBytes { digest in

@@ -1,29 +1,30 @@
 import Foundation
 import GRDB
 
-/// Copies a database as it is at one moment, while others write to it.
+/// Copies a database as it is at one moment, while it may be written to.
 enum DatabaseCopy {
-  /// Makes the file at `url`, where there is none, and syncs it. It is one file, without a log.
+  /// Creates a copy at `url`, where no file may exist, and syncs it. It is a single file, without a log.
   ///
-  /// It reads a snapshot, so that no writer waits. What is left of the file where this throws is the caller's to remove.
+  /// Reads a snapshot, so that no writer waits. If this throws, the caller must remove what was written of the file.
   ///
   /// - Parameters:
-  ///   - pagesPerStep: How many pages are copied between two calls of `progress`; all at once if negative.
-  ///   - checking: Looks at the copy before it is closed; what it throws ends this.
-  ///   - progress: Told whether that was all; what it throws ends this.
+  ///   - pagesPerStep: How many pages are copied between two calls of `progress`; all in one step if negative.
+  ///   - checking: Checks the copy before it is closed. An error that it throws ends the copying.
+  ///   - progress: Called after each step, with whether that was the last one. An error that it throws ends the
+  ///     copying.
   static func make(
     of source: any BackupSource, at url: URL, pagesPerStep: CInt = -1, checking: (Database) throws -> Void = { _ in },
     progress: @escaping (_ isDone: Bool) throws -> Void = { _ in }
   ) throws {
     var configuration = Configuration()
     configuration.label = "keepsake.backup"
-    // It counts for nothing before it is synced as a whole.
+    // The copy is only used once it is synced as a whole.
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF") }
     let target = try DatabaseQueue(path: url.path, configuration: configuration)
     do {
       try target.writeWithoutTransaction { copy in
         try source.read { try $0.backup(to: copy, pagesPerStep: pagesPerStep) { try progress($0.isCompleted) } }
-        // Alone it has no log.
+        // The copy is a single file and has no log.
         try copy.execute(sql: "PRAGMA journal_mode = DELETE")
         try checking(copy)
       }

@@ -1,10 +1,11 @@
 import GRDB
 
-/// The table `head`: derived from the versions and from what is covered.
+/// The table `head`, which derives from the versions and the covered ids.
 enum HeadTable {
   private static let uncovered = "FROM version WHERE id NOT IN (SELECT id FROM covered)"
 
-  /// Whether it holds the versions that nothing covers, and nothing else. Costs a look-up for each version.
+  /// Returns whether the table contains the versions that nothing covers, and nothing else. Costs a look-up for each
+  /// version.
   static func isAsImplied(in database: Database) throws -> Bool {
     let differs = try Bool.fetchOne(
       database,
@@ -16,7 +17,7 @@ enum HeadTable {
     return differs == false
   }
 
-  /// Makes it anew.
+  /// Rebuilds the table.
   static func rebuild(in database: Database) throws {
     try database.execute(sql: "DELETE FROM head; INSERT INTO head (slot, id) SELECT slot, id \(uncovered)")
   }

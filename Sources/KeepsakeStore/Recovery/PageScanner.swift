@@ -3,19 +3,19 @@ import GRDB
 
 /// Finds rows in the pages of a database that SQLite can't read, and in those of its write-ahead log.
 ///
-/// Reads SQLite's documented file format by itself: leaf pages of tables, and all pages of tables without rowid, whose inner
-/// pages hold rows too. Where a page's own directory doesn't add up, every place in it is tried. What is found may be stale
-/// or no row at all; whoever takes it proves each by its checksum or hash. Trusts no byte: every place is checked before it
-/// is read, and every chain is bounded by the file's size.
+/// Parses SQLite's documented file format itself: leaf pages of tables, and all pages of tables without rowid, whose
+/// inner pages hold rows too. If a page's own directory is inconsistent, every offset in the page is tried. A result
+/// may be stale or not a row at all; the caller verifies each by its checksum or hash. Trusts no byte: every offset is
+/// checked before it is read, and the length of every chain is bounded by the file's size.
 ///
-/// The forms (n: variable-length number, 1 to 9 bytes):
+/// The formats (n: variable-length number, 1 to 9 bytes):
 ///
 ///     leaf of a table     n payload size, n rowid, payload, [4 bytes: first overflow page]
 ///     leaf without rowid  n payload size, payload, [4 bytes: first overflow page]
 ///     payload             n size of header, n serial type of each column, then the columns
 ///     overflow page       4 bytes: next, 0 at the end; the rest is payload
 struct PageScanner {
-  /// This release makes its stores with pages of this size.
+  /// The page size of stores that this release creates.
   static let pageSize = 4_096
   private static let headerOfFile = 100
 
@@ -23,10 +23,10 @@ struct PageScanner {
   private let file: RawFile?
   private let log: WriteAheadLog
   private let pageSize: Int
-  /// Where the newest image of a page stands in the log.
+  /// The frame in the log that contains the newest image of a page.
   private var newest: [Int: Int] = [:]
   private let pageCount: Int
-  /// Rows longer than all that there is to read don't exist.
+  /// A row can't be longer than everything there is to read.
   private let maximumPayload: Int
 
   init(database: RawFile?, log: WriteAheadLog, shapes: [TableShape]) {
@@ -40,32 +40,35 @@ struct PageScanner {
     maximumPayload = (inFile + log.frames.count) * pageSize
   }
 
-  /// What the header says, where it says something that can be.
+  /// Returns the page size in the header if it is a possible one, otherwise the default.
   static func pageSize(of file: RawFile?) -> Int {
     guard let header = file?.bytes(at: 16, count: 2) else { return pageSize }
     let stated = header.half(at: 0) == 1 ? 65_536 : header.half(at: 0)
     return stated >= 512 && stated & (stated - 1) == 0 ? stated : pageSize
   }
 
-  /// What a scan has passed on its way.
+  /// The state of a scan.
   private struct Walk {
-    /// Pages that chains lead over.
+    /// Pages that are part of overflow chains.
     var chains: Set<Int> = []
-    /// So much may still be read of overflow pages: each belongs to one row, but forged rows could all claim the whole file.
+    /// How many bytes of overflow pages may still be read. Each page belongs to one row, but forged rows could all
+    /// claim the whole file.
     var bytesLeft: Int
-    /// Rows with overflow pages that were read: the log may hold many images of the page that such a row begins on.
+    /// Rows with overflow pages that were already read: the log may contain many images of the page on which such a row
+    /// begins.
     var long: Set<Int> = []
   }
   private static let readsOfEachPage = 16
 
-  /// Gives every row that can be made out, those of the newest pages first.
+  /// Passes every row that can be recognized to `each`, those of the newest pages first.
   func scan(_ each: (SalvagedRow) throws -> Void) throws {
     var walk = Walk(bytesLeft: maximumPayload.multipliedReportingOverflow(by: Self.readsOfEachPage).partialValue)
     var doubtful: [(image: [UInt8], number: Int)] = []
     func look(_ image: [UInt8]?, _ number: Int) throws {
       guard let image, image.contains(where: { $0 != 0 }) else { return }
       guard let cells = cells(of: image, number) else {
-        // Large stores consist of overflow pages, which have no directory either: looked at when it is known which those are.
+        // Large stores consist mostly of overflow pages, which have no directory either. Such pages are scanned once
+        // the overflow pages are known.
         if doubtful.count < Self.maximumDoubtfulBytes / pageSize { doubtful.append((image, number)) }
         return
       }
@@ -79,7 +82,7 @@ struct PageScanner {
     }
     for (image, number) in doubtful where !walk.chains.contains(number) {
       for offset in 0..<(pageSize - 4) {
-        // A payload size of 0 or 1 is no row; most bytes of an empty place are 0.
+        // A payload size of 0 or 1 is no row; most bytes of unused space are 0.
         guard image[offset] > 1 else { continue }
         for hasRowid in [true, false] {
           for row in rows(in: image, at: offset, hasRowid: hasRowid, &walk) { try each(row) }
@@ -93,7 +96,8 @@ struct PageScanner {
 
   // MARK: Pages
 
-  /// Where a page's rows begin, by its own directory; nil if the directory makes no sense. Inner pages of tables have none.
+  /// Returns where a page's rows begin, according to its own directory; nil if the directory is inconsistent. Inner
+  /// pages of tables with rowid have none.
   private func cells(of image: [UInt8], _ number: Int) -> [(offset: Int, hasRowid: Bool)]? {
     let start = number == 1 ? Self.headerOfFile : 0
     guard image.count >= start + 12 else { return nil }
@@ -109,7 +113,7 @@ struct PageScanner {
     for index in 0..<count {
       let offset = image.half(at: directory + index * 2)
       guard offset >= content, offset + 4 <= image.count else { return nil }
-      // Of a leaf that isn't one of ours, such as an index or the schema, the rows fit no shape.
+      // The rows of a leaf that isn't from a salvaged table, such as an index or the schema, fit no shape.
       cells.append((isInner ? offset + 4 : offset, type == 0x0D))
     }
     return type == 0x05 ? [] : cells
@@ -123,7 +127,8 @@ struct PageScanner {
 
   // MARK: Rows
 
-  /// What stands in one place: a row of one table, or of any of several that look alike. Its checksum tells which.
+  /// Returns the rows that may begin at this offset: one, or one for each of several tables with the same shape. The
+  /// checksum decides which it is.
   private func rows(in image: [UInt8], at start: Int, hasRowid: Bool, _ walk: inout Walk) -> [SalvagedRow] {
     var offset = start
     guard let payload = number(in: image, &offset), payload > 1, payload <= maximumPayload else { return [] }
@@ -146,7 +151,7 @@ struct PageScanner {
     return shapes.map { SalvagedRow(table: $0.name, values: values(of: bytes, header, serials, $0, rowid)) }
   }
 
-  /// How much of a payload stands in the page itself.
+  /// Returns how many bytes of a payload are in the page itself.
   private func localSize(of size: Int, hasRowid: Bool) -> Int {
     let most = hasRowid ? pageSize - 35 : (pageSize - 12) * 64 / 255 - 23
     guard size > most else { return size }
@@ -175,7 +180,8 @@ struct PageScanner {
     return fitting.isEmpty ? nil : (fitting, serials, Int(length))
   }
 
-  /// Appends what lies on overflow pages. A chain that ends early, leaves the file or is longer than the row is no chain.
+  /// Appends what is on overflow pages. Returns false for a chain that ends early, leaves the file or takes more bytes
+  /// than a scan may read.
   private func overflow(from first: Int, into bytes: inout [UInt8], _ size: Int, _ walk: inout Walk) -> Bool {
     var next = first
     var passed: [Int] = []
@@ -209,14 +215,14 @@ struct PageScanner {
       case 8: values[name] = 0.databaseValue
       case 9: values[name] = 1.databaseValue
       default:
-        // Text that is no UTF-8 is altered, and then no checksum fits.
+        // Text that isn't valid UTF-8 is altered by this, and then no checksum fits.
         values[name] = serial & 1 == 0 ? Data(part).databaseValue : String(decoding: part, as: UTF8.self).databaseValue
       }
     }
     return values
   }
 
-  /// The bytes of a column of this type; nil for those that no row of ours has.
+  /// Returns the length of a column with this serial type; nil for types that no row of a store has.
   private static func size(of serial: UInt64) -> Int? {
     switch serial {
     case 0, 8, 9: 0
@@ -228,7 +234,7 @@ struct PageScanner {
     }
   }
 
-  /// SQLite's variable-length number.
+  /// Reads SQLite's variable-length number.
   private func number(in image: [UInt8], _ offset: inout Int) -> UInt64? {
     var result: UInt64 = 0
     for index in 0..<9 {

@@ -10,16 +10,17 @@ import Android
 import Darwin
 #endif
 
-/// A file read by places, without SQLite, for looking at what SQLite can't read.
+/// A file read at arbitrary offsets, without SQLite, to examine what SQLite can't read.
 ///
-/// Not to be used on a database that this process has open: closing the file would release the locks that SQLite holds on it.
+/// Don't use it on a database that this process has open: closing the file would release SQLite's locks on it.
 final class RawFile {
   let size: Int
   private let descriptor: Int32
 
-  /// Nil if there is no such file. Throws `misuse` for a folder, a pipe or a device: their size is no size, and reading may never end.
+  /// Opens the file; nil if it doesn't exist. Throws `misuse` for a folder, a pipe or a device: their size is
+  /// meaningless, and reading may never end.
   init?(_ url: URL) throws {
-    // A pipe would wait for somebody to write.
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -41,7 +42,8 @@ final class RawFile {
 
   deinit { close(descriptor) }
 
-  /// Exactly `count` bytes; nil where the file is shorter, or where the disk can't read it: a bad sector is damage like any other.
+  /// Returns exactly `count` bytes; nil if the file is shorter, or if the disk can't read them: a bad sector is damage
+  /// like any other.
   func bytes(at offset: Int, count: Int) -> [UInt8]? {
     guard offset >= 0, count >= 0, count <= size, offset <= size - count else { return nil }
     var failed = false
@@ -62,7 +64,7 @@ final class RawFile {
 }
 
 extension [UInt8] {
-  /// The big-endian number of four bytes; the caller has checked that they are there.
+  /// Returns the big-endian number in four bytes. The caller must check that they exist.
   func word(at offset: Int) -> UInt32 {
     UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
   }

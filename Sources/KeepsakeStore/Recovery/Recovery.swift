@@ -2,26 +2,27 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Makes a new store out of everything that can still be read of a damaged one, and puts it in the old one's place.
+/// Builds a new store from everything that can still be read of a damaged one, and replaces the damaged one with it.
 ///
-/// The new database is made beside the damaged one, which is only read. When it is whole and durable, a note says so
-/// (`StoreFiles.intent`); then the damaged files move into a folder of their own and the new one takes their name. A crash
-/// before the note leaves the damaged store, and opening begins again; after it, opening finishes what the note says.
+/// The new database is built beside the damaged one, which is only read. Once it is complete and durable, a file
+/// records that (`StoreFiles.intent`). Then the damaged files move into a folder of their own and the new one takes
+/// their name. A crash before the file is written leaves the damaged store, and the next opening starts over; after it,
+/// the next opening completes what the file records.
 package struct Recovery {
-  /// What a recovery found, and did or would do.
+  /// What a recovery found, and what it did or would do.
   package struct Report: Sendable, Hashable, Codable {
     /// What was wrong.
     package var reasons: [String]
     package var versions: Int
     package var values: Int
     package var contents: Int
-    /// Saves whose bytes no place had.
+    /// Saves whose bytes no source had.
     package var lostSaves: Int
-    /// Slots in which an older save stands now, because the newest was lost.
+    /// Slots that show an older save, because the newest was lost.
     package var steppedBack: [String]
-    /// What became of the wallet, where it had to be made anew.
+    /// What happened to the wallet, if it had to be rebuilt.
     package var wallet: String?
-    /// Where the damaged files are now, or would be.
+    /// The folder into which the damaged files were moved, or would be.
     package var damagedFolder: String
 
     package var message: String {
@@ -36,13 +37,14 @@ package struct Recovery {
   }
 
   private struct Intent: Codable {
-    /// Its name in `StoreFiles.damaged`: the store's folder may be moved meanwhile.
+    /// The folder's name in `StoreFiles.damaged`, not its path: the store's folder may be moved in the meantime.
     var name: String
   }
   private static let maximumIntentBytes = 4_096
 
   private let files: StoreFiles
-  /// How the rows stand. The new ones are sealed alike: what the game asks for now is the gate's affair, later.
+  /// The seal of the existing rows. The new rows are sealed in the same way; the seal that the game requests is applied
+  /// later, by the gate.
   private let seal: StoreSeal
   private let header: SealHeader?
   private var recovered: URL { Self.recovered(files) }
@@ -56,7 +58,8 @@ package struct Recovery {
 
   // MARK: Steps
 
-  /// Finishes a recovery that was interrupted after its new database was whole; clears away one that was not.
+  /// Completes a recovery that was interrupted after its new database was complete. Removes the remains of one that was
+  /// not.
   static func finishInterrupted(_ files: StoreFiles) throws {
     if let data = try AtomicFile.read(files.intent, maximumBytes: maximumIntentBytes) {
       let intent: Intent
@@ -65,7 +68,7 @@ package struct Recovery {
       } catch {
         throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) can't be read: remove it to recover anew", cause: error)
       }
-      // A name and no path: nothing may be moved out of the store.
+      // It must be a name and not a path: nothing may be moved out of the store.
       guard !intent.name.isEmpty, !intent.name.contains("/"), !intent.name.hasPrefix(".") else {
         throw StoreError(.damaged, "the note of a recovery at \(files.intent.path) is damaged: remove it to recover anew")
       }
@@ -75,7 +78,7 @@ package struct Recovery {
     }
   }
 
-  /// Recovers the store, all of it. Throws `damaged`, with nothing touched, if nothing can be read anywhere.
+  /// Recovers the whole store. Throws `damaged`, with nothing changed, if no source can be read.
   func run(because reasons: [String]) throws -> Report {
     let report = try build(because: reasons)
     try StoreFiles.sync(recovered)
@@ -92,20 +95,20 @@ package struct Recovery {
     return report
   }
 
-  /// Makes the new database and throws it away: what a recovery would do.
+  /// Builds the new database and discards it, to find out what a recovery would do.
   func rehearse(because reasons: [String]) throws -> Report {
     let report = try build(because: reasons)
     try StoreFiles.remove(files.workshop)
     return report
   }
 
-  /// May be interrupted anywhere and run again.
+  /// May be interrupted at any point and run again.
   private static func swap(_ files: StoreFiles, aside damaged: URL) throws {
     let recovered = recovered(files)
     if StoreFiles.exists(recovered) {
       try StoreFiles.makeFolder(files.damaged)
       try StoreFiles.makeFolder(damaged)
-      // A log that stayed would be played into the new database.
+      // A remaining log would be replayed into the new database.
       for suffix in ["-wal", "-shm", "-journal", ""] {
         let name = Store.databaseName + suffix
         try StoreFiles.moveIfPresent(files.folder.appendingPathComponent(name), to: damaged.appendingPathComponent(name))
@@ -151,8 +154,8 @@ package struct Recovery {
         try Schema.create(in: database)
         var salvage = Salvage(into: database, seal: seal)
         let scanner = PageScanner(database: raw, log: log, shapes: shapes)
-        // What comes first counts where rows can't be joined. SQLite knows best what is newest, unless it would pass over the end
-        // of a damaged log.
+        // Where rows can't be joined, the first source wins. SQLite knows best what is newest, unless it would ignore
+        // the end of a damaged log.
         if log.state == .damaged {
           try scanner.scan { try salvage.add($0) }
           try salvage.proveContents()
@@ -194,10 +197,10 @@ package struct Recovery {
     return report
   }
 
-  /// Takes all rows that SQLite gives of a database; a damaged one gives some, or none.
+  /// Adds all rows that SQLite returns for a database; for a damaged one these are some or none.
   ///
-  /// - Parameter isStore: Whether it is the store itself, so that a row that doesn't verify is judged later, and not an older copy, in which
-  ///   it may be from before the store had its seal.
+  /// - Parameter isStore: Whether it is the store itself, so that a row whose seal doesn't verify is judged later, and
+  ///   not an older copy, in which such a row may be from before the store was sealed.
   private static func read(_ url: URL, _ shapes: [TableShape], isStore: Bool, into salvage: inout Salvage) throws {
     guard StoreFiles.exists(url) else { return }
     do {
@@ -208,7 +211,7 @@ package struct Recovery {
       try read(.quarantine, of: queue, isStore: isStore, into: &salvage)
       try queue.close()
     } catch let error as DatabaseError where error.isDamage || error.resultCode == .SQLITE_IOERR || error.resultCode == .SQLITE_CANTOPEN {
-      // That is why there are other sources.
+      // The other sources are there for this case.
     }
     try salvage.proveContents()
   }
@@ -216,14 +219,14 @@ package struct Recovery {
   private static func read(_ table: TableShape, of queue: DatabaseQueue, isStore: Bool, into salvage: inout Salvage) throws {
     do {
       try queue.read { database in
-        // By their names: in a damaged schema they may have others.
+        // By name, because in a damaged schema the columns may have other names.
         let columns = table.columns.map(\.name)
         let rows = try Row.fetchCursor(
           database, sql: "SELECT \(columns.joined(separator: ", ")) FROM \(table.name) NOT INDEXED")
         while let row = try rows.next() {
           var values: [String: DatabaseValue] = [:]
           for (name, value) in zip(columns, row.databaseValues) { values[name] = value }
-          // Errors of the new database must not be taken for damage of the old one.
+          // Errors of the new database must not be mistaken for damage of the old one.
           do {
             try salvage.add(SalvagedRow(table: table.name, values: values), isStore: isStore)
           } catch let error as DatabaseError {

@@ -13,36 +13,37 @@ import Android
 import Darwin
 #endif
 
-/// A database of which copies are kept: the store's, and that of the game's own tables.
+/// A database of which copies are kept: the store's, or that of the game's own tables.
 protocol BackupSource: AnyObject, Sendable {
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
 }
 
-/// Keeps two whole copies of a database beside it, for the day on which it can't be read.
+/// Keeps two complete copies of a database beside it, in case it can't be read some day.
 ///
-/// A copy is made in the background while the game runs, some minutes after the first commit that the newest copy lacks, and
-/// at closing where the store is small. It reads a snapshot, a few pages at a time, so that no commit waits for it. It is
-/// written beside the others, checked as a store is at opening, and only then takes the place of the older one: there is
-/// always a whole copy once there was one. What it costs is bounded by making copies of large stores seldom.
+/// A copy is made in the background while the game runs, some minutes after the first commit that the newest copy
+/// lacks, and on closing if the store is small. It reads a snapshot, a few pages at a time, so that no commit waits for
+/// it. The new copy is written beside the others and checked like a store on opening; only then does it replace the
+/// older one. So once there was a complete copy, there always is one. The cost is bounded by copying large stores
+/// rarely.
 final class RollingBackup: Sendable {
-  /// A store up to this size is copied at closing too: some hundredths of a second.
+  /// A store up to this size is copied on closing too, which takes some hundredths of a second.
   static let maximumBytesAtClosing: Int64 = 16 << 20
-  /// 256 KiB at a time.
+  /// 256 KiB per step.
   private static let pagesPerStep: CInt = 64
 
   private struct State {
-    /// Nothing newer than the newest copy: no commit since.
+    /// Whether there was no commit since the newest copy.
     var isCurrent = true
     var isRunning = false
     var isStopped = false
-    /// When the next copy in the background is due, at the earliest.
+    /// The earliest time for the next copy in the background.
     var due: ContinuousClock.Instant
     var failure: StoreError?
   }
 
   private let files: any BackupFiles
   private let schedule: BackupSchedule
-  /// What is wrong with a copy; nil if nothing is.
+  /// Returns what is wrong with a copy; nil if nothing is.
   private let problem: @Sendable (Database) throws -> String?
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "keepsake.store.backup", qos: .background)
@@ -58,10 +59,10 @@ final class RollingBackup: Sendable {
   /// Whether closing has ended all copies.
   var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Why the last copy failed, if it did; the next one is tried when its time has come.
+  /// Why the last copy failed, if it did. The next one is made when it is due.
   var failure: StoreError? { state.withLock { $0.failure } }
 
-  /// To be called after each commit. Costs a look at the clock.
+  /// Must be called after each commit. Costs reading the clock.
   func didCommit(in database: any BackupSource) {
     let starts = state.withLock { state -> Bool in
       state.isCurrent = false
@@ -76,13 +77,14 @@ final class RollingBackup: Sendable {
     }
   }
 
-  /// Makes a copy if one is due and the store is small, and stops what runs in the background. Ends early at `deadline`.
+  /// Stops a copy that is being made in the background, and makes one if it is due and the store is small. Ends early
+  /// at `deadline`.
   func finish(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {
     let (isCurrent, isRunning) = state.withLock { state in
       state.isStopped = true
       return (state.isCurrent, state.isRunning)
     }
-    // Waits for at most one step of what runs.
+    // Waits for at most one step of a running copy.
     if isRunning { queue.sync {} }
     guard !isCurrent else { return }
     do {
@@ -97,7 +99,7 @@ final class RollingBackup: Sendable {
 
   private func bytes() throws(StoreError) -> Int64 { try Self.size(of: files.database) + Self.size(of: files.log) }
 
-  /// Zero if there is no file.
+  /// Returns zero if there is no file.
   private static func size(of url: URL) throws(StoreError) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) != 0 else { return Int64(status.st_size) }
@@ -105,15 +107,16 @@ final class RollingBackup: Sendable {
     return 0
   }
 
-  /// Whether the newest copy is older than it may be, by the clock on the wall: it may be of another day. One whose date can't be found out is too
-  /// old: the next copy says what is wrong with the folder.
+  /// Returns whether the newest copy is older than allowed, by the wall clock and not the schedule's, because the copy
+  /// may have been made on another day. A copy of unknown date counts as too old: making the next copy then shows what
+  /// is wrong with the folder.
   private func isOld(_ bytes: Int64) -> Bool {
     guard let newest = files.presentBackups.first else { return true }
     let age = Date().timeIntervalSince1970 - Double(StoreFiles.modified(newest)) / 1e9
     return abs(age) >= schedule.interval(bytes).interval
   }
 
-  /// `until` nil: in the background, and stopped by closing.
+  /// With `until` nil, runs in the background and is stopped by closing.
   private func run(on database: any BackupSource, until deadline: ContinuousClock.Instant?) {
     state.withLock { $0.isCurrent = true }
     var failure: StoreError?
@@ -139,14 +142,14 @@ final class RollingBackup: Sendable {
     }
   }
 
-  /// Makes one copy in the place of the older one. Throws with both as they were.
+  /// Makes one copy, which replaces the older one. If it throws, both are unchanged.
   func copy(_ database: any BackupSource, stop: @escaping () -> Bool) throws {
     let partial = files.partialBackup
     try StoreFiles.remove(partial)
     do {
       try StoreError.translating("making a backup") {
         try DatabaseCopy.make(of: database, at: partial, pagesPerStep: Self.pagesPerStep) { [problem] copy in
-          // What is damaged must not take the place of what is whole.
+          // A damaged copy must not replace an intact one.
           if let problem = try Self.stoppable(copy, stop, problem) { throw StoreError(.damaged, "the backup isn't sound: \(problem)") }
         } progress: { isDone in
           if !isDone, stop() { throw StoreError(.timedOut, "the data was closed while it was backed up") }
@@ -161,10 +164,10 @@ final class RollingBackup: Sendable {
     }
   }
 
-  /// Asks for so many steps of SQLite's machine: some hundredths of a second.
+  /// The number of steps of SQLite's virtual machine between two calls of `stop`: some hundredths of a second.
   private static let stepsBetweenLooks: CInt = 100_000
 
-  /// Looks at a copy until it has to stop: closing waits for that.
+  /// Checks a copy, but ends early when it must stop, because closing waits for it.
   private static func stoppable(
     _ copy: Database, _ stop: @escaping () -> Bool, _ problem: (Database) throws -> String?
   ) throws -> String? {

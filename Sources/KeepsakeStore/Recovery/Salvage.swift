@@ -2,47 +2,48 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// The join of everything that can still be read of a store, from however many places.
+/// The join of everything that can still be read of a store, from any number of sources.
 ///
-/// All that a store keeps but its wallet and its facts is a state that only grows: values join, versions add up, covered ids
-/// are a union, contents are named by their hash. So rows may come twice, stale and in any order. Of the same version's marks,
-/// of facts and of preferences, the first that comes counts: sources are given newest first.
+/// Everything in a store, apart from its wallet and its facts, is a state that only grows: values join, versions
+/// accumulate, covered ids form a union, and contents are named by their hash. So rows may come twice, stale and in any
+/// order. For the marks of a version, for facts and for preferences, the first one wins: sources are read newest first.
 ///
-/// A row whose checksum is right and whose seal isn't is nobody's damage. It is taken as it stands, neither joined nor sealed anew, where
-/// nothing better has its place: the seal's own audit judges it afterwards.
+/// A row with a valid checksum and an invalid seal isn't damaged. If nothing better is found in its place, it is copied
+/// unchanged, neither joined nor sealed again. The seal's own audit judges it afterwards.
 struct Salvage {
   private struct FoundVersion {
     var stored: StoredVersion
     var marks: VersionMarks
     var position: Int64
-    /// Where it came from; positions are comparable within one source and between those of one store.
+    /// The order in which versions were found. Positions are comparable within one source, and between sources of one
+    /// store.
     var order: Int
   }
 
   private(set) var transaction: StoreTransaction
   private var versions: [VersionID: FoundVersion] = [:]
   private var cells: [CellKey: CellState] = [:]
-  /// Bodies of preferences, proven.
+  /// Verified bodies of preferences.
   private var preferences: [String: Data] = [:]
   private var covered: Set<VersionID> = []
-  /// Bodies of facts, proven.
+  /// Verified bodies of facts.
   private var facts: [String: Data] = [:]
   /// Without its operations, which are facts of their own.
   private var wallet: WalletBook?
   private var walletPages: [String: WalletPage] = [:]
-  /// Rows of the store itself that are undamaged and don't verify, by their places.
+  /// Undamaged rows of the store itself whose seal doesn't verify, by their identities.
   private var strange: [String: SalvagedRow] = [:]
   private var quarantined: [SalvagedRow] = []
-  /// Of the ledgers that were found, the one that counted furthest.
+  /// The highest count of all ledgers that were found.
   private var changeCount: UInt64 = 0
   private let seal: StoreSeal
-  /// Contents of the new database whose bytes were decoded and have their hash.
+  /// Contents of the new database whose bytes were decoded and match their hash.
   private var proven: Set<Data> = []
-  /// What no source gave whole: versions whose bytes are gone, for the report.
+  /// Number of versions whose bytes no source had in full, for the report.
   private(set) var lostContents = 0
-  /// Slots whose newest save was lost, so that the one before stands again.
+  /// Slots whose newest save was lost, so that the one before it is shown again.
   private(set) var steppedBack: [String] = []
-  /// What became of the wallet, where something of it was lost, for the report.
+  /// What happened to the wallet, if a part of it was lost, for the report.
   private(set) var walletLoss: String?
 
   init(into database: Database, seal: StoreSeal) {
@@ -50,7 +51,7 @@ struct Salvage {
     transaction = StoreTransaction(database, in: StoreContext(seal: seal))
   }
 
-  /// Whether nothing was found that a store of ours holds.
+  /// Whether nothing was found that a store contains.
   var isEmpty: Bool {
     versions.isEmpty && cells.isEmpty && preferences.isEmpty && facts.isEmpty && wallet == nil && walletPages.isEmpty && covered.isEmpty
       && strange.isEmpty
@@ -58,17 +59,17 @@ struct Salvage {
   }
 
   var versionCount: Int { versions.count }
-  /// Values of progress and the like, and preferences.
+  /// Values such as progress, and preferences.
   var valueCount: Int { cells.count + preferences.count }
   var contentCount: Int { proven.count }
-  /// Rows of scores that were written already, twice if they were found twice.
+  /// Rows of scores already written. A row found twice counts twice.
   private var scoreCount = 0
 
   // MARK: Gathering
 
-  /// Takes a row that proves itself, and leaves any other. Throws only for what is wrong with the new database.
+  /// Adds a row if it can be verified, and ignores it otherwise. Throws only errors of the new database.
   ///
-  /// - Parameter isStore: Whether it stands in the store itself, and not only in its pages or in a copy.
+  /// - Parameter isStore: Whether SQLite read it from the store itself, and it wasn't only found in pages or in a copy.
   mutating func add(_ row: SalvagedRow, isStore: Bool = false) throws {
     if isStore, let place = Self.place(of: row), isStrange(row, place) { strange[place] = row }
     switch row.table {
@@ -92,7 +93,7 @@ struct Salvage {
     case "fact": addFact(row)
     case "score":
       guard let score = ScoreRow(row), isProven(score.body, place: score.place) else { return }
-      // Straight into the new database: there may be a million.
+      // Inserted directly into the new database: there may be a million.
       try transaction.insert(score, or: "IGNORE")
       scoreCount += 1
     case "quarantine":
@@ -116,7 +117,7 @@ struct Salvage {
   }
 
   private mutating func addFact(_ row: SalvagedRow) {
-    // The seal's header stands in clear, and is written anew.
+    // The seal's header isn't sealed, and is written again separately.
     guard let name = row.text("name"), name != SealHeader.factName, let body = row.data("body") else { return }
     if name == WalletBook.name {
       guard let found: WalletBook = proof(of: body, place: RowIdentity.fact(name)), found.objection == nil else { return }
@@ -124,14 +125,15 @@ struct Salvage {
     } else if name > WalletPage.names.first, name < WalletPage.names.last {
       guard let found: WalletPage = proof(of: body, place: RowIdentity.fact(name)), found.isSound, WalletPage.name(of: found.first) == name
       else { return }
-      // One only grows: the longer has all of the shorter.
+      // A page only grows: the longer one contains all of the shorter.
       if found.operations.count > walletPages[name]?.operations.count ?? -1 { walletPages[name] = found }
     } else if facts[name] == nil, isProven(body, place: RowIdentity.fact(name)) {
       facts[name] = body
     }
   }
 
-  /// Whether the other wallet has come further: of a chain and one that follows it the later, of the same chain the longer.
+  /// Returns whether the other wallet is more recent: the later of two successive chains, or the longer state of one
+  /// chain.
   private static func further(_ known: WalletState, _ other: WalletState) -> Bool {
     if other.follows == known.chain { return true }
     guard other.chain == known.chain else { return false }
@@ -183,10 +185,11 @@ struct Salvage {
     }
   }
 
-  /// Writes what says how the store is sealed, and what the seal keeps beside the rows. Last of all: the ledger sums up the others.
+  /// Writes the header that describes the store's seal, and what the seal keeps besides the rows. Must be last, because
+  /// the ledger sums up the other rows.
   func writeSeal(_ header: SealHeader) throws {
     for (_, row) in strange.sorted(by: { $0.key < $1.key }) {
-      // A better one may have its place already.
+      // A better row may already have its place.
       let columns = row.values.keys.filter { $0 != "position" }.sorted()
       try insert(row, columns, or: "IGNORE")
     }
@@ -194,7 +197,8 @@ struct Salvage {
     for row in quarantined { try insert(row, ["place", "outcome", "body"], or: "ABORT") }
     try header.write(to: transaction.database)
     guard let key = seal.keys.first(where: { $0.id == header.key }) else { return }
-    // A sum over what was found, in the step that puts it in place: what is missing was lost and not taken out.
+    // A sum over what was found, written in the step that stores it: what is missing was lost, not removed by an
+    // attacker.
     try SealLedger.counted(in: transaction.database, key: key)
       .write(to: transaction.database, key: key, count: changeCount &+ 1)
   }
@@ -217,9 +221,10 @@ struct Salvage {
     }
   }
 
-  /// Throws out what doesn't have the hash that it is named by, so that another source can give it. To be called after each.
+  /// Deletes contents that don't match their hash, so that another source can provide them. Must be called after each
+  /// source.
   ///
-  /// Contents that lean on one that isn't here stay for now: it may come.
+  /// Contents whose base is missing stay for the time being: it may still be found.
   mutating func proveContents() throws {
     let contents = transaction.contents
     for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content ORDER BY position") where !proven.contains(hash) {
@@ -228,13 +233,13 @@ struct Salvage {
       case .sound: proven.insert(hash)
       case .leansOnMissing: continue
       case .damaged:
-        // Its bases may be what is wrong; they are looked at in turn, each by itself.
+        // The fault may be in its bases; each of them is examined in turn, on its own.
         if try baseIsProven(name) { try transaction.run("DELETE FROM content WHERE hash = ?", [hash]) }
       }
     }
   }
 
-  /// Whether what a content leans on is good, so that it is itself what is wrong.
+  /// Returns whether a content's base is intact, so that the content itself is what is damaged.
   private func baseIsProven(_ hash: ContentHash) throws -> Bool {
     let row = try Row.fetchOne(transaction.database, sql: "SELECT base FROM content WHERE hash = ?", arguments: [hash.bytes])
     guard let value: DatabaseValue = row?["base"], !value.isNull else { return true }
@@ -257,7 +262,7 @@ struct Salvage {
     try writeOutbox()
   }
 
-  /// What can't be read is better missing: it is then asked of the cloud again.
+  /// An unreadable content is better missing: it is then requested from the cloud again.
   private mutating func dropUnprovenContents() throws {
     try proveContents()
     for hash in try Data.fetchAll(transaction.database, sql: "SELECT hash FROM content") where !proven.contains(hash) {
@@ -279,8 +284,8 @@ struct Salvage {
     }
     var device = try transaction.facts()
     if device.container != nil, device.cursor.seq > 0 {
-      // A mark that the cloud never gave: at the next exchange it starts this device anew, and everything that either has
-      // is exchanged once more. What waited in the outbox and what was staged is made good by that.
+      // A mark that the cloud never issued: at the next exchange, the cloud makes this device start over, and
+      // everything that either side has is exchanged again. That replaces what was in the outbox and what was staged.
       device.cursor.mark ^= 0x5245_434F_5645_5259
       try transaction.setFacts(device)
     }
@@ -295,10 +300,10 @@ struct Salvage {
       let missing = try found.stored.record.contents.contains { hash in try !transaction.contents.has(hash) }
       if missing, !found.marks.pruned {
         lostContents += 1
-        // Of what was replaced only the record is of use now; a head has to be seen to be damaged.
+        // Of a replaced version, only the record is of use; a head must remain visible as damaged.
         if covered.contains(id) { found.marks.pruned = true }
       }
-      // Whatever else was pruned had been replaced.
+      // Any other pruned version had been replaced.
       if found.marks.pruned, !found.marks.notDownloaded { covered.insert(id) }
       versions[id] = found
     }
@@ -310,7 +315,7 @@ struct Salvage {
     for id in covered.sorted() { try transaction.markCovered(id) }
   }
 
-  /// In the order in which the store came to know the versions.
+  /// Returns the ids in the order in which the store learned of the versions.
   private func inOrder() -> [VersionID] {
     versions.keys.sorted { left, right in
       guard let a = versions[left], let b = versions[right] else { return left < right }
@@ -318,21 +323,22 @@ struct Salvage {
     }
   }
 
-  /// Where every version of a slot is said to be replaced, what replaced them is lost: the newest that can be read stands
-  /// again. Otherwise the player would find an empty slot.
+  /// If every version of a slot is recorded as replaced, the one that replaced them is lost: the newest readable
+  /// version becomes the head again. Otherwise the player would find an empty slot.
   private mutating func stepBack() throws {
     var slots: [String: [VersionID]] = [:]
     for id in inOrder() { slots[versions[id]?.stored.record.slot ?? "", default: []].append(id) }
     for (slot, ids) in slots.sorted(by: { $0.key < $1.key }) where ids.allSatisfy(covered.contains) {
       guard let newest = ids.last(where: { versions[$0]?.marks.pruned == false }) else { continue }
       covered.remove(newest)
-      // Others may have it replaced already, or never have seen it: either way it is offered again.
+      // Other devices may have replaced it already, or never have seen it. Either way it is offered again, unless the
+      // slot is local.
       versions[newest]?.stored.acknowledged = try SlotKey(text: slot).isLocal || transaction.localDeclaration(of: slot) != nil
       steppedBack.append(slot)
     }
   }
 
-  /// Everything that the cloud may not have, as if it had just been committed.
+  /// Adds everything that the cloud may not have, as if it had just been committed.
   private mutating func writeOutbox() throws {
     var group = OutboxGroup(isPiece: true)
     var bytes = 0
@@ -341,7 +347,7 @@ struct Salvage {
       try transaction.appendToOutbox(group)
       group = OutboxGroup(isPiece: true)
     }
-    // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
+    // A replacing version comes before the versions it replaces, so that the cloud never mistakes history for a head.
     for id in inOrder().reversed() {
       guard let found = versions[id], !found.stored.acknowledged else { continue }
       let size = found.stored.record.size
@@ -370,13 +376,13 @@ struct Salvage {
 extension ContentTable {
   enum Soundness {
     case sound
-    /// It, or what it leans on, isn't what it should be.
+    /// The content, or one that it builds on, isn't as it should be.
     case damaged
-    /// A content that it leans on isn't here.
+    /// A content that it builds on is missing.
     case leansOnMissing
   }
 
-  /// Whether a content can be read; costs decoding it.
+  /// Returns whether a content can be read. Costs decoding it.
   func soundness(_ hash: ContentHash) throws -> Soundness {
     do {
       _ = try plain(hash)

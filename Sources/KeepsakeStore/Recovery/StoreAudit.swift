@@ -2,31 +2,33 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Looks for damage in a database before anything that stands in it is believed.
+/// Checks a database for damage before its contents are trusted.
 ///
-/// Finds altered rows by their checksums, damaged pages and indexes that disagree with their tables by SQLite's own check,
-/// an altered schema by comparing it with the one that this release makes, and tables that derive from others by what they
-/// derive from. What a seal says of a row is asked later, of rows that are as they were written. An index matters as much as a row: through a damaged one a lookup misses the newest save in silence. Bytes of
-/// contents aren't looked at; they prove themselves by their hash whenever they are read.
+/// Finds altered rows by their checksums, damaged pages and indexes that disagree with their tables by SQLite's own
+/// check, an altered schema by comparing it with the one that this release creates, and wrong derived tables by
+/// deriving them again. Seals are verified later, on rows that are as they were written. An index matters as much as a
+/// row: with a damaged one, a look-up silently misses the newest save. The bytes of contents aren't checked; they are
+/// verified by their hash whenever they are read.
 struct StoreAudit {
   struct Findings: Equatable {
     /// Only a recovery helps.
     var damage: [String] = []
-    /// An index lacks entries; it can be made anew from its table.
+    /// An index lacks entries; it can be rebuilt from its table.
     var indexes: [String] = []
-    /// What derives from other tables and differs from them.
+    /// A derived table disagrees with the tables it derives from.
     var derived: [String] = []
 
     var isEmpty: Bool { damage.isEmpty && indexes.isEmpty && derived.isEmpty }
     var all: [String] { damage + indexes + derived }
   }
 
-  /// Up to this size the structure of the whole file is checked at each opening: about a tenth of a second. Of a larger one
-  /// the small tables are, and of contents what finds them; the pages that only hold their bytes are not.
+  /// Up to this size, the structure of the whole file is checked on each opening, which takes about a tenth of a
+  /// second. In a larger one, the small tables and the index of contents are checked, but not the pages that only hold
+  /// the bytes of contents.
   static let wholeCheckBytes = 64 << 20
-  /// Where there is more, nobody needs it.
+  /// More findings than this help nobody.
   private static let maximumFindings = 20
-  /// Tables that are small beside the contents.
+  /// Tables that are small compared with the contents.
   private static let smallTables = [
     "fact", "cell", "preference", "version", "covered", "head", "content_use", "cloud_content", "outbox", "staged", "awaited", "ledger",
     "quarantine", "score",
@@ -38,7 +40,7 @@ struct StoreAudit {
 
   init(_ transaction: StoreTransaction) { self.transaction = transaction }
 
-  /// Costs one pass over the small tables, and for stores of up to 64 MiB one over the file.
+  /// Runs all checks. Costs one pass over the small tables, and for stores of up to 64 MiB one over the file.
   static func run(on transaction: StoreTransaction, whole: Bool? = nil) throws -> Findings {
     var audit = StoreAudit(transaction)
     do {
@@ -59,7 +61,7 @@ struct StoreAudit {
     if found != (try Self.expectedSchema.get()) { findings.damage.append("the description of the tables was altered") }
   }
 
-  /// Made once for each process.
+  /// Computed once per process.
   private static let expectedSchema = Result {
     try DatabaseQueue().write { database in
       try Schema.create(in: database)
@@ -67,7 +69,7 @@ struct StoreAudit {
     }
   }
 
-  /// Without SQLite's own tables, which statistics may add to.
+  /// Excludes SQLite's own tables, which statistics may add.
   private static func schema(of database: Database) throws -> [[String]] {
     let rows = try Row.fetchAll(
       database,
@@ -99,7 +101,8 @@ struct StoreAudit {
     }
   }
 
-  /// Every content is where its index says, and the index says it of every one. Reads no overflow pages.
+  /// Checks that each content is where its index says, and that the index has an entry for each. Reads no overflow
+  /// pages.
   private mutating func checkWaysToContents() throws {
     let index = "sqlite_autoindex_content_1"
     let counts = try Row.fetchOne(
@@ -146,7 +149,8 @@ struct StoreAudit {
     try check("fact", "SELECT name, body FROM fact") { row in
       let (name, body): (String, Data) = (try row.checked("name"), try row.checked("body"))
       try RowCodec.payload(of: body, place: RowIdentity.fact(name))
-      // The player's money, in one row: nonsense in it, under a right checksum, must not keep the rest from opening. A seal's audit looks itself.
+      // The wallet is one row. If it is invalid despite a correct checksum, that must not prevent the rest from
+      // opening. In a sealed store, the seal's audit checks it.
       if name == WalletBook.name, !isSealed { _ = try WalletBook.read(body, codec) }
     }
     try check("covered", "SELECT id, checksum FROM covered") { row in
@@ -160,7 +164,8 @@ struct StoreAudit {
     try check("staged", "SELECT body FROM staged") { row in
       try RowCodec.payload(of: row.checked("body"), place: RowIdentity.staged)
     }
-    // What the cloud has is asked of it again; what is kept of a content must at least be of the right kind.
+    // Which contents the cloud has can be asked again; the columns of a content must at least have valid types and
+    // lengths.
     let contents = try Int.fetchOne(
       database,
       sql: """
@@ -187,7 +192,8 @@ struct StoreAudit {
 
   // MARK: What derives
 
-  /// The rows of `content_use` are those that the versions kept whole imply. Decodes only versions that give reason to.
+  /// Checks that the rows of `content_use` are those that follow from the versions kept whole. Decodes versions only if
+  /// there is a reason to.
   private mutating func checkDerived() throws {
     let suspects = try Int.fetchOne(
       database,
@@ -217,7 +223,8 @@ struct StoreAudit {
 }
 
 extension DatabaseError {
-  /// Errors that the file itself is to blame for, and not the disk, its room, or whoever else holds it.
+  /// Whether the file itself caused the error, and not the disk, a lack of space, or another process that has the file
+  /// open.
   var isDamage: Bool {
     switch resultCode {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_MISMATCH, .SQLITE_CONSTRAINT, .SQLITE_SCHEMA,

@@ -2,12 +2,12 @@ package import Foundation
 import GRDB
 package import KeepsakeReplication
 
-/// Examines a store down to every content's hash, and the game's own tables beside it, says what is wrong, and repairs it if asked. Holds the store's lock
-/// meanwhile.
+/// Examines a store down to every content's hash, and the game's own tables beside it; reports what is wrong, and
+/// repairs it on request. Holds the store's lock meanwhile.
 package struct StoreDoctor {
   package enum Plan: String, Sendable, Codable {
     case nothing
-    /// Indexes or derived tables are made anew in place; nothing can be lost.
+    /// Indexes or derived tables are rebuilt in place; nothing can be lost.
     case rebuild
     /// What can be read goes into a new database, and the damaged files are set aside.
     case recover
@@ -18,7 +18,7 @@ package struct StoreDoctor {
     package var slot: String
     package var version: VersionID
     package var message: String
-    /// Whether it is what the slot shows, and not one before.
+    /// Whether the slot currently shows this version.
     package var isHead: Bool
   }
 
@@ -27,16 +27,16 @@ package struct StoreDoctor {
     package var findings: [String] = []
     package var unreadable: [UnreadableSave] = []
     package var plan = Plan.nothing
-    /// What a recovery would do, or did; nil where none is needed, or where the secret of a seal is needed to know.
+    /// What a recovery would do, or did; nil if none is needed, or if the secret of a seal is needed to know.
     package var recovery: Recovery.Report?
-    /// The store is sealed and no secret was given: what of it nobody can look at or repair without one, in a sentence.
+    /// If the store is sealed and no secret was given: what can't be examined or repaired without it, in a sentence.
     package var needsSecret: String?
 
     /// The game's own tables.
     var records = RecordsDoctor.Diagnosis()
     package var recordsFindings: [String] { records.findings }
     package var recordsPlan: Plan { records.plan }
-    /// What a recovery of the game's own tables would do; nil where none is needed.
+    /// What a recovery of the game's own tables would do; nil if none is needed.
     package var recordsRecovery: RecordsRecovery.Report? { records.recovery }
 
     package var isSound: Bool { findings.isEmpty && unreadable.isEmpty && records.findings.isEmpty }
@@ -46,10 +46,11 @@ package struct StoreDoctor {
   private let lock: StoreLock
   private let request: SealRequest?
 
-  /// Takes the store in the folder at `url`. Throws `missing` if there is none, `inUse` if somebody has it open.
+  /// Locks the store in the folder at `url`.
   ///
-  /// - Parameter seal: The secret of a sealed store. Without it a signed one is examined and its signatures are believed; of a sealed one
-  ///   only checksums are looked at. Neither can be recovered without.
+  /// - Parameter seal: The secret of a sealed store. Without it, a signed store is examined without checking its
+  ///   signatures, and of an encrypted one only checksums are checked. Neither can be recovered without the secret.
+  /// - Throws: `missing` if there is no store, `inUse` if it is open elsewhere.
   package init(at url: URL, seal: SealRequest? = nil) throws {
     request = seal
     files = StoreFiles(folder: url)
@@ -61,8 +62,10 @@ package struct StoreDoctor {
 
   package func release() { lock.release() }
 
-  /// Looks at everything and changes nothing. Throws `wrongSecret`. Costs reading and decoding all of the store, and where it is damaged, making a
-  /// second one in its folder, which is removed again.
+  /// Examines everything and changes nothing. Costs reading and decoding the whole store and, if it is damaged,
+  /// building a second one in its folder, which is removed again.
+  ///
+  /// - Throws: `wrongSecret` if the given secret isn't the store's.
   package func examine(progress: (String) -> Void = { _ in }) throws -> Diagnosis {
     var diagnosis = try examineStore(progress)
     progress("looking at the records")
@@ -96,7 +99,7 @@ package struct StoreDoctor {
     diagnosis.recovery = try Recovery(files, gate).rehearse(because: reasons(diagnosis))
   }
 
-  /// The seal of the store as it is repaired; nil where the secret is missing.
+  /// Returns the seal for the repaired store; nil if the secret is missing.
   private func gate(_ diagnosis: inout Diagnosis) throws -> SealGate? {
     if request == nil, let header = try SealHeader.findAnywhere(files).first {
       diagnosis.needsSecret = "the store is \(header.kind.rawValue): without the secret of \(header.game) it can't be recovered"
@@ -131,7 +134,7 @@ package struct StoreDoctor {
       }
       try queue.close()
     } catch let error as StoreError where error.code == .damaged {
-      // The seal's header, of which there is no copy beside the database.
+      // The seal's header is damaged, and there is no copy of it beside the database.
       diagnosis.findings.append(error.message)
       diagnosis.plan = .recover
     } catch let error as DatabaseError where error.isDamage {
@@ -153,7 +156,7 @@ package struct StoreDoctor {
         do {
           for hash in version.record.contents { _ = try transaction.plainContent(hash) }
         } catch let error as StoreError where error.code == .damaged || error.code == .missing {
-          // What others replaced need never have come here.
+          // A version that another device replaced may never have been downloaded.
           if error.code == .missing, isConnected { continue }
           unreadable.append(
             UnreadableSave(
@@ -164,10 +167,10 @@ package struct StoreDoctor {
     return unreadable
   }
 
-  /// Repairs what `examine` found. Returns the incidents: what was done, in sentences. Throws `wrongSecret` where it takes one and none was
-  /// given.
+  /// Repairs what `examine` found. Rows whose seal doesn't verify are kept for the game to judge, by its own policy.
   ///
-  /// Rows that don't verify stay for the game to judge, by its own policy.
+  /// - Returns: The incidents: what was done, in sentences.
+  /// - Throws: `wrongSecret` if the repair needs a secret and none was given.
   package func repair(_ diagnosis: Diagnosis) throws -> [StoreIncident] {
     // First, because they need no secret.
     let records = try RecordsDoctor(folder: files.folder).repair(diagnosis.records)
@@ -180,7 +183,7 @@ package struct StoreDoctor {
     switch diagnosis.plan {
     case .nothing: return []
     case .recover where diagnosis.recovery == nil && diagnosis.needsSecret == nil:
-      // That was the interrupted one.
+      // It was the interrupted recovery.
       return [StoreIncident(.recovered, "the interrupted recovery was finished")]
     case .recover:
       guard let gate = try gate(&diagnosis) else {

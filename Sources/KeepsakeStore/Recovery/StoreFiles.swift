@@ -10,26 +10,26 @@ import Android
 import Darwin
 #endif
 
-/// A database and the two copies of it that take turns.
+/// A database and its two alternating copies.
 protocol BackupFiles: Sendable {
   var folder: URL { get }
   var database: URL { get }
   /// The write-ahead log.
   var log: URL { get }
-  /// Two names; there is always a whole copy under one of them once there was one.
+  /// Two names. Once there was a complete copy, one of them always has one.
   var backups: [URL] { get }
-  /// Where the next copy is made.
+  /// Where the next copy is written.
   var partialBackup: URL { get }
 }
 
 extension BackupFiles {
-  /// Backups that are there, newest first.
+  /// The existing backups, newest first.
   var presentBackups: [URL] {
     backups.filter(StoreFiles.exists).map { ($0, StoreFiles.modified($0)) }.sorted { $0.1 > $1.1 }.map(\.0)
   }
 }
 
-/// The files in a store's folder, and what can be told of them before SQLite touches any.
+/// The files in a store's folder, and what can be checked before SQLite touches any of them.
 struct StoreFiles: BackupFiles {
   let folder: URL
 
@@ -38,17 +38,17 @@ struct StoreFiles: BackupFiles {
   var journal: URL { folder.appendingPathComponent(Store.databaseName + "-journal") }
   var partialBackup: URL { folder.appendingPathComponent("backup.partial") }
   var backups: [URL] { ["backup-1.sqlite", "backup-2.sqlite"].map(folder.appendingPathComponent) }
-  /// Where a new database is made from what can be read.
+  /// Where a new database is built from what can be read.
   var workshop: URL { folder.appendingPathComponent("recovering") }
-  /// Says that the new database is whole and has to take the old one's place.
+  /// Exists while the new database is complete and still has to replace the old one.
   var intent: URL { folder.appendingPathComponent("recovery") }
-  /// Says that something was amiss while the store was open: the next opening looks at all of it.
+  /// Records that something was wrong while the store was open: the next opening checks everything.
   var suspicion: URL { folder.appendingPathComponent("suspect") }
   var damaged: URL { folder.appendingPathComponent("damaged") }
 
   static func exists(_ url: URL) -> Bool { access(url.path, F_OK) == 0 }
 
-  /// When a file was last written, in nanoseconds since 1970; 0 if there is none.
+  /// Returns when a file was last written, in nanoseconds since 1970; 0 if there is none.
   static func modified(_ url: URL) -> Int64 {
     var status = stat()
     guard stat(url.path, &status) == 0 else { return 0 }
@@ -62,17 +62,18 @@ struct StoreFiles: BackupFiles {
 
   // MARK: Before opening
 
-  /// What is wrong with the files as far as their headers and the log's checksums tell; nil if nothing is.
+  /// Returns what is wrong with the files, judging by their headers and the log's checksums; nil if nothing is.
   ///
-  /// Throws `newerFormat` and `misuse` with nothing touched.
+  /// - Throws: `newerFormat` or `misuse`, with nothing changed.
   func damageAtFirstSight() throws -> String? {
     let file = try RawFile(database)
     let log = try WriteAheadLog.read(log, defaultPageSize: PageScanner.pageSize(of: file))
     guard let file, file.size > 0 else {
-      // SQLite makes the file before it writes the first page: alone it is a store that was never begun.
+      // SQLite creates the file before it writes the first page: an empty one on its own is a store that was never
+      // begun.
       return log.state == .empty && presentBackups.isEmpty ? nil : "the database is gone, or empty"
     }
-    // A journal that was left behind holds what the first page has to be; SQLite puts it back.
+    // A journal that was left behind contains the correct first page; SQLite restores it.
     if Self.exists(journal) { return nil }
     var header = file.bytes(at: 0, count: 100)
     if log.state == .sound, let frame = log.frames.lastIndex(of: 1) { header = log.page(inFrame: frame) }
@@ -81,7 +82,7 @@ struct StoreFiles: BackupFiles {
     return log.state == .damaged ? "the write-ahead log is damaged: SQLite would leave out what was saved last" : nil
   }
 
-  /// The bounds that SQLite's format sets for the header, and the narrower ones of a store.
+  /// Returns what is wrong with the header, by the bounds that SQLite's format sets and the narrower ones of a store.
   private static func damage(inHeader header: [UInt8], at url: URL) throws -> String? {
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
       return "the file at \(url.path) is not a database, or its first page is damaged"
@@ -91,12 +92,12 @@ struct StoreFiles: BackupFiles {
     let expected = UInt32(bitPattern: Schema.applicationID)
     if application != expected, application != 0 {
       let differing = (0..<4).count { (application ^ expected) >> (UInt32($0) * 8) & 0xFF != 0 }
-      // Another program's mark differs from ours in more than one byte.
+      // The mark of another program differs in more than one byte.
       guard differing == 1 else { throw StoreError(.misuse, "the database at \(url.path) belongs to another program") }
       return "the header's mark of a store is damaged"
     }
     if application == expected {
-      // A release adds one; a number far beyond is no release.
+      // A release increments the number by one; a number far beyond is damage.
       if version > Schema.currentVersion, version <= plausibleVersions { try Schema.refuse(version: version, at: url) }
       guard version > 0, version <= Schema.currentVersion else { return "the header has the impossible format \(version)" }
     }
@@ -115,7 +116,7 @@ struct StoreFiles: BackupFiles {
 
   // MARK: Steps on files
 
-  /// A folder in `damaged` that isn't there yet, named after the time.
+  /// Returns a new folder in `damaged`, named after the time.
   static func newDamagedFolder(in damaged: URL) -> URL {
     let name = Date().formatted(
       Date.ISO8601FormatStyle(dateSeparator: .dash, timeSeparator: .omitted, timeZoneSeparator: .omitted))
@@ -128,7 +129,7 @@ struct StoreFiles: BackupFiles {
     return folder
   }
 
-  /// Renames `from` to `to` where there is something to rename.
+  /// Renames `from` to `to` if it exists.
   static func moveIfPresent(_ from: URL, to: URL) throws {
     guard exists(from) else { return }
     guard rename(from.path, to.path) == 0 else { throw StoreError(errorNumber: errno, doing: "moving \(from.path)") }
@@ -159,7 +160,8 @@ struct StoreFiles: BackupFiles {
     guard fsync(file) == 0 else { throw StoreError(errorNumber: errno, doing: "syncing \(url.path)") }
   }
 
-  /// Copies what can be read of a file, zeros where the disk can't. Does nothing where there is no file.
+  /// Copies what can be read of a file, with zeros in place of what the disk can't read. Does nothing if there is no
+  /// file.
   static func copyReadable(_ from: URL, to: URL) throws {
     guard let source = try RawFile(from) else { return }
     let target = open(to.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -172,7 +174,7 @@ struct StoreFiles: BackupFiles {
         if let bytes = source.bytes(at: offset, count: count) {
           try handle.write(contentsOf: bytes)
         } else {
-          // Somewhere in it is a sector that can't be read.
+          // It contains a sector that can't be read.
           for part in stride(from: offset, to: offset + count, by: 512) {
             let size = min(512, offset + count - part)
             try handle.write(contentsOf: source.bytes(at: part, count: size) ?? [UInt8](repeating: 0, count: size))

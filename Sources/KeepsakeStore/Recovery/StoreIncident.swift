@@ -1,14 +1,14 @@
-/// Damage that a store met by itself, and what it did about it.
+/// Damage that a store encountered, and what it did about it.
 package struct StoreIncident: Sendable, Hashable, Codable {
   package enum Kind: String, Sendable, Hashable, Codable {
-    /// An index or a table that derives from others didn't agree with them and was made anew, and nothing was lost; or the wallet was put
-    /// in order from what is left of it.
+    /// An index or a derived table was wrong and was rebuilt, with nothing lost; or the wallet was put in order from
+    /// what is left of it.
     case rebuilt
-    /// The database was damaged; what could be read went into a new one and the damaged files were set aside.
+    /// The database was damaged; what could be read went into a new one, and the damaged files were set aside.
     case recovered
-    /// The disk failed while saving; the database was opened anew and checked.
+    /// The disk failed while saving; the database was opened again and checked.
     case reopened
-    /// Damage was met while running, and the note for the next opening could not be written.
+    /// Damage was found while running, and the record of it for the next opening could not be written.
     case unnoted
   }
 

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A little room on the disk that is given up when there is no other, so that a store can be opened and its saves be loaded: SQLite needs
-/// some pages for its log and the index beside it, even to read.
+/// A little reserved disk space that is released when there is no other, so that a store can be opened and its saves
+/// loaded: even to read, SQLite needs some pages for its log and the index beside it.
 struct StoreReserve {
   /// Twice what opening needs.
   static let bytes = 128 << 10
@@ -12,20 +12,21 @@ struct StoreReserve {
 
   init(at url: URL) { self.url = url }
 
-  /// Whether there was any.
+  /// Releases the space. Returns whether any was reserved.
   func giveUp() throws -> Bool {
     guard StoreFiles.exists(url) else { return false }
     try StoreFiles.remove(url)
     return true
   }
 
-  /// Takes the room again where there is enough. Costs a look where it is taken already. It isn't synced: nothing is lost with it.
+  /// Reserves the space again if there is enough. Costs only a check if it is already reserved. The file isn't synced,
+  /// because losing it loses nothing.
   func take() {
     guard !StoreFiles.exists(url) else { return }
     do {
       try Data(count: Self.bytes).write(to: url)
     } catch {
-      // No room, or half of it: then later.
+      // No space, or not enough: retried later.
       try? StoreFiles.remove(url)
     }
   }

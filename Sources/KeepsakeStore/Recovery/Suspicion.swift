@@ -1,12 +1,13 @@
 import Foundation
 import Synchronization
 
-/// A note beside a database that something was amiss with it: the next opening looks at all of it, however large it is.
+/// A file beside a database which records that something was wrong with it. The next opening then checks all of it,
+/// however large it is.
 final class Suspicion: Sendable {
   private enum State {
     case none
     case noted
-    /// What the disk didn't take yet.
+    /// The text that could not be written yet.
     case owed(Data)
   }
 
@@ -15,7 +16,7 @@ final class Suspicion: Sendable {
 
   init(at url: URL) { self.url = url }
 
-  /// Writes the note, once. Where that fails the damage is still what has to be told, and `settle` tries again.
+  /// Writes the file, once. If that fails, the damage is still the error to report, and `settle` tries again.
   func note(_ reason: any Error) {
     state.withLock { state in
       if case .noted = state { return }
@@ -29,7 +30,8 @@ final class Suspicion: Sendable {
     }
   }
 
-  /// Writes what is still owed, at the latest before the database is closed. What is wrong then has to be told.
+  /// Writes what could not be written yet, at the latest before the database is closed. Returns the incident to report
+  /// if that fails again.
   func settle() -> StoreIncident? {
     state.withLock { state in
       guard case .owed(let text) = state else { return nil }

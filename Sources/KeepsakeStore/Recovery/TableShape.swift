@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 
-/// What rows of one table look like in the file: enough to tell them from other bytes. Taken from the schema that this
-/// release makes, so that a new column needs nothing here.
+/// What rows of one table look like in the file: enough to distinguish them from other bytes. Taken from the schema
+/// that this release creates, so that a new column needs no change here.
 struct TableShape: Sendable {
   struct Column: Sendable {
     var name: String
@@ -10,16 +10,16 @@ struct TableShape: Sendable {
     var isNullable: Bool
   }
   var name: String
-  /// In the order in which a record holds them: of a table without rowid the key comes first.
+  /// In the order in which a record stores them: in a table without rowid, the key comes first.
   var columns: [Column]
-  /// The column that stands for the rowid and is empty in the record.
+  /// The column that is an alias of the rowid and is empty in the record.
   var rowidColumn: Int?
   var hasRowid: Bool
 
-  /// What is gathered row by row. Everything else derives from these, or is asked of the cloud again.
+  /// The tables that are gathered row by row. Everything else derives from these, or is requested from the cloud again.
   static let salvaged = ["fact", "cell", "preference", "version", "covered", "content", "ledger", "score"]
 
-  /// Its rows prove nothing of themselves, so that they are only taken where SQLite gives them.
+  /// Its rows can't be verified by themselves, so they are only accepted from SQLite.
   static let quarantine = TableShape(name: "quarantine", columns: ["place", "outcome", "body"])
 
   private init(name: String, columns: [String]) {
@@ -28,7 +28,7 @@ struct TableShape: Sendable {
     hasRowid = true
   }
 
-  /// The shapes of the salvaged tables.
+  /// Returns the shapes of the salvaged tables.
   static func all() throws -> [TableShape] {
     let queue = try DatabaseQueue()
     return try queue.write { database in
@@ -57,7 +57,7 @@ struct TableShape: Sendable {
     rowidColumn = hasRowid ? described.firstIndex { $0.key == 1 && $0.column.type == "INTEGER" } : nil
   }
 
-  /// Whether a record with these serial types may be a row of this table.
+  /// Returns whether a record with these serial types may be a row of this table.
   func fits(_ serials: [UInt64]) -> Bool {
     guard serials.count == columns.count else { return false }
     for (index, serial) in serials.enumerated() {
@@ -77,7 +77,7 @@ struct TableShape: Sendable {
   }
 }
 
-/// One row of one of those tables, wherever it was found.
+/// A row of one of those tables, wherever it was found.
 struct SalvagedRow {
   var table: String
   var values: [String: DatabaseValue]

@@ -1,25 +1,28 @@
 import Foundation
 
-/// SQLite's write-ahead log as it lies on the disk, after the format that SQLite documents: a header of 32 bytes, then
-/// frames, each a header of 24 bytes (page number, pages of the database after a commit, two salts, two checksums) and a page.
+/// SQLite's write-ahead log as it is on disk, in the format that SQLite documents: a header of 32 bytes, then frames,
+/// each with a header of 24 bytes (page number, pages of the database after a commit, two salts, two checksums) and a
+/// page.
 ///
-/// SQLite takes the frames up to the first that doesn't fit its checksum, and passes over the rest without a word: one
-/// altered byte in the middle would silently take back all commits after it. But where power failed, the frames of the last
-/// commit are there, missing or torn in any mixture, and that is no damage: a commit is acknowledged when all its frames are
-/// synced, and the next one writes its first frame after that. So frames that can't be taken were lost where
+/// SQLite accepts the frames up to the first one with a wrong checksum, and silently ignores the rest: one altered byte
+/// in the middle would undo all commits after it without an error. But after a power cut, the frames of the last commit
+/// are present, missing or torn in any mixture, and that is no damage: a commit is acknowledged once all its frames are
+/// synced, and the next one writes its first frame after that. So frames that SQLite doesn't accept were lost if
 ///
-/// - something follows on from a commit mark among them: that commit was synced, or nothing would (but the first of a log); or
-/// - SQLite's index beside the log counts them: a commit is counted when it was synced.
+/// - something continues from a commit mark among them: that commit was synced, or nothing would follow it (except the
+///   first of a log); or
+/// - SQLite's index beside the log counts them: a commit is counted once it is synced.
 ///
-/// Neither holds of a torn tail. Of damage to the very last commit the first doesn't hold either, and the second only as long as
-/// the index is there, which a power cut ends: the two can't be told apart then, and SQLite goes on with the commit before.
+/// Neither is true of a torn tail. If the very last commit is damaged, the first isn't true either, and the second only
+/// as long as the index exists, which a power cut ends. The two cases can't be distinguished then, and SQLite continues
+/// with the commit before.
 struct WriteAheadLog {
   enum State: Equatable {
-    /// There is none, or nothing was ever committed to it.
+    /// There is no log, or nothing was ever committed to it.
     case empty
-    /// Everything that was committed to it, SQLite will read. Its tail may be torn.
+    /// SQLite will read everything that was committed to it. Its tail may be torn.
     case sound
-    /// SQLite would leave out what was committed.
+    /// SQLite would ignore something that was committed.
     case damaged
   }
 
@@ -27,13 +30,13 @@ struct WriteAheadLog {
   private static let frameHeaderSize = 24
   private static let magic: UInt32 = 0x377F_0682
   private static let version: UInt32 = 3_007_000
-  /// What a disk writes whole or not at all.
+  /// What a disk writes completely or not at all.
   private static let smallestSector = 512
 
   let state: State
   let pageSize: Int
-  /// The number of the page in each frame, up to the last commit; of a damaged log, that which can be made out, whether or not
-  /// SQLite takes it.
+  /// The page number of each frame, up to the last commit. For a damaged log, as far as frames can be recognized,
+  /// whether or not SQLite accepts them.
   let frames: [Int]
   private let file: RawFile?
 
@@ -43,11 +46,12 @@ struct WriteAheadLog {
     (self.state, self.pageSize, self.frames, self.file) = (state, pageSize, frames, file)
   }
 
-  /// Reads all of the log's headers and checks every frame. Costs one pass over the file, which is there only after a crash.
+  /// Reads all headers of the log and checks every frame. Costs one pass over the file, which only exists after a
+  /// crash.
   static func read(_ url: URL, defaultPageSize: Int) throws -> WriteAheadLog {
     guard let file = try RawFile(url), file.size > headerSize else { return WriteAheadLog(.empty) }
     guard let header = file.bytes(at: 0, count: headerSize) else { return WriteAheadLog(.damaged) }
-    // The header is synced before the first frame is written: where it never arrived, nothing was committed.
+    // The header is synced before the first frame is written: if it never arrived, nothing was committed.
     if header.allSatisfy({ $0 == 0 }) { return WriteAheadLog(.empty) }
     let isBigEndian = header.word(at: 0) & 1 == 1
     var sum = Sum(isBigEndian: isBigEndian)
@@ -62,9 +66,10 @@ struct WriteAheadLog {
     return check(file, pageSize, salts: (header.word(at: 16), header.word(at: 20)), sum, counted: counted)
   }
 
-  /// How many frames of committed transactions SQLite's index beside the log counts; nil if it says nothing of this round of the log.
+  /// Returns how many frames of committed transactions SQLite's index beside the log counts; nil if the index doesn't
+  /// belong to this generation of the log.
   ///
-  /// It is never synced, so it may be of any earlier moment, or be no index at all, which its checksum tells.
+  /// The index is never synced, so it may be from any earlier moment, or no index at all, which its checksum shows.
   private static func countedFrames(beside log: URL, salts: ArraySlice<UInt8>) throws -> Int? {
     let index = URL(fileURLWithPath: log.path.replacingOccurrences(of: "-wal", with: "-shm", options: [.backwards, .anchored]))
     guard let header = try RawFile(index)?.bytes(at: 0, count: 96), header[..<48].elementsEqual(header[48...]) else { return nil }
@@ -75,13 +80,14 @@ struct WriteAheadLog {
     return Int(number(16))
   }
 
-  /// Of a log without its header any frame may be one of this round, and SQLite takes none. A commit was there if a frame with its mark fits
-  /// what stands before it; a file that only has the size of a log yet has none.
+  /// Reads a log without a valid header. Any frame may be of the current generation, and SQLite accepts none. There was
+  /// a commit if a frame with a commit mark fits what precedes it; a file that so far only has the size of a log
+  /// contains none.
   private static func unheaded(_ file: RawFile, _ pageSize: Int, _ start: [UInt8]) -> WriteAheadLog {
     var frames: [Int] = []
     var committed = 0
     var isEvident = false
-    // The header says which order of bytes the sums are in: not to be believed here.
+    // The header states the byte order of the sums, but can't be trusted here.
     var sums = [true, false].map { Sum(isBigEndian: $0, first: start.word(at: 24), second: start.word(at: 28)) }
     for index in 0..<((file.size - headerSize) / (frameHeaderSize + pageSize)) {
       let offset = headerSize + index * (frameHeaderSize + pageSize)
@@ -112,12 +118,12 @@ struct WriteAheadLog {
     var sum = start
     var frames: [Int] = []
     var isChained = true
-    /// Frames up to the last commit that SQLite takes, and up to the last that can be made out.
+    /// The number of frames up to the last commit that SQLite accepts, and up to the last that can be recognized.
     var (taken, known) = (0, 0)
     var lost = false
-    /// Commits that SQLite doesn't take and that others follow on from.
+    /// Commits that SQLite doesn't accept and that others follow.
     var followed = 0
-    /// The frame before has a commit mark of this round, and is not among those that SQLite takes.
+    /// Whether the previous frame has a commit mark of this generation and isn't one that SQLite accepts.
     var followsLostCommit = false
     for index in 0..<((file.size - headerSize) / (frameHeaderSize + pageSize)) {
       let offset = headerSize + index * (frameHeaderSize + pageSize)
@@ -129,7 +135,7 @@ struct WriteAheadLog {
         frames.append(0)
         continue
       }
-      // From what the frame before says of itself: right also behind a frame whose page is wrong.
+      // Continues from the checksum stored in the previous frame, so it is right even after a frame with a wrong page.
       sum.add(header[..<8])
       sum.add(page[...])
       let (first, second) = (header.word(at: 8) == salts.0, header.word(at: 12) == salts.1)
@@ -137,28 +143,28 @@ struct WriteAheadLog {
       sum.restart(header.word(at: 16), header.word(at: 20))
       isChained = isChained && isValid
       if isValid, followsLostCommit { followed += 1 }
-      // A header that lies in two sectors may be half of an earlier round.
+      // A header that spans two sectors may be half from an earlier generation.
       let isOfThisRound = first && second && (isValid || offset % smallestSector <= smallestSector - frameHeaderSize)
       let isCommit = header.word(at: 4) != 0
       followsLostCommit = !isChained && isCommit && isOfThisRound
-      // Of an earlier round: its pages are older than the database.
+      // Frames of an earlier generation: their pages are older than the database.
       frames.append(first || second ? Int(header.word(at: 0)) : 0)
       if isCommit, isChained { taken = frames.count }
       if isCommit, first || second { known = frames.count }
     }
-    // GRDB's own first commit to a log, of nothing, isn't synced: the commit after it may be torn together with it.
+    // GRDB's own first commit to a log is empty and isn't synced: the commit after it may be torn together with it.
     if followed > (taken == 0 ? 1 : 0) { lost = true }
     if let counted, counted > taken { lost = true }
     let state: State = lost ? .damaged : taken == 0 ? .empty : .sound
     return WriteAheadLog(state, pageSize: pageSize, frames: Array(frames[..<(lost ? known : taken)]), file: file)
   }
 
-  /// The page in a frame; nil if it can't be read.
+  /// Returns the page in a frame; nil if it can't be read.
   func page(inFrame index: Int) -> [UInt8]? {
     file?.bytes(at: Self.headerSize + index * (Self.frameHeaderSize + pageSize) + Self.frameHeaderSize, count: pageSize)
   }
 
-  /// SQLite's sum over pairs of 32-bit words.
+  /// SQLite's checksum over pairs of 32-bit words.
   private struct Sum {
     let isBigEndian: Bool
     var first: UInt32 = 0

@@ -1,33 +1,34 @@
 package import Foundation
 package import KeepsakeReplication
 
-/// One saved game as one file: for a bug report, or for a move. Says itself what it is.
+/// One saved game as one file: for a bug report, or to move it. Self-describing.
 ///
-/// Its body is a head in JSON (where it came from, its metadata, its length and hash) and one zstd frame with the plain bytes.
+/// Its body is a head in JSON (where it came from, its metadata, its length and hash) and one zstd frame with the plain
+/// bytes.
 package struct SaveFile: Sendable {
-  /// What stands in front of the bytes.
+  /// The head, in front of the bytes.
   struct Head: Codable {
     var slot: String
     var version: VersionID
     var savedAtMilliseconds: Int64
     var metadata: SaveMetadata
-    /// Of the plain bytes.
+    /// Length of the plain bytes.
     var length: Int
     var sha256: ContentHash
   }
-  /// Metadata takes 64 KiB, escaped for JSON six times that at most.
+  /// Metadata takes at most 64 KiB, and at most six times that when escaped for JSON.
   private static let maximumHeadBytes = 1 << 20
-  /// The most that an exported save takes: what doesn't compress becomes a little larger in a frame.
+  /// The maximum size of an exported save: bytes that don't compress become slightly larger in a frame.
   package static let maximumBytes = EncodedContent.maximumContentBytes + EncodedContent.maximumContentBytes / 128 + 2 * maximumHeadBytes
 
-  /// The slot that it stood in.
+  /// The slot that it was exported from.
   package var slot: String
-  /// The version that it was.
+  /// The version that was exported.
   package var version: VersionID
-  /// By the clock of the device that saved it.
+  /// Milliseconds since 1970, by the clock of the device that saved it.
   package var savedAtMilliseconds: Int64
   package var metadata: SaveMetadata
-  /// As the game encoded them.
+  /// The bytes as the game encoded them.
   package var bytes: Data
 
   package init(_ record: VersionRecord, bytes: Data) {
@@ -37,9 +38,10 @@ package struct SaveFile: Sendable {
 
   // MARK: Writing
 
-  /// The file. Costs a compression, and memory for what comes out of it twice.
+  /// Returns the file. Costs a compression, and memory for twice its output.
   ///
-  /// Throws `StoreError`: `tooLarge` for more than a save may be, `wrongSecret` where the secret that would seal it is missing.
+  /// - Throws: `StoreError`: `tooLarge` for more than the maximum size of a save, `wrongSecret` if the secret to seal
+  ///   it with is missing.
   package func encoded(_ seal: FileSeal) throws -> Data {
     guard bytes.count <= EncodedContent.maximumContentBytes else {
       throw StoreError(.tooLarge, "the version \(version) is larger than a save may be")
@@ -58,14 +60,14 @@ package struct SaveFile: Sendable {
 
   // MARK: Reading
 
-  /// Reads a file, all of it or nothing.
-  ///
-  /// Throws `StoreError`: `misuse` for what is no exported save; `damaged`, `newerFormat`, `tooLarge`; `otherSeal`, `wrongSecret`, `tampered`.
-  /// Takes no more memory than the plain bytes that are really there.
+  /// Reads a file, all of it or nothing. Takes no more memory than the plain bytes that are really there.
   ///
   /// - Parameters:
-  ///   - seal: How the game seals files; nil for tools without the secret, which believe what is signed.
-  ///   - adoptsUnsealed: Takes a file without a seal although the game has one.
+  ///   - seal: How the game seals files; nil for tools without the secret, which accept signed files without checking
+  ///     them.
+  ///   - adoptsUnsealed: Accepts a file without a seal although the game has one.
+  /// - Throws: `StoreError`: `misuse` if it isn't an exported save; `damaged`, `newerFormat`, `tooLarge`; `otherSeal`,
+  ///   `wrongSecret`, `tampered`.
   package init(_ envelope: SaveFileEnvelope, _ seal: FileSeal?, adoptsUnsealed: Bool = false) throws {
     let body = try envelope.opened(seal, adoptsUnsealed: adoptsUnsealed)
     guard body.count >= 4 else { throw SaveFileEnvelope.damaged("it is cut off") }
@@ -78,14 +80,14 @@ package struct SaveFile: Sendable {
     (slot, version, savedAtMilliseconds, metadata) = (head.slot, head.version, head.savedAtMilliseconds, head.metadata)
   }
 
-  /// The same from the file's bytes.
+  /// Reads a file from its bytes.
   package init(_ file: Data, _ seal: FileSeal?, adoptsUnsealed: Bool = false) throws {
     try self.init(SaveFileEnvelope(file), seal, adoptsUnsealed: adoptsUnsealed)
   }
 
-  /// The bytes of the file at `url`. Looks at its beginning and its size before it reads the rest.
+  /// Returns the bytes of the file at `url`. Checks its beginning and its size before reading the rest.
   ///
-  /// Throws `StoreError`: `missing`, `misuse` for what is no exported save, `tooLarge`, `io`.
+  /// - Throws: `StoreError`: `missing`, `misuse` if it isn't an exported save, `tooLarge`, `io`.
   package static func contents(of url: URL) throws -> Data {
     let beginning: Data
     let size: UInt64
@@ -114,7 +116,7 @@ package struct SaveFile: Sendable {
     } catch {
       throw StoreError(.damaged, "the exported save is damaged: its head can't be understood", cause: error)
     }
-    // What no store would take isn't read either.
+    // What no store would accept isn't read either.
     let record = VersionRecord(
       id: head.version, slot: head.slot, covers: [], contents: [], length: head.length, metadata: head.metadata,
       savedAtMilliseconds: head.savedAtMilliseconds, writer: WriterID(0), provisional: false)

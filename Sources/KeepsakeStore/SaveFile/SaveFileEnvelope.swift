@@ -1,7 +1,7 @@
 import Crypto
 package import Foundation
 
-/// What stands around every exported save: what it is, of which version, how it is sealed, and whether it is whole.
+/// The envelope of every exported save: what it is, its format version, how it is sealed, and whether it is complete.
 ///
 /// ```
 /// 0         8          10       12        16        16+s              n-32       n
@@ -9,36 +9,36 @@ package import Foundation
 /// | 8 bytes | u16 = 1  | u16    | u32     | header  |                 | SHA-256  |
 /// ```
 ///
-/// Trusts nothing: every count is checked against the bytes that are there. docs/FORMAT.md is the format.
+/// Trusts nothing: every count is checked against the available bytes. docs/FORMAT.md specifies the format.
 package struct SaveFileEnvelope: Sendable {
-  /// Between a byte above 127 and CR LF control-Z, as in an archive's.
+  /// "SAVE" between a byte above 127 and CR LF Control-Z, as in an archive's magic number.
   package static let magic = Data([0x8B, 0x53, 0x41, 0x56, 0x45, 0x0D, 0x0A, 0x1A])
   /// The version that this release writes.
   static let currentVersion: UInt16 = 1
   private static let headBytes = 16
   private static let checksumBytes = 32
-  /// A game's identifier has 200 bytes at most; the rest is of fixed size.
+  /// A game's identifier has at most 200 bytes; the rest has a fixed size.
   private static let maximumHeaderBytes = 4096
 
   /// How the body is sealed.
   package let kind: Seal.Kind
   /// Nil without a seal.
   let header: FileSeal.Header?
-  /// Everything in front of the body, which the seal covers too.
+  /// Everything before the body; the seal covers it too.
   let front: Data
   let body: Data
 
-  /// Whether bytes begin like an exported save.
+  /// Returns whether the bytes begin like an exported save.
   package static func isSaveFile(_ bytes: Data) -> Bool { bytes.starts(with: magic) }
 
-  /// Whether bytes begin like an exported save without a seal.
+  /// Returns whether the bytes begin like an exported save without a seal.
   package static func isUnsealed(_ bytes: Data) -> Bool {
     isSaveFile(bytes) && bytes.count >= headBytes && bytes.littleEndian(at: 10) as UInt16 == 0
   }
 
   // MARK: Writing
 
-  /// The whole file around `body`.
+  /// Returns the whole file around `body`.
   static func closing(_ body: Data, _ seal: FileSeal) throws -> Data {
     let header = seal.kind == .none ? nil : try seal.newHeader()
     let coded = try header.map(JSONEncoder.ordered.encode) ?? Data()
@@ -60,12 +60,14 @@ package struct SaveFileEnvelope: Sendable {
 
   // MARK: Reading
 
-  /// Throws `StoreError`: `misuse` for other bytes, `damaged`, or `newerFormat`. Costs a pass over the bytes and copies none.
+  /// Parses a file. Costs a pass over the bytes and copies none.
+  ///
+  /// - Throws: `StoreError`: `misuse` for other bytes, `damaged`, or `newerFormat`.
   package init(_ file: Data) throws {
     guard Self.isSaveFile(file) else { throw StoreError(.misuse, "this is no exported save") }
     guard file.count >= Self.headBytes + Self.checksumBytes else { throw Self.damaged("it is cut off") }
     let summed = file.dropLast(Self.checksumBytes)
-    // Before anything else is believed, the version included.
+    // Before anything else is trusted, including the version.
     guard SHA256.hash(data: summed) == file.suffix(Self.checksumBytes) else { throw Self.damaged("it was cut off or altered") }
     let version: UInt16 = summed.littleEndian(at: 8)
     guard version <= Self.currentVersion else {
@@ -94,11 +96,11 @@ package struct SaveFileEnvelope: Sendable {
   /// The identifier of the game that sealed it; nil without a seal.
   package var game: String? { header?.game }
 
-  /// The body without its seal.
+  /// Returns the body without its seal.
   ///
   /// - Parameters:
-  ///   - seal: Nil for tools without a secret, which believe what is signed.
-  ///   - adoptsUnsealed: Takes a file without a seal although there is one to expect.
+  ///   - seal: Nil for tools without a secret, which accept signed files without checking them.
+  ///   - adoptsUnsealed: Accepts a file without a seal although one is expected.
   func opened(_ seal: FileSeal?, adoptsUnsealed: Bool) throws -> Data {
     guard let header else {
       guard adoptsUnsealed || seal.map({ $0.kind == .none }) ?? true else {
@@ -118,7 +120,7 @@ package struct SaveFileEnvelope: Sendable {
 }
 
 extension Seal.Kind {
-  /// As it stands in a file.
+  /// The code in a file.
   fileprivate var code: UInt16 {
     switch self {
     case .none: 0
@@ -138,7 +140,7 @@ extension Seal.Kind {
 }
 
 extension JSONEncoder {
-  /// The same value gives the same bytes.
+  /// An encoder whose output is the same for the same value.
   static var ordered: JSONEncoder {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -151,7 +153,7 @@ extension Data {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
 
-  /// The number `offset` bytes behind the beginning, where there have to be enough.
+  /// Returns the number at `offset` bytes from the beginning. There must be enough bytes.
   func littleEndian<Value: FixedWidthInteger>(at offset: Int) -> Value {
     withUnsafeBytes { Value(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Value.self)) }
   }

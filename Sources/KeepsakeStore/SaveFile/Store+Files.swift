@@ -1,9 +1,9 @@
 extension Store {
-  /// How saves that leave this store as files are sealed, and those that come.
+  /// How saves exported from this store as files are sealed, and imported ones are opened.
   package var fileSeal: FileSeal { database.context.seal.files }
 }
 
 extension SealRequest {
-  /// For a tool that was given a secret and meets a file that says whose it is.
+  /// Returns the seal for a tool that was given a secret and reads a file that names its game.
   package func fileSeal(game: String) -> FileSeal { FileSeal(seal, kind: seal.kind, game: game) }
 }

@@ -1,9 +1,9 @@
 package import KeepsakeReplication
 
-/// A score on its way into a commit.
+/// A score to be committed.
 package struct ScoreDraft: Sendable {
   package var entry: ScoreEntry
-  /// How many scores of its board stay; nil if this commit clears nothing away.
+  /// How many scores of its board are kept; nil if this commit removes none.
   package var trimmedTo: Int?
 
   package init(entry: ScoreEntry, trimmedTo: Int?) {
@@ -12,20 +12,21 @@ package struct ScoreDraft: Sendable {
   }
 }
 
-/// How scores enter and leave the store's tables.
+/// How scores are added to and removed from the store's tables.
 package enum ScoreCommit {
-  /// Scores that one commit clears away at most. A board that kept everything and no longer does shrinks by as many each time.
+  /// The maximum number of scores that one commit removes. A board that kept everything, and is then limited, shrinks
+  /// by that many each time.
   package static let maximumTrimmed = 10_000
-  /// The most players of a board: each has a value that every device holds.
+  /// The maximum number of players of a board: each has a value that every device holds.
   package static let maximumPlayers = 1_000
-  /// Values that are taken back together: an exchange carries no more.
+  /// How many values are withdrawn in one commit: an exchange carries no more.
   private static let withdrawnTogether = 1_000
 
-  /// Writes the score; gives what has to become of the player's best, nil if nothing has to.
+  /// Writes the score. Returns the change of the player's best, nil if it doesn't change.
   static func apply(_ draft: ScoreDraft, in transaction: inout StoreTransaction) throws -> CellDraft? {
     let entry = draft.entry
     let best = try transaction.cell(entry.key)
-    // Values whose best was taken back stay, and make nobody a player.
+    // Values whose best was withdrawn stay, and don't count as players.
     if !hasEntry(best), try !transaction.hasScores(of: entry.player, on: entry.board),
       try transaction.playerCount(on: entry.board, atMost: maximumPlayers) >= maximumPlayers
     {
@@ -35,7 +36,7 @@ package enum ScoreCommit {
     if let count = draft.trimmedTo {
       try transaction.trimScores(on: entry.board, entry.order, to: count, atMost: maximumTrimmed)
     }
-    // Most scores are no player's best: the outbox needn't be looked at.
+    // Most scores are no player's best, and for those the outbox needn't be read.
     if case .best(let held)? = best?.value, held.order == entry.order, !entry.best.precedes(held) { return nil }
     return CellDraft(entry.key, .best(entry.best))
   }
@@ -45,7 +46,8 @@ package enum ScoreCommit {
     return best.entry != nil
   }
 
-  /// Removes the score; where it is the player's best, the next that is known here takes its place on every device.
+  /// Removes the score. If it is the player's best, returns the change that replaces it on every device with the next
+  /// one known here.
   package static func remove(_ entry: ScoreEntry, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScore(entry)
     guard let best = try transaction.cell(entry.key), ScoreEntry(CellUpdate(key: entry.key, state: best))?.id == entry.id else { return [] }
@@ -53,7 +55,7 @@ package enum ScoreCommit {
     return [CellDraft(entry.key, .withdraw(next?.best ?? BestScore(order: entry.order, entry: nil)))]
   }
 
-  /// Removes all scores of a board, here, and its players' bests everywhere.
+  /// Removes all scores of a board here. Returns the changes that withdraw its players' bests everywhere.
   package static func removeAll(on board: String, in transaction: inout StoreTransaction) throws -> [CellDraft] {
     try transaction.removeScores(on: board)
     return try transaction.cells(in: ScoreEntry.collection).compactMap { cell in

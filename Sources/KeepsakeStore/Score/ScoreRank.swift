@@ -1,32 +1,33 @@
 import Foundation
 import KeepsakeReplication
 
-/// A score as bytes that sort, the best first, and from which it can be read back.
+/// A score as bytes that sort the best score first, and that can be converted back.
 ///
 /// ```
-/// 1 byte    0x10 for ascending, 0x20 for descending, plus 0, 1, 2 for a number below, within or above what Int64 holds
-/// 8 bytes   within: the whole number at or below it, the sign's bit turned; else the bits of the Double, all turned if it is negative
-/// 8 bytes   only for a number within that is not whole: the bits of the Double, made to sort
+/// 1 byte    0x10 for ascending, 0x20 for descending, plus 0, 1, 2 for a number below, within or above Int64's range
+/// 8 bytes   within: the integer at or below it, its sign bit flipped; else the Double's bits, all flipped if negative
+/// 8 bytes   only for a number within the range that is not an integer: the Double's bits, transformed to sort
 /// ```
-/// A whole number is a prefix of the fractions above it, so it sorts before them. Of descending scores the negative is written. Neither
-/// order rounds: SQLite compares the bytes, and no whole number beyond 2^53 is taken for its neighbour.
+///
+/// An integer is a prefix of the fractions above it, so it sorts before them. Descending scores are written negated.
+/// Neither order rounds: SQLite compares the bytes, so even integers beyond 2^53 are not mistaken for their neighbours.
 struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
   private static let (ascending, descending): (UInt8, UInt8) = (0x10, 0x20)
   private static let (below, within, above): (UInt8, UInt8, UInt8) = (0, 1, 2)
 
   let bytes: Data
   let order: ScoreOrder
-  /// Finite; a whole number that fits is an `int`.
+  /// Finite; an integer that fits is an `int`.
   let value: Scalar
 
-  /// Nil for what is no finite number.
+  /// Nil if the value isn't a finite number.
   init?(_ value: Scalar, _ order: ScoreOrder) {
     guard let value = Self.plain(value), let sorted = order == .ascending ? value : Self.negative(of: value) else { return nil }
     (self.value, self.order) = (value, order)
     bytes = Self.bytes(of: sorted, behind: order == .ascending ? Self.ascending : Self.descending)
   }
 
-  /// Nil for bytes that no score has.
+  /// Nil for bytes that aren't the rank of any score.
   init?(bytes: Data) {
     guard let first = bytes.first, bytes.count == 9 || bytes.count == 17 else { return nil }
     let order: ScoreOrder = first & 0xF0 == Self.ascending ? .ascending : .descending
@@ -43,7 +44,7 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
     self = rank
   }
 
-  /// The bytes of every score of an order are at or above the first and below the second.
+  /// Returns bounds for an order: all its ranks are at or above `from`, and below `below`.
   static func bounds(_ order: ScoreOrder) -> (from: Data, below: Data) {
     let first = order == .ascending ? ascending : descending
     return (Data([first]), Data([first + 0x10]))
@@ -71,7 +72,7 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
 
   private static func negative(of value: Scalar) -> Scalar? {
     switch value {
-    // The one whose negative doesn't fit is a power of two.
+    // The only `Int64` whose negative doesn't fit; that is a power of two.
     case .int(.min): .double(0x1p63)
     case .int(let number): .int(-number)
     case .double(let number): plain(.double(-number))
@@ -96,7 +97,7 @@ struct ScoreRank: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The bits of a Double as a number that sorts as it does.
+  /// Returns a Double's bits as an integer that sorts as the Double does.
   private static func sorted(_ number: Double) -> UInt64 { number < 0 ? ~number.bitPattern : number.bitPattern | 1 << 63 }
 
   private static func double(_ sorted: UInt64) -> Double { Double(bitPattern: sorted >> 63 == 1 ? sorted & ~(1 << 63) : ~sorted) }

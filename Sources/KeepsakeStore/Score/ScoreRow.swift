@@ -6,8 +6,8 @@ import KeepsakeReplication
 struct ScoreRow {
   /// In the order in which `init(_:)` reads them.
   static let columns = "board, rank, date, id, player, body"
-  /// What a body begins with: a score without a context has a body all the same, for the checksum and the seal. No byte that a sealed body
-  /// begins with, so that one in clear is known for it.
+  /// The first byte of a body. A score without a context also has a body, for the checksum and the seal. Sealed bodies
+  /// begin with neither byte, so that an unsealed one can be recognized.
   private enum Form { static let (bare, context) = (UInt8(ascii: "-"), UInt8(ascii: "+")) }
 
   var board: String
@@ -18,7 +18,7 @@ struct ScoreRow {
   var player: String
   var body: Data
 
-  /// From a row of `columns`.
+  /// Reads a row of `columns`.
   init(_ row: Row) throws {
     guard let rank = ScoreRank(bytes: try row.checked(at: 1, "rank")), let id = ScoreID(bytes: try row.checked(at: 3, "id")) else {
       throw StoreError(.damaged, "a score of the store has no proper number or name")
@@ -30,7 +30,7 @@ struct ScoreRow {
     body = try row.checked(at: 5, "body")
   }
 
-  /// From a row that was found somewhere; nil if it lacks a column, or has one of another kind.
+  /// Converts a salvaged row; nil if it lacks a column or has one of the wrong type.
   init?(_ row: SalvagedRow) {
     guard let board = row.text("board"), let rank = row.data("rank").flatMap({ ScoreRank(bytes: $0) }), let date = row.integer("date"),
       let id = row.data("id").flatMap({ ScoreID(bytes: $0) }), let player = row.text("player"), let body = row.data("body")
@@ -38,7 +38,7 @@ struct ScoreRow {
     (self.board, self.rank, self.date, self.id, self.player, self.body) = (board, rank, date, id, player, body)
   }
 
-  /// Throws `misuse` for what is no number.
+  /// Makes the row for a score. Throws `misuse` if the value isn't a number.
   init(_ entry: ScoreEntry, _ codec: RowCodec) throws {
     guard let rank = ScoreRank(entry.value, entry.order) else { throw StoreError(.misuse, "a score has to be a finite number") }
     (board, self.rank, date, id, player, body) = (entry.board, rank, entry.dateMilliseconds, entry.id, entry.player, Data())
@@ -50,7 +50,7 @@ struct ScoreRow {
 
   var arguments: StatementArguments { [board, rank.bytes, date, id.bytes, player, body] }
 
-  /// Throws `damaged`, or `tampered`, if the body isn't what was written here.
+  /// Returns the score. Throws `damaged` or `tampered` if the body isn't what was written here.
   func entry(_ codec: RowCodec) throws -> ScoreEntry {
     let content = try codec.json(in: body, place: place)
     guard let form = content.first, form == Form.bare && content.count == 1 || form == Form.context else {

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 package import KeepsakeReplication
 
-/// Scores as they were found.
+/// The result of a query for scores.
 package struct FoundScores: Sendable {
   package var entries: [ScoreEntry] = []
   /// Why entries were left out.
@@ -11,7 +11,7 @@ package struct FoundScores: Sendable {
   package init() {}
 }
 
-/// What a store knows of a board.
+/// What a store knows about a board.
 package struct BoardSummary: Hashable, Sendable {
   package var board: String
   package var order: ScoreOrder
@@ -19,11 +19,12 @@ package struct BoardSummary: Hashable, Sendable {
   package var players: Int
 }
 
-// Scores on boards. A score that can't be read is left out, and the rest given: nobody loses a list for one entry of it.
+// Scores on boards. A score that can't be read is left out of a list, so that one bad entry doesn't cost the whole
+// list.
 extension StoreTransaction {
   // MARK: Writing
 
-  /// Adds a score, or writes it anew.
+  /// Adds a score, or replaces it.
   package func putScore(_ entry: ScoreEntry) throws { try insert(ScoreRow(entry, codec), or: "REPLACE") }
 
   func insert(_ row: ScoreRow, or otherwise: String) throws {
@@ -37,10 +38,11 @@ extension StoreTransaction {
       [entry.board, rank.bytes, entry.dateMilliseconds, entry.id.bytes])
   }
 
-  /// Removes all scores of a board, of either order.
+  /// Removes all scores of a board, of both orders.
   package func removeScores(on board: String) throws { try run("DELETE FROM score WHERE board = ?", [board]) }
 
-  /// Keeps the best `count` scores of a board, and each player's best; removes `limit` others at most, so that no commit takes long.
+  /// Keeps the best `count` scores of a board, and each player's best. Removes at most `limit` others, so that no
+  /// commit takes long.
   package func trimScores(on board: String, _ order: ScoreOrder, to count: Int, atMost limit: Int) throws {
     let (from, below) = ScoreRank.bounds(order)
     try run(
@@ -56,7 +58,7 @@ extension StoreTransaction {
       """, [board, from, below, count, limit])
   }
 
-  /// A best, wherever it comes from, stands on its board; those that were taken back no longer do.
+  /// Puts a player's best on its board, wherever it comes from, and removes those that were withdrawn.
   func showBest(_ update: CellUpdate) throws {
     guard case .best(let best) = update.state.value else { return }
     if !best.withdrawn.isEmpty, let names = ScoreEntry.names(in: update.key) {
@@ -83,7 +85,7 @@ extension StoreTransaction {
     return try Int.fetchOne(statement, arguments: [entry.board, rank.bytes, entry.dateMilliseconds, entry.id.bytes]) != nil
   }
 
-  /// The best `count` scores of a board, best first. Costs what it gives.
+  /// Returns the best `count` scores of a board, best first. The cost is proportional to the result.
   package func topScores(_ count: Int, on board: String, _ order: ScoreOrder) throws -> FoundScores {
     let (from, below) = ScoreRank.bounds(order)
     return try scores(
@@ -91,7 +93,7 @@ extension StoreTransaction {
       [board, from, below])
   }
 
-  /// The best `count` scores of a player, best first.
+  /// Returns the best `count` scores of a player, best first.
   package func scores(_ count: Int, of player: String, on board: String, _ order: ScoreOrder) throws -> FoundScores {
     let (from, below) = ScoreRank.bounds(order)
     return try scores(
@@ -115,7 +117,7 @@ extension StoreTransaction {
     return found
   }
 
-  /// Every player who has a score on the board, by the bytes of the names. Costs a look-up for each.
+  /// Returns every player who has a score on the board, sorted by the bytes of the names. Costs a look-up for each.
   package func players(on board: String, _ order: ScoreOrder) throws -> [String] {
     let (from, below) = ScoreRank.bounds(order)
     return try String.fetchAll(
@@ -130,7 +132,7 @@ extension StoreTransaction {
         """), arguments: [board, from, below])
   }
 
-  /// How many scores of the board stand above this one. Counts them: time grows with the result.
+  /// Returns how many scores of the board rank above this one. Counts them: the time grows with the result.
   package func countScores(above entry: ScoreEntry) throws -> Int {
     guard let rank = ScoreRank(entry.value, entry.order) else { return 0 }
     let statement = try statement(
@@ -142,7 +144,7 @@ extension StoreTransaction {
       arguments: [entry.board, ScoreRank.bounds(entry.order).from, rank.bytes, entry.dateMilliseconds, entry.id.bytes]) ?? 0
   }
 
-  /// Whether the board has scores of this order.
+  /// Returns whether the board has scores of this order.
   package func hasScores(on board: String, _ order: ScoreOrder) throws -> Bool {
     let (from, below) = ScoreRank.bounds(order)
     let statement = try statement("SELECT 1 FROM score WHERE board = ? AND rank >= ? AND rank < ? LIMIT 1")
@@ -154,7 +156,8 @@ extension StoreTransaction {
     return try Int.fetchOne(statement, arguments: [board, player]) != nil
   }
 
-  /// How many players have a score on the board, of either order; counts to `limit`. Costs a look-up for each.
+  /// Returns how many players have a score on the board, of either order, counting up to `limit`. Costs a look-up for
+  /// each.
   package func playerCount(on board: String, atMost limit: Int) throws -> Int {
     let statement = try statement(
       """
@@ -168,10 +171,11 @@ extension StoreTransaction {
     return try Int.fetchOne(statement, arguments: [board, limit]) ?? 0
   }
 
-  /// The order of the board's bests, also of those that were taken back; nil if there was never one. Looks at the first that can be read.
+  /// Returns the order of the board's bests, including withdrawn ones; nil if there never was one. Reads the first that
+  /// can be read.
   package func bestOrder(on board: String) throws -> ScoreOrder? {
     let prefix = ScoreEntry.keyPrefix(of: board)
-    // From the prefix to what would come after its last stroke.
+    // From the prefix, which ends in "/", to the first key after all keys with the prefix: "0" follows "/".
     let statement = try statement("SELECT key, body FROM cell WHERE collection = ? AND key >= ? AND key < ? ORDER BY key")
     let rows = try Row.fetchCursor(
       statement, arguments: [ScoreEntry.collection, prefix, String(prefix.dropLast()) + "0"])
@@ -181,14 +185,14 @@ extension StoreTransaction {
         let state = try codec.decode(CellState.self, from: try row.checked("body"), place: RowIdentity.cell(key))
         if case .best(let best) = state.value { return best.order }
       } catch let error as StoreError where error.code == .damaged || error.code == .tampered {
-        // The next one says the same.
+        // The next one has the same order.
         continue
       }
     }
     return nil
   }
 
-  /// All boards that have scores. Costs a pass over the index of players.
+  /// Returns all boards that have scores. Costs a pass over the index of players.
   package func boards() throws -> [BoardSummary] {
     var summaries: [BoardSummary] = []
     let boards = try String.fetchAll(

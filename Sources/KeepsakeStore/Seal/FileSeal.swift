@@ -1,12 +1,13 @@
 import Crypto
 import Foundation
 
-/// How a save that leaves its store as a file is sealed: by the game's secret alone, so that the same player's other devices and the
-/// studio can open it. A store's own keys depend on the store's salt, which the file doesn't take along.
+/// How a save that is exported from its store as a file is sealed: with the game's secret alone, so that the same
+/// player's other devices and the studio can open it. A store's own keys depend on the store's salt, which isn't in the
+/// file.
 package struct FileSeal: Sendable {
-  /// What one secret gives for all files of a game and, if it is bound to one, a player.
+  /// What is derived from one secret for all files of a game and, if the seal is bound to one, of a player.
   struct Key: Sendable {
-    /// Tells which secret sealed a file. Public: it says nothing about the secret.
+    /// Identifies the secret that sealed a file. Public: it reveals nothing about the secret.
     let id: Data
     fileprivate let root: SymmetricKey
 
@@ -20,17 +21,17 @@ package struct FileSeal: Sendable {
       root = derive("files", bytes: 32)
     }
 
-    /// Each file has a key of its own: a random salt goes in.
+    /// Derives the key of one file: each has its own, through a random salt.
     fileprivate func key(salt: Data) -> SymmetricKey {
       HKDF<SHA256>.deriveKey(inputKeyMaterial: root, salt: salt, info: Data("one file".utf8), outputByteCount: 32)
     }
   }
 
-  /// What a sealed file says in clear of its seal.
+  /// The unencrypted header that describes a sealed file's seal.
   struct Header: Codable, Hashable, Sendable {
     var game: String
     var hasPlayer: Bool
-    /// Which secret.
+    /// The id of the key.
     var key: Data
     var salt: Data
   }
@@ -38,29 +39,29 @@ package struct FileSeal: Sendable {
   package let kind: Seal.Kind
   private let game: String
   private let hasPlayer: Bool
-  /// The one that seals first. Empty for a tool without the secret.
+  /// The one used for sealing comes first. Empty for a tool without the secret.
   private let keys: [Key]
   private static let codeBytes = 32
 
-  /// Of a store without a seal.
+  /// For a store without a seal.
   package static let none = FileSeal(kind: .none, game: "", hasPlayer: false, keys: [])
 
   private init(kind: Seal.Kind, game: String, hasPlayer: Bool, keys: [Key]) {
     (self.kind, self.game, self.hasPlayer, self.keys) = (kind, game, hasPlayer, keys)
   }
 
-  /// - Parameter kind: How what is written is sealed; what is read says it itself.
+  /// - Parameter kind: How written files are sealed. A file that is read states its own kind.
   init(_ seal: Seal, kind: Seal.Kind, game: String) {
     let keys = seal.secrets.map { Key(secret: $0, game: game, player: seal.player) }
     self.init(kind: kind, game: game, hasPlayer: seal.player != nil, keys: keys)
   }
 
-  /// Of a store whose secret wasn't given: nothing can be sealed or opened.
+  /// For a store whose secret wasn't given: nothing can be sealed or opened.
   init(withoutSecret kind: Seal.Kind, game: String) { self.init(kind: kind, game: game, hasPlayer: false, keys: []) }
 
   // MARK: Sealing
 
-  /// A header for one new file. Throws `wrongSecret` without a secret.
+  /// Returns a header for one new file. Throws `wrongSecret` without a secret.
   func newHeader() throws -> Header {
     guard let key = keys.first else {
       throw StoreError(.wrongSecret, "the store is \(kind.rawValue): without its secret a save can only be exported without the seal")
@@ -70,7 +71,7 @@ package struct FileSeal: Sendable {
     return Header(game: game, hasPlayer: hasPlayer, key: key.id, salt: salt)
   }
 
-  /// What stands in the file for `body`. `front` is all that stands before it.
+  /// Returns the sealed form of `body`. `front` is everything before it in the file.
   func close(_ body: Data, behind front: Data, _ header: Header) throws -> Data {
     guard let key = keys.first?.key(salt: header.salt) else { throw refusal(of: header) }
     switch kind {
@@ -86,7 +87,7 @@ package struct FileSeal: Sendable {
 
   // MARK: Opening
 
-  /// The body of a file that was sealed as `kind` says. Throws `wrongSecret` and `tampered`.
+  /// Returns the body of a file that was sealed as `kind`. Throws `wrongSecret` or `tampered`.
   func open(_ sealed: Data, as kind: Seal.Kind, behind front: Data, _ header: Header) throws -> Data {
     guard header.game == game, header.hasPlayer == hasPlayer, let root = keys.first(where: { $0.id == header.key }) else {
       throw refusal(of: header)
@@ -113,7 +114,7 @@ package struct FileSeal: Sendable {
     }
   }
 
-  /// The body of a signed file, believed: for tools without the secret.
+  /// Returns the body of a signed file without checking the signature, for tools without the secret.
   static func unchecked(_ signed: Data) throws -> Data {
     guard signed.count >= codeBytes else { throw StoreError(.damaged, "the exported save is cut off") }
     return signed.dropLast(codeBytes)

@@ -2,12 +2,14 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Seals rows and frames anew: with the current key what earlier ones sealed, and everything when a store changes its seal.
+/// Seals rows and frames again: with the current key what earlier keys sealed, and everything when a store changes its
+/// seal.
 ///
-/// What has to be done is listed once, then done in steps, each in a transaction of its caller's. Each row is whole at any
-/// moment, under one key or the other, so a crash between steps costs nothing but the list.
+/// The work is listed once, then done in steps, each in a transaction of the caller. Each row is valid at any moment,
+/// under one key or the other, so a crash between steps loses nothing but the list.
 struct Resealing {
-  /// Bytes that one step seals at most, a single content beyond that excepted: some milliseconds of a held writer.
+  /// The maximum number of bytes that one step seals, except for a single content beyond it. Holds up the writer for
+  /// some milliseconds.
   static let stepBytes = 1 << 20
 
   private enum Item {
@@ -19,8 +21,8 @@ struct Resealing {
   private let new: StoreSeal
   private var items: [Item] = []
 
-  /// Lists what `old` can open and `new` would seal otherwise. Reads the beginning of every row, and of every frame where frames
-  /// are encrypted.
+  /// Lists what `old` can open and `new` would seal differently. Reads the beginning of every row, and of every frame
+  /// if frames are encrypted.
   init(from old: StoreSeal, to new: StoreSeal, in database: Database) throws {
     self.old = old
     self.new = new
@@ -31,7 +33,7 @@ struct Resealing {
     if old.kind == .sealed || new.kind == .sealed {
       let hashes = try Data.fetchAll(
         database, sql: "SELECT hash FROM content WHERE substr(bytes, 1, \(StoreSeal.headBytes)) IS NOT ?",
-        // No frame begins with nothing: all are listed where frames are to be in clear.
+        // No frame's beginning equals empty data, so all frames are listed if they are to be unencrypted.
         arguments: [new.kind == .sealed ? head : Data()])
       items += hashes.compactMap { ContentHash(bytes: $0) }.map { .frame($0) }
     }
@@ -40,7 +42,7 @@ struct Resealing {
 
   var isDone: Bool { items.isEmpty }
 
-  /// Seals up to `bytes` bytes; returns how many it did. Rows that are gone by now or don't verify are passed over.
+  /// Seals up to `bytes` bytes, and returns how many it sealed. Skips rows that no longer exist or don't verify.
   mutating func step(in database: Database, bytes limit: Int = stepBytes) throws -> Int {
     var done = 0
     let (reading, writing) = (RowCodec(seal: old), RowCodec(seal: new))
@@ -73,7 +75,7 @@ struct Resealing {
     return bytes.count
   }
 
-  /// Nil for what is damaged or by other hands: it stays as it stands, and whoever reads it is told.
+  /// Returns nil for what is damaged or tampered with: it is left as it is, and the error is reported when it is read.
   private func opened<Value>(_ body: () throws -> Value) throws -> Value? {
     do {
       return try body()

@@ -2,16 +2,17 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Verifies every row of a sealed store as it is opened, and deals with those that don't by the game's policy, in the
-/// transaction that it is given.
+/// Verifies every row of a sealed store when it is opened, and handles those that don't verify by the game's policy, in
+/// the given transaction.
 ///
-/// Contents are left to whoever loads them: what they hash to stands in the rows.
+/// Contents are verified when they are loaded: their hashes are in the rows.
 struct SealAudit {
-  /// The most rows that stay in quarantine; the oldest go. Enough for every row of a usual store, some times over.
+  /// The maximum number of rows in quarantine; the oldest are removed. Enough for every row of a usual store, several
+  /// times over.
   static let maximumQuarantined = 10_000
 
   let database: Database
-  /// As the rows stand.
+  /// The seal of the existing rows.
   let seal: StoreSeal
 
   private struct Failure {
@@ -19,9 +20,9 @@ struct SealAudit {
     var finding: SealFinding
   }
 
-  /// What was found. Costs a pass over the rows, a checksum and an HMAC or a decryption each.
+  /// Returns the findings. Costs a pass over the rows, with a checksum and an HMAC or a decryption for each.
   ///
-  /// - Parameter isWhole: Whether the ledger says that the rows are those that were written.
+  /// - Parameter isWhole: Whether the rows match the ledger.
   func run(isWhole: Bool) throws -> [SealFinding] {
     var failures: [Failure] = []
     let codec = RowCodec(seal: seal)
@@ -39,7 +40,7 @@ struct SealAudit {
     return try seal.policy == .flag ? findings + usedBefore().filter { old in !findings.contains { $0.place == old.place } } : findings
   }
 
-  /// Which rows it is can't be told. The cloud makes good what it knows better.
+  /// Which rows are affected is unknown. The cloud restores what it has in a newer state.
   private func rolledBack() throws -> [SealFinding] {
     let finding = SealFinding.rollback
     if seal.policy == .reject { throw finding.error }
@@ -50,7 +51,8 @@ struct SealAudit {
     return findings
   }
 
-  /// What was used before, though it did not verify: written anew since, it does, and still goes back to it.
+  /// Returns findings for rows that were used earlier although they didn't verify. Rows written since then verify, but
+  /// still derive from them.
   private func usedBefore() throws -> [SealFinding] {
     let places = try String.fetchAll(
       database, sql: "SELECT DISTINCT place FROM quarantine WHERE outcome = ? ORDER BY place",
@@ -58,7 +60,7 @@ struct SealAudit {
     return places.map { $0 == SealFinding.rollback.place ? .rollback : SealFinding(place: $0, outcome: .used) }
   }
 
-  /// Nil if the row verifies.
+  /// Returns nil if the row verifies.
   private func finding(on row: SealedTable.SealedRow, _ codec: RowCodec) throws -> SealFinding? {
     guard let place = row.place, let body = row.body else {
       return SealFinding(place: "a row of the table \(row.table.rawValue)", outcome: .setAside, isDamage: true)
@@ -77,10 +79,10 @@ struct SealAudit {
   }
 
   private func canBeRead(_ body: Data, _ place: String) throws -> Bool {
-    // Findings of its own: what is found here is told with more than the place.
+    // With findings of its own: what is found here is reported with more details.
     let lenient = RowCodec(seal: StoreSeal(kind: seal.kind, policy: .flag, keys: seal.keys))
     do {
-      // A wallet that can't be would be used nowhere, and keep the store from opening.
+      // An invalid wallet couldn't be used anywhere, and would prevent the store from opening.
       if place == RowIdentity.fact(WalletBook.name) {
         _ = try WalletBook.read(body, lenient)
       } else {
@@ -92,7 +94,7 @@ struct SealAudit {
     }
   }
 
-  /// Keeps the row as it stood; takes it out of its table unless it is used.
+  /// Keeps the row unchanged in quarantine, and removes it from its table unless it is used.
   private func keepAside(_ failure: Failure) throws {
     let (row, finding) = (failure.row, failure.finding)
     try database.execute(
@@ -109,7 +111,8 @@ struct SealAudit {
 
   // MARK: Going on without
 
-  /// Makes the rest whole: heads for slots whose head is gone, and everything from the cloud once more.
+  /// Completes what remains: determines heads for slots whose head was set aside, and fetches everything from the cloud
+  /// once more.
   private func settle(_ lost: [SealedTable.SealedRow], _ findings: inout [SealFinding]) throws {
     var transaction = StoreTransaction(database, in: StoreContext(seal: seal))
     try HeadTable.rebuild(in: database)
@@ -123,7 +126,7 @@ struct SealAudit {
     try transaction.mendWallet()
     let tables = Set(lost.map(\.table))
     if tables.contains(.outbox) { try offerAgain(in: &transaction) }
-    // What the cloud has comes again: joins make good what was lost here.
+    // What the cloud has is fetched again: joins restore what was lost here.
     try transaction.clearStaged()
     var facts = try transaction.facts()
     if facts.cursor != .start {
@@ -132,7 +135,7 @@ struct SealAudit {
     }
   }
 
-  /// The versions of a slot that no version here covers are its heads again: what covered them is set aside.
+  /// Makes those versions of a slot heads again that no other version here covers: what covered them was set aside.
   private func uncoverNewest(of slot: String, in transaction: StoreTransaction) throws {
     let ids = try transaction.identifiers("SELECT id FROM version WHERE slot = ? ORDER BY id", [slot])
     var covered: Set<VersionID> = []
@@ -143,7 +146,7 @@ struct SealAudit {
     try HeadTable.rebuild(in: database)
   }
 
-  /// What waited to be sent is no longer known: whatever the cloud may lack is put in its place.
+  /// Appends everything that the cloud may lack, in place of the groups that the outbox has lost.
   private func offerAgain(in transaction: inout StoreTransaction) throws {
     let waiting = Set(try transaction.outbox(limit: transaction.outboxCount()).flatMap(\.versions))
     var group = OutboxGroup(isPiece: true)

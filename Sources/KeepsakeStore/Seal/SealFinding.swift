@@ -2,26 +2,26 @@ import Foundation
 package import KeepsakeReplication
 import Synchronization
 
-/// Something in a store that doesn't verify, and what became of it.
+/// Something in a store that doesn't verify, and what was done about it.
 package struct SealFinding: Hashable, Sendable {
   package enum Outcome: String, Hashable, Sendable {
-    /// Taken as it stands.
+    /// Used as it is.
     case used
     /// Moved to the table `quarantine`.
     case setAside
   }
-  /// What the row is, as the store calls it: "version 0123...", "cell progress/level", "fact wallet".
+  /// The row's identity in the store: "version 0123...", "cell progress/level", "fact wallet".
   package var place: String
   package var outcome: Outcome
-  /// The checksum is wrong too: a broken disk more likely than other hands.
+  /// The checksum is wrong too, so a broken disk is more likely than tampering.
   package var isDamage = false
-  /// Every row verifies; together they are not what was written: some are missing, or older.
+  /// Every row verifies, but together they are not what was written: some are missing, or older.
   package var isRollback = false
-  /// The version whose record it was.
+  /// The version, if the row is its record.
   package var version: VersionID?
-  /// The slot that it says it is of.
+  /// The slot that the row names.
   package var slot: String?
-  /// The version that stands in the slot now.
+  /// The version that the slot shows instead.
   package var usedInstead: VersionID?
 
   package init(place: String, outcome: Outcome, isDamage: Bool = false) {
@@ -30,7 +30,7 @@ package struct SealFinding: Hashable, Sendable {
     self.isDamage = isDamage
   }
 
-  /// For the rows together.
+  /// The finding for all rows together.
   static let rollback: SealFinding = {
     var finding = SealFinding(place: "the store as a whole", outcome: .used)
     finding.isRollback = true
@@ -52,7 +52,7 @@ package struct SealFinding: Hashable, Sendable {
   }
 }
 
-/// What was found, until somebody asks for it.
+/// Collects findings until there is an observer.
 package final class SealFindings: Sendable {
   private struct State {
     var known: Set<String> = []
@@ -65,7 +65,7 @@ package final class SealFindings: Sendable {
 
   package init() {}
 
-  /// Tells of a finding, each place once.
+  /// Reports a finding, once per identity.
   func note(_ finding: SealFinding) {
     let observer = state.withLock { state -> (@Sendable (SealFinding) -> Void)? in
       guard state.known.count < Self.maximumKnown, state.known.insert(finding.place).inserted else { return nil }
@@ -75,7 +75,7 @@ package final class SealFindings: Sendable {
     observer?(finding)
   }
 
-  /// Hands over what was found so far, and from now on everything as it is found, on the thread that found it.
+  /// Passes on the findings so far, and from then on each new one, on the thread that found it.
   package func observe(_ observer: @escaping @Sendable (SealFinding) -> Void) {
     let waiting = state.withLock { state in
       state.observer = observer

@@ -1,20 +1,20 @@
 package import Foundation
 import GRDB
 
-/// What an opener of a store knows of its seal.
+/// What the opener of a store knows about its seal.
 package struct SealRequest: Sendable {
   /// Nil for tools: whatever the store has, if anything.
   var kind: Seal.Kind?
   var seal: Seal
-  /// Nil for tools: what the store's header says.
+  /// Nil for tools: the owner in the store's header.
   var owner: SealOwner?
 
-  /// A game that opens its own data.
+  /// For a game that opens its own data.
   package init(_ seal: Seal, owner: SealOwner) {
     (kind, self.seal, self.owner) = (seal.kind, seal, owner)
   }
 
-  /// A tool that was given the secret of whatever seal there is.
+  /// For a tool that was given the secret of whatever seal there is.
   package init(secret: Data, player: String? = nil) {
     kind = nil
     seal = .signed(secret, player: player)
@@ -23,26 +23,31 @@ package struct SealRequest: Sendable {
   package static let none = SealRequest(.none, owner: SealOwner(game: "", profile: ""))
 }
 
-/// Opens the seal of a store, or puts one on it: decides before anything is changed, then does all of it in one transaction.
+/// Opens the seal of a store, or applies one: decides before anything is changed, then audits and seals in one
+/// transaction. Removing plain bytes from the file, and replacing an earlier secret, follow in transactions of their
+/// own.
 struct SealGate {
-  /// Bytes that an opening seals anew after the secret changed: a fraction of a second. Later openings do the rest.
+  /// How many bytes an opening seals again after the secret changed: a fraction of a second. Later openings do the
+  /// rest.
   static let resealedAtOpening = 4 << 20
 
   private let request: SealRequest
   private let folder: URL
-  /// Of the store as it stands; nil if it isn't sealed.
+  /// The header of the existing store; nil if it isn't sealed.
   let found: SealHeader?
-  /// As the rows stand.
+  /// The seal of the existing rows.
   private let old: StoreSeal
-  /// As they are to be.
+  /// The seal that the rows should have.
   private let new: StoreSeal
   private var header: SealHeader?
 
   // MARK: Deciding
 
-  /// Reads the header and proves the secret. Throws `otherSeal`, `wrongSecret` or `misuse`; changes nothing.
+  /// Reads the header and verifies the secret; changes nothing.
   ///
-  /// - Parameter database: Nil where it can't be read: the header is then looked for wherever else it may stand. Only for a recovery.
+  /// - Parameter database: Nil if it can't be read: the header is then searched for everywhere else. Only for a
+  ///   recovery.
+  /// - Throws: `otherSeal`, `wrongSecret`, `misuse`, or `damaged` if nothing shows how a damaged store was sealed.
   init(_ request: SealRequest, database: Database?, folder: URL) throws {
     try request.seal.check()
     self.request = request
@@ -69,7 +74,7 @@ struct SealGate {
         throw StoreError(
           .damaged, "the store at \(folder.path) is damaged, and nothing that is left says how it was sealed: nothing was touched")
       }
-      // What can be read goes into a new database first; an opening of that one puts the seal on.
+      // What can be read first goes into a new database; opening that one applies the seal.
       (new, header) = (.none, nil)
       return
     }
@@ -92,14 +97,14 @@ struct SealGate {
       kind: kind, policy: request.seal.policy, keys: [key], files: FileSeal(request.seal, kind: kind, game: owner.game))
   }
 
-  /// How the rows stand: for looking at them, and for writing more of the same. Tells nobody what it finds.
+  /// The seal of the existing rows, for reading them and writing more of the same. Doesn't report findings.
   var seal: StoreSeal {
-    // What is written before the secret is changed has to verify if it never is.
+    // What is written before a change of the secret must verify even if the change is never made.
     let keys = old.keys.filter { $0.id == found?.key } + old.keys.filter { $0.id != found?.key }
     return StoreSeal(kind: old.kind, policy: .quarantine, keys: keys, files: old.files)
   }
 
-  /// How the rows of a store stand, for who only looks at it: with the secret if there is a request, else without.
+  /// Returns the seal of a store's rows, for reading only: with the secret if there is a request, otherwise without.
   static func seal(of database: Database, _ request: SealRequest?, folder: URL) throws -> StoreSeal {
     if let request { return try SealGate(request, database: database, folder: folder).old }
     let found = try SealHeader.find(in: database, folder: folder)
@@ -138,7 +143,7 @@ struct SealGate {
     if kind == found.kind {
       header.earlierKeys = earlier.sorted { $0.lexicographicallyPrecedes($1) }
     } else {
-      // All of it is sealed anew before it is used.
+      // All of it is sealed again before it is used.
       (header.kind, header.earlierKeys) = (kind, [])
       header.isScrubbed = kind != .sealed
     }
@@ -176,7 +181,7 @@ struct SealGate {
 
   // MARK: Doing
 
-  /// Verifies what is there, seals what has to be, and gives the seal for the time that the store is open.
+  /// Verifies the existing rows, seals what is necessary, and returns the seal to use while the store is open.
   mutating func enter(_ pool: DatabasePool) throws -> StoreSeal {
     guard header != nil else { return .none }
     let gate = self
@@ -188,14 +193,16 @@ struct SealGate {
     return new
   }
 
-  /// Writes the header anew where its row is damaged and the copy beside the database proved itself. Nil if nothing was wrong.
+  /// Writes the header again if its row is damaged and the copy beside the database was verified. Returns nil if
+  /// nothing was wrong.
   func repairHeader(_ pool: DatabasePool) throws -> StoreIncident? {
     guard let found, try pool.read({ try !SealHeader.isSound(in: $0) }) else { return nil }
     try pool.write { try found.write(to: $0) }
     return StoreIncident(.rebuilt, "the seal's header was damaged in the database and was written anew from its copy; nothing was lost")
   }
 
-  /// Has the pool's writer keep the ledger. Due once for each pool of a sealed store, before anything is written.
+  /// Makes the pool's writer keep the ledger. Must be called once for each pool of a sealed store, before anything is
+  /// written.
   static func keepLedger(of seal: StoreSeal, on pool: DatabasePool) throws {
     guard let key = seal.keys.first else { return }
     try pool.writeWithoutTransaction { try SealLedger.keep(on: $0, key: key) }
@@ -211,7 +218,7 @@ struct SealGate {
       let findings = try audit.run(isWhole: isSame)
       for finding in findings { new.findings.note(finding) }
       count = ledger?.count ?? 0
-      // What the audit set aside and put right is in no sum yet.
+      // What the audit set aside and repaired isn't in any sum yet.
       isLedgerDue = !isSame || !findings.isEmpty || key.id != new.keys.first?.id || old.kind != new.kind
     }
     if old.kind != new.kind {
@@ -224,10 +231,10 @@ struct SealGate {
     try header?.write(to: database)
   }
 
-  /// Writes the database anew, so that no page still holds what was there before it was encrypted.
+  /// Rewrites the database, so that no page still holds what was there before it was encrypted.
   private mutating func scrub(_ pool: DatabasePool) throws {
     try pool.vacuum()
-    // Backups are made anew; these hold in clear what was not encrypted yet.
+    // Backups are made again; these hold unencrypted data from before.
     for backup in StoreFiles(folder: folder).backups { try StoreFiles.remove(backup) }
     try update(pool) { $0.isScrubbed = true }
     try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
@@ -247,7 +254,7 @@ struct SealGate {
     header = changed
   }
 
-  /// Seals with the current key what others sealed, in steps, and says in the header when that is all of it.
+  /// Seals with the current key what other keys sealed, in steps, and records in the header when that is finished.
   static func reseal(_ pool: some StoreConnections, _ seal: StoreSeal, folder: URL, atMost limit: Int = .max) throws {
     guard let key = seal.keys.first,
       try pool.read({ try SealHeader.find(in: $0, folder: folder) })?.earlierKeys.isEmpty == false
@@ -269,7 +276,7 @@ struct SealGate {
   }
 }
 
-/// What sealing anew needs of the connections: bare ones at opening, those that heal themselves later.
+/// What resealing needs of the connections: plain ones on opening, self-healing ones later.
 protocol StoreConnections {
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value
   func write<Value>(_ body: (Database) throws -> Value) throws -> Value

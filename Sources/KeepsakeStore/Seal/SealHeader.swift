@@ -2,8 +2,8 @@ import Crypto
 import Foundation
 import GRDB
 
-/// What a sealed store says in clear about its seal: a row among its facts, and a copy in a file beside the database, because
-/// without the salt nothing that is encrypted could ever be read again.
+/// The unencrypted description of a store's seal: a row among its facts, and a copy in a file beside the database,
+/// because without the salt nothing that is encrypted could ever be read again.
 struct SealHeader: Codable, Hashable, Sendable {
   static let factName = "seal"
   /// The copy's name in the store's folder.
@@ -15,15 +15,15 @@ struct SealHeader: Codable, Hashable, Sendable {
   var format = currentFormat
   var kind: Seal.Kind
   var salt: Data
-  // For tools, and for saying what is wrong; the keys are bound to what the game says.
+  // For tools and error messages. The keys are bound to what the game states.
   var game: String
   var profile: String
   var hasPlayer: Bool
-  /// The key that seals what is written.
+  /// The id of the key that seals what is written.
   var key: Data
-  /// Ids of the keys that sealed what has not been sealed anew yet. Empty: no other key counts any more.
+  /// Ids of the keys that sealed what hasn't been sealed again yet. If empty, no other key is accepted.
   var earlierKeys: [Data] = []
-  /// The plain bytes that stood in the file before it was encrypted have been overwritten.
+  /// Whether the plain bytes that were in the file before it was encrypted have been overwritten.
   var isScrubbed: Bool
   /// HMAC over all of the above.
   var proof = Data()
@@ -39,7 +39,7 @@ struct SealHeader: Codable, Hashable, Sendable {
 
   var owner: SealOwner { SealOwner(game: game, profile: profile) }
 
-  /// Whether the holder of this key wrote the header as it stands.
+  /// Returns whether the header was written, as it is, by the holder of this key.
   func isProven(by key: SealKey) throws -> Bool {
     guard self.key == key.id else { return false }
     return HMAC<SHA256>.isValidAuthenticationCode(proof, authenticating: try provenBytes(), using: key.header)
@@ -60,9 +60,9 @@ struct SealHeader: Codable, Hashable, Sendable {
 
   // MARK: Keeping
 
-  /// The header of the store in `folder`; nil if it isn't sealed. Reads only.
+  /// Returns the header of the store in `folder`; nil if it isn't sealed. Only reads.
   ///
-  /// Where the row is gone or damaged the copy stands for it, unless the store is empty and so begins anew.
+  /// If the row is missing or damaged, the copy is used, unless the store is empty and so starts over.
   static func find(in database: Database, folder: URL) throws -> SealHeader? {
     guard try database.tableExists("fact") else { return nil }
     var damage: (any Error)?
@@ -76,8 +76,8 @@ struct SealHeader: Codable, Hashable, Sendable {
     return nil
   }
 
-  /// Every header of the store that can be made out without its database, the likeliest first: in the database's pages and its log, beside
-  /// it, in its backups. Reads only.
+  /// Returns every header of the store that can be found without its database, the likeliest first: in the database's
+  /// pages and its log, beside it, in its backups. Only reads.
   static func findAnywhere(_ files: StoreFiles) throws -> [SealHeader] {
     var found: [SealHeader] = []
     let raw = try RawFile(files.database)
@@ -103,7 +103,7 @@ struct SealHeader: Codable, Hashable, Sendable {
     }
   }
 
-  /// Whether the row in the database, if there is one, is what was written.
+  /// Returns whether the row in the database, if there is one, is what was written.
   static func isSound(in database: Database) throws -> Bool {
     guard try database.tableExists("fact") else { return true }
     do {
@@ -120,7 +120,7 @@ struct SealHeader: Codable, Hashable, Sendable {
     return try decode(try row.checked("body"))
   }
 
-  /// Nil if there is none, or none that can be read: the row decides then.
+  /// Returns nil if there is no readable copy: the row decides then.
   static func readCopy(in folder: URL) throws -> SealHeader? {
     do {
       guard let body = try AtomicFile.read(file(in: folder), maximumBytes: maximumFileBytes) else { return nil }
@@ -138,18 +138,19 @@ struct SealHeader: Codable, Hashable, Sendable {
     return header
   }
 
-  /// Writes the row where it doesn't stand so already.
+  /// Writes the row if it differs.
   func write(to database: Database) throws {
     do {
       guard try Self.read(from: database) != self else { return }
     } catch let error as StoreError where error.code == .damaged {
-      // Written anew: what is proven came from the copy.
+      // Overwrite it: the verified header came from the copy.
     }
     try database.execute(
       sql: "INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", arguments: [Self.factName, body()])
   }
 
-  /// Brings the copy up to date; costs a read where it is. Later than the row, which a crash between them leaves ahead.
+  /// Updates the copy; costs only a read if it is current. Written after the row, so a crash in between leaves the row
+  /// ahead.
   func writeCopy(in folder: URL) throws {
     guard try Self.readCopy(in: folder) != self else { return }
     try AtomicFile.write(body(), to: Self.file(in: folder))

@@ -1,14 +1,15 @@
 import Crypto
 import Foundation
 
-/// The keys that one secret gives for one store.
+/// The keys derived from one secret for one store.
 ///
-/// HKDF-SHA256 over the secret and the store's salt; what the keys are bound to, and what each is for, stands in its info.
+/// HKDF-SHA256 over the secret and the store's salt. The info contains what the keys are bound to and the purpose of
+/// each.
 struct SealKey: Sendable {
   static let saltBytes = 32
   static let idBytes = 4
 
-  /// Tells which secret sealed a row. Public: it says nothing about the secret.
+  /// Identifies the secret that sealed a row. Public: it reveals nothing about the secret.
   let id: Data
   /// Signs rows.
   let signing: SymmetricKey
@@ -16,9 +17,9 @@ struct SealKey: Sendable {
   let rows: SymmetricKey
   /// Encrypts the frames of contents.
   let frames: SymmetricKey
-  /// Sums up the rows.
+  /// Authenticates the sum over the rows.
   let ledger: SymmetricKey
-  /// Signs the header, which proves that the secret is the right one.
+  /// Signs the header, which shows whether the secret is the right one.
   let header: SymmetricKey
 
   /// Costs six derivations, some tens of microseconds.
@@ -35,7 +36,7 @@ struct SealKey: Sendable {
     ledger = derive("sum up rows")
     header = derive("header")
   }
-  /// Each part with its length in front: no two lists of parts give the same bytes.
+  /// Each part is prefixed with its length: no two lists of parts give the same bytes.
   static func info(_ parts: [String]) -> Data {
     var info = Data()
     for part in parts {

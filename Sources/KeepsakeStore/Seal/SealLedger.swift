@@ -2,43 +2,44 @@ import Crypto
 import Foundation
 import GRDB
 
-/// A keyed sum over all rows of a sealed store, and a count of their changes, kept in one row of its own.
+/// A keyed sum over all rows of a sealed store, and a count of their changes, kept in a row of its own.
 ///
-/// Each row verifies by itself, so one that is taken out or put back as it was yesterday would not be noticed: money that was
-/// spent would be there again. The sum tells. It is brought up to date by triggers, within the transaction that changes a row, so
-/// that no way of writing can forget it. What it can't tell is a whole store put back: only who keeps the count elsewhere can.
+/// Each row verifies on its own, so it would go unnoticed if one were removed or replaced with yesterday's: money that
+/// was spent would be there again. The sum reveals that. Triggers update it within the transaction that changes a row,
+/// so that no way of writing can forget it. It can't detect that a whole store was replaced with an older copy; only
+/// somebody who keeps the count elsewhere can.
 ///
-/// The sum is one of HMACs modulo 2^256, and is itself behind an HMAC, so that sums seen before can't be put together to new
-/// ones. The outbox and what is staged are left out: they change often, and the cloud asks again for what it lacks.
+/// The sum is one of HMACs modulo 2^256, and is itself protected by an HMAC, so that known sums can't be combined into
+/// new ones. The outbox and staged changes are left out: they change often, and the cloud requests again what it lacks.
 struct SealLedger: Sendable, Equatable {
   private static let bodyBytes = 8 + 32 + 32
   private static let function = "keepsake_ledger"
 
-  /// The tables, what names a row in each (with `$` for the row), and its body.
+  /// The tables, what identifies a row in each (with `$` for the row), and its body.
   private static let sources: [(table: String, key: String, body: String, columns: String)] = [
     ("fact", "$.name", "$.body", "name, body"),
-    // With its length in front: no two pairs give the same text.
+    // Prefixed with the length: no two pairs give the same text.
     ("cell", "length($.collection) || '/' || $.collection || '/' || $.key", "$.body", "collection, key, body"),
     ("preference", "$.name", "$.body", "name, body"),
     ("version", "hex($.id) || '/' || $.slot", "$.body", "id, slot, body"),
     ("covered", "hex($.id)", "x''", "id"),
-    // The body is bound to the rest.
+    // The body is bound to the other columns.
     ("score", "hex($.id) || '/' || length($.board) || '/' || $.board || '/' || $.player", "$.body", "board, rank, date, id, player, body"),
   ]
 
-  /// Rows that were changed, ever.
+  /// How many rows were ever changed.
   private(set) var count: UInt64 = 0
   private var sum = Sum()
 
   // MARK: Keeping
 
-  /// The ledger as it was written; nil if it is gone or wasn't written with this key.
+  /// Returns the stored ledger; nil if it is missing or wasn't written with this key.
   static func read(from database: Database, key: SealKey) throws -> SealLedger? {
     let value = try DatabaseValue.fetchOne(database, sql: "SELECT body FROM ledger")
     return value.flatMap(Data.fromDatabaseValue).flatMap { SealLedger($0, key: key) }
   }
 
-  /// The sum over the rows as they stand. Costs a pass over the rows, an HMAC each.
+  /// Computes the sum over the existing rows. Costs a pass over the rows, with an HMAC for each.
   static func counted(in database: Database, key: SealKey) throws -> SealLedger {
     var ledger = SealLedger()
     var elements = Elements(key: key)
@@ -54,7 +55,7 @@ struct SealLedger: Sendable, Equatable {
     return ledger
   }
 
-  /// Whether both are over the same rows.
+  /// Returns whether both are sums over the same rows.
   func isSame(as other: SealLedger) -> Bool { sum == other.sum }
 
   func write(to database: Database, key: SealKey, count: UInt64) throws {
@@ -63,13 +64,13 @@ struct SealLedger: Sendable, Equatable {
     try database.execute(sql: "INSERT OR REPLACE INTO ledger (id, body) VALUES (1, ?)", arguments: [ledger.body(key)])
   }
 
-  /// Has the connection keep the ledger from now on, whatever is written through it.
+  /// Makes the connection keep the ledger up to date, whatever is written through it.
   static func keep(on database: Database, key: SealKey) throws {
     let elements = Elements(key: key)
     database.add(
       function: DatabaseFunction(function, argumentCount: 6, pure: true) { values in
         guard let body = Data.fromDatabaseValue(values[0]), var ledger = SealLedger(body, key: key) else {
-          // Changed or damaged while the store is open. The next opening finds it; saving must go on until then.
+          // Changed or damaged while the store is open. The next opening detects that; saving must continue until then.
           return values[0]
         }
         let table = String.fromDatabaseValue(values[1]) ?? ""
@@ -79,7 +80,7 @@ struct SealLedger: Sendable, Equatable {
         ledger.count &+= 1
         return ledger.body(key)
       })
-    // Else a row that REPLACE takes away would go unnoticed.
+    // Otherwise a row that REPLACE removes would go unnoticed.
     try database.execute(sql: "PRAGMA recursive_triggers = ON")
     for source in sources {
       func trigger(_ event: String, _ name: String, old: Bool, new: Bool) -> String {
@@ -100,7 +101,8 @@ struct SealLedger: Sendable, Equatable {
     }
   }
 
-  /// The header changes beside the ledger: it says with which key that is written.
+  /// The header is excluded, because it changes together with the ledger: it names the key that the ledger is written
+  /// with.
   private static func condition(_ table: String, _ prefix: String) -> String {
     table == "fact" ? "WHERE \(prefix)name <> '\(SealHeader.factName)'" : ""
   }
@@ -128,7 +130,8 @@ struct SealLedger: Sendable, Equatable {
     return body + Data(HMAC<SHA256>.authenticationCode(for: Data([2]) + body, using: key.ledger))
   }
 
-  /// What each row adds to the sum. Keeps what all rows have in common: the key's part of the HMAC, and room for a row's bytes.
+  /// Computes what each row adds to the sum. Keeps what all rows share: the key's part of the HMAC, and a buffer for a
+  /// row's bytes.
   private struct Elements: Sendable {
     private let keyed: HMAC<SHA256>
     private var bytes: [UInt8] = []
@@ -149,7 +152,7 @@ struct SealLedger: Sendable, Equatable {
       return Sum(words: words)
     }
 
-    /// A value of the wrong kind is another value.
+    /// A value of the wrong type counts as a different value.
     private mutating func append(_ value: DatabaseValue?) {
       let part = value.flatMap { Data.fromDatabaseValue($0) } ?? Data()
       withUnsafeBytes(of: UInt64(part.count).bigEndian) { bytes.append(contentsOf: $0) }

@@ -2,19 +2,19 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// The tables whose rows have bodies that are sealed.
+/// The tables whose rows have sealed bodies.
 enum SealedTable: String, CaseIterable {
   case fact, cell, preference, version, outbox, staged, score
 
-  /// One row, as far as its seal goes.
+  /// One row, with what its seal needs.
   struct SealedRow {
     var table: SealedTable
-    /// What finds it in its table.
+    /// The values of the key columns.
     var key: [DatabaseValue]
-    /// Nil if its columns are of no use.
+    /// Nil if its columns are invalid.
     var place: String?
     var body: Data?
-    /// Where it is a version.
+    /// If it is a version.
     var version: VersionID?
     var slot: String?
   }
@@ -33,7 +33,7 @@ enum SealedTable: String, CaseIterable {
 
   private var columns: String {
     switch self {
-    // The key is a part of them.
+    // They include the key.
     case .score: ScoreRow.columns
     case .version: (keyColumns + [VersionRow.columns]).joined(separator: ", ")
     default: (keyColumns + ["body"]).joined(separator: ", ")
@@ -41,14 +41,14 @@ enum SealedTable: String, CaseIterable {
   }
 
   private var selection: String {
-    // The header is what the seal is found with.
+    // The header is excluded: it is needed to find the seal.
     let rows = self == .fact ? " WHERE name <> '\(SealHeader.factName)'" : ""
     return "SELECT \(columns) FROM \(rawValue)\(rows)"
   }
 
   private var keyCondition: String { keyColumns.map { "\($0) = ?" }.joined(separator: " AND ") }
 
-  /// Nothing at all is kept.
+  /// Returns whether the store contains nothing at all.
   static func areEmpty(in database: Database) throws -> Bool {
     for table in allCases where try Row.fetchOne(database, sql: table.selection + " LIMIT 1") != nil { return false }
     return try Row.fetchOne(database, sql: "SELECT 1 FROM content LIMIT 1") == nil
@@ -62,7 +62,7 @@ enum SealedTable: String, CaseIterable {
     }
   }
 
-  /// The keys of the rows that weren't sealed with what `head` names.
+  /// Returns the keys of the rows that weren't sealed with the form and key in `head`.
   func keys(sealedOtherwiseThan head: Data, in database: Database) throws -> [[DatabaseValue]] {
     let condition = "substr(body, \(RowCodec.checksumLength + 1), \(StoreSeal.headBytes)) IS NOT ?"
     let joiner = self == .fact ? " AND " : " WHERE "
@@ -104,7 +104,7 @@ enum SealedTable: String, CaseIterable {
       case .score: sealed.place = try ScoreRow(row).place
       }
     } catch {
-      // Columns of the wrong kind: a row without a place, which can't verify.
+      // Columns of the wrong type: a row without an identity, which can't verify.
       sealed.place = nil
     }
     return sealed

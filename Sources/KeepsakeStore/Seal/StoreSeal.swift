@@ -4,11 +4,11 @@ import KeepsakeReplication
 
 /// How the rows and frames of an open store are sealed and opened.
 ///
-/// A sealed row is, behind the checksum that every row has, a byte for its form, the id of the key, and then the HMAC and the
-/// plain bytes, or a ChaChaPoly box. The checksum stands outside so that a broken disk and other hands can be told apart, and
-/// so that tools without the secret can still find damage.
+/// A sealed row consists of the checksum that every row has, a byte for its form, the id of the key, and then the HMAC
+/// and the plain bytes, or a ChaChaPoly box. The checksum is outside the seal, so that disk damage can be distinguished
+/// from tampering, and so that tools without the secret can still detect damage.
 struct StoreSeal: Sendable {
-  /// The first byte of a sealed row or frame. JSON and zstd begin with others.
+  /// The first byte of a sealed row or frame. JSON and zstd begin with other bytes.
   enum Form: UInt8 {
     case signed = 1
     case boxed = 2
@@ -18,11 +18,11 @@ struct StoreSeal: Sendable {
 
   let kind: Seal.Kind
   let policy: Seal.Policy
-  /// The one that seals first, then those that are still taken. Empty for a tool without the secret.
+  /// The one used for sealing comes first, then others that are still accepted. Empty for a tool without the secret.
   let keys: [SealKey]
-  /// Where `flag` reports what it lets pass.
+  /// Where `flag` reports what it accepts.
   let findings: SealFindings
-  /// For saves that leave the store.
+  /// For saves that are exported as files.
   let files: FileSeal
 
   static let none = StoreSeal(kind: .none, policy: .quarantine, keys: [])
@@ -37,7 +37,7 @@ struct StoreSeal: Sendable {
     self.findings = findings
   }
 
-  /// What a row and a frame begin with that needn't be sealed anew.
+  /// Returns the first bytes of rows and frames that needn't be sealed again.
   func currentHead() throws -> Data {
     let form: Form = kind == .sealed ? .boxed : .signed
     return try Data([form.rawValue]) + currentKey().id
@@ -65,9 +65,10 @@ struct StoreSeal: Sendable {
     }
   }
 
-  /// The plain bytes. Throws `tampered` if they don't verify, and notes it instead where they can be read and may be used.
+  /// Returns the plain bytes. If they don't verify, throws `tampered`, or only records that if the policy is `flag` and
+  /// they can be read.
   ///
-  /// - Parameter strictly: Whatever the policy.
+  /// - Parameter strictly: Throws whatever the policy is.
   func open(_ payload: Data, place: String, strictly: Bool = false) throws -> Data {
     let (json, isProven) = try verify(payload, place: place)
     if isProven { return json }
@@ -77,7 +78,8 @@ struct StoreSeal: Sendable {
     return json
   }
 
-  /// What stands there, and whether whoever has the secret wrote it. Throws `tampered` if it can't even be read.
+  /// Returns the row's plain bytes, and whether they were written with the secret. Throws `tampered` if they can't even
+  /// be read.
   private func verify(_ payload: Data, place: String) throws -> (json: Data, isProven: Bool) {
     guard let form = payload.first.flatMap(Form.init(rawValue:)) else { return (payload, kind == .none) }
     let rest = payload.dropFirst(Self.headBytes)
@@ -86,7 +88,7 @@ struct StoreSeal: Sendable {
     case .signed:
       guard payload.count > Self.headBytes + Self.macBytes else { throw SealFinding(place: place, outcome: .setAside).error }
       let json = rest.dropFirst(Self.macBytes)
-      // Without the secret nobody can tell; who opened the store without it says so.
+      // Without the secret this can't be checked; whoever opened the store without it reports that.
       if kind == .signed, keys.isEmpty { return (json, true) }
       guard kind == .signed, let key else { return (json, false) }
       let isProven = HMAC<SHA256>.isValidAuthenticationCode(
@@ -122,7 +124,8 @@ struct StoreSeal: Sendable {
 
   // MARK: Frames
 
-  /// A content's frame as it is kept. Signed stores keep it as it is: the content's hash stands in a signed row.
+  /// Returns the stored form of a content's frame. Signed stores leave frames as they are: the content's hash is in a
+  /// signed row.
   func close(frame: Data, of hash: ContentHash, length: Int, base: ContentHash?) throws -> Data {
     guard kind == .sealed else { return frame }
     let box = try ChaChaPoly.seal(
@@ -130,7 +133,8 @@ struct StoreSeal: Sendable {
     return try currentHead() + box.combined
   }
 
-  /// The frame as it was. Throws `damaged`: a frame has no checksum of its own that could tell damage from other hands.
+  /// Returns the original frame. Throws `damaged`: a frame has no checksum of its own to distinguish damage from
+  /// tampering.
   func open(frame: Data, of hash: ContentHash, length: Int, base: ContentHash?) throws -> Data {
     guard kind == .sealed else { return frame }
     if keys.isEmpty {

@@ -2,9 +2,10 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// The records of versions that were written or read lately: every commit asks several times for the same two or three.
+/// Caches the records of versions that were written or read recently: each commit requests the same two or three
+/// several times.
 ///
-/// It is asked with the row, so that one which was altered since isn't found.
+/// A lookup compares the row, so that a record whose row was changed since isn't found.
 final class RecordMemory: Sendable {
   private struct Known {
     var place: String
@@ -13,7 +14,7 @@ final class RecordMemory: Sendable {
   }
 
   private static let maximumCount = 64
-  /// What is larger has a thumbnail, and isn't kept: all of them together take less than a megabyte.
+  /// Larger bodies contain a thumbnail and aren't cached, so the whole cache takes less than a megabyte.
   private static let maximumBytes = 4_096
 
   private let known = Mutex<[VersionID: Known]>([:])

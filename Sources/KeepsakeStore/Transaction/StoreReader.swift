@@ -2,23 +2,24 @@ package import Foundation
 import GRDB
 package import KeepsakeReplication
 
-/// A store opened for looking only: it takes no lock, mints no writer and changes nothing, so a game may have it open.
+/// A store opened only for reading. It takes no lock, mints no writer and changes nothing, so a game may have the store
+/// open.
 package final class StoreReader: Sendable {
-  /// A content as it lies in the store, without its bytes.
+  /// A content as it is stored, without its bytes.
   package struct ContentSummary: Hashable, Sendable {
     package var hash: ContentHash
-    /// Plain bytes.
+    /// Length of the plain bytes.
     package var length: Int
     package var base: ContentHash?
-    /// Bases down to a full frame.
+    /// The number of bases down to a full frame.
     package var depth: Int
-    /// Bytes of the frame.
+    /// Length of the frame in bytes.
     package var encodedBytes: Int
   }
 
-  /// What protects the store.
+  /// The kind of the store's seal.
   package let seal: Seal.Kind
-  /// Whether signatures are checked: a tool without the secret reads what is signed and believes it.
+  /// Whether signatures are checked. A tool without the secret reads what is signed without checking it.
   package let checksSeal: Bool
 
   private let queue: DatabaseQueue
@@ -26,12 +27,14 @@ package final class StoreReader: Sendable {
 
   /// Opens the store whose folder, or whose database, is at `url`.
   ///
-  /// Without the secret everything of a signed store can be read, and of a sealed one only what stands in clear: calls that
-  /// need more throw `wrongSecret`.
+  /// Without the secret, everything in a signed store can be read, but only the unencrypted parts of a sealed one.
+  /// Calls that need more throw `wrongSecret`.
   ///
-  /// Throws `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged` or `misuse` if it is no store, `wrongSecret`
-  /// if the secret is another. SQLite may make its own empty files beside a database that nobody has open, so the folder has
-  /// to be writable if they aren't there.
+  /// SQLite may create its own empty files beside a database that isn't open anywhere, so if they don't exist, the
+  /// folder must be writable.
+  ///
+  /// - Throws: `StoreError`: `missing` if nothing is there, `newerFormat`, `damaged`, `misuse` if it isn't a store or
+  ///   has an older format, `wrongSecret` if the secret is a different one.
   package static func open(at url: URL, seal request: SealRequest? = nil) throws -> StoreReader {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
@@ -46,7 +49,7 @@ package final class StoreReader: Sendable {
       var configuration = Configuration()
       configuration.readonly = true
       configuration.label = "keepsake.reader"
-      // A writer that checkpoints holds the file for moments only.
+      // A writer that checkpoints locks the file only for moments.
       configuration.busyMode = .timeout(5)
       let queue = try DatabaseQueue(path: file.path, configuration: configuration)
       let application = try queue.read { try Int32.fetchOne($0, sql: "PRAGMA application_id") }
@@ -67,18 +70,19 @@ package final class StoreReader: Sendable {
     checksSeal = !seal.keys.isEmpty
   }
 
-  /// What is wrong with the database: its structure, its schema, the checksum of every row, what derives from what; empty if
-  /// nothing is. Reads all of it, but doesn't decode contents.
+  /// Returns what is wrong with the database: its structure, its schema, the checksum of every row, and derived rows.
+  /// Empty if nothing is. Reads the whole database, but doesn't decode contents.
   package func problems() throws -> [String] {
     try StoreError.translating("checking the database") {
       try queue.read { try StoreAudit.run(on: StoreTransaction($0, in: context), whole: true).all }
     }
   }
 
-  /// How saves that leave this store as files are sealed. Without the secret of a sealed store nothing can be sealed by it.
+  /// How saves that leave this store as files are sealed. Without the secret of a sealed store, nothing can be sealed
+  /// with it.
   package var fileSeal: FileSeal { context.seal.files }
 
-  /// Lends the store as it is at this moment; everything read within one call belongs together.
+  /// Runs `body` on a snapshot of the store; everything read within one call is consistent.
   package func read<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
     try StoreError.translating("reading") {
       try queue.read { database in try body(StoreTransaction(database, in: context)) }
@@ -87,10 +91,10 @@ package final class StoreReader: Sendable {
 }
 
 extension StoreTransaction {
-  /// How many rows that did not verify are kept.
+  /// Returns how many rows that failed verification are kept in quarantine.
   package func quarantinedCount() throws -> Int { try Int.fetchOne(statement("SELECT COUNT(*) FROM quarantine")) ?? 0 }
 
-  /// What is kept of every content, sorted by hash.
+  /// Returns what is stored of every content, sorted by hash.
   package func contentSummaries() throws -> [StoreReader.ContentSummary] {
     let rows = try Row.fetchAll(
       statement("SELECT hash, length, base, LENGTH(bytes) AS encoded FROM content ORDER BY hash"))

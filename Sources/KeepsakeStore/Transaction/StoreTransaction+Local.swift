@@ -1,14 +1,15 @@
 import GRDB
 package import KeepsakeReplication
 
-/// That a slot stays on this device.
+/// The declaration that a slot stays on this device.
 package struct LocalDeclaration: Hashable, Sendable, Codable {
-  /// What the slot showed to other devices when it was declared: what a save that comes back replaces there.
+  /// What the slot showed to other devices when it was declared local. A save replaces these versions when the slot
+  /// comes back.
   package var parents: [VersionID]
-  /// It was taken back. Kept, so that no repair finds an older word of it in a backup.
+  /// The declaration was revoked. Kept, so that a repair doesn't restore an older declaration from a backup.
   var hasEnded: Bool?
 
-  // The names on disk; one is older than the property's.
+  // The names on disk; one is older than the name of its property.
   private enum CodingKeys: String, CodingKey {
     case parents = "basis"
     case hasEnded
@@ -17,10 +18,10 @@ package struct LocalDeclaration: Hashable, Sendable, Codable {
   package init(parents: [VersionID]) { self.parents = parents }
 }
 
-/// Slots that stay on this device, and where their versions are.
+/// Slots that stay on this device, and the slot keys of their versions.
 extension StoreTransaction {
   private static let declarations = "local slot/"
-  /// After every name that begins so.
+  /// Sorts after every name with that prefix.
   private static let declarationsEnd = "local slot0"
 
   package func localDeclaration(of slot: String) throws -> LocalDeclaration? {
@@ -28,7 +29,7 @@ extension StoreTransaction {
     return declaration?.hasEnded == true ? nil : declaration
   }
 
-  /// Nil takes it back.
+  /// Nil revokes the declaration.
   package mutating func setLocalDeclaration(_ declaration: LocalDeclaration?, of slot: String) throws {
     if declaration == nil, try localDeclaration(of: slot) == nil { return }
     var ended = LocalDeclaration(parents: [])
@@ -36,8 +37,8 @@ extension StoreTransaction {
     try setFact(Self.declarations + slot, declaration ?? ended)
   }
 
-  /// Whether what is saved in the slot stays on this device: that was declared, or something is under its local key, as of files that were
-  /// tracked before they could be synced.
+  /// Returns whether saves in the slot stay on this device: it was declared local, or its local slot key has a head
+  /// that is no tombstone, as for files that were tracked before files could be synced.
   package func isLocal(_ slot: String) throws -> Bool {
     try localDeclaration(of: slot) != nil || isTaken(SlotKey(text: slot).local)
   }
@@ -46,13 +47,13 @@ extension StoreTransaction {
     try heads(of: key).contains { try version($0)?.record.tombstone == false }
   }
 
-  /// The key of the slot's versions that the game sees.
+  /// Returns the slot key of the versions that the game sees.
   package func key(of slot: String) throws -> SlotKey {
     let key = SlotKey(text: slot)
     return try isLocal(slot) ? key.local : key
   }
 
-  /// Every slot of which that is true. Costs a query, and the records of what is under local keys.
+  /// Returns every slot that is local. Costs a query, and the records of the heads under local slot keys.
   package func localSlots() throws -> Set<String> {
     let names = try String.fetchAll(
       statement("SELECT name FROM fact WHERE name > ? AND name < ?"), arguments: [Self.declarations, Self.declarationsEnd])
@@ -65,27 +66,28 @@ extension StoreTransaction {
 
   package func staysHere(_ slot: String) throws -> Bool { try isLocal(slot) }
 
-  /// The pinned versions of a slot, here and there.
+  /// Returns the pinned versions of a slot, local and synced.
   package func pinned(in slot: String) throws -> Set<VersionID> {
     try pinnedVersions(of: slot).union(pinnedVersions(of: SlotKey(text: slot).local.text))
   }
 
-  /// The versions of a slot that are kept whole, those that were made while it stayed here among them, newest first in the order in which this
-  /// store came to know them.
+  /// Returns the versions of a slot that are kept whole, including those made while it was local, newest first in the
+  /// order in which this store learned of them.
   package func wholeHistory(of slot: String) throws -> [StoredVersion] {
     let local = SlotKey(text: slot).local
     let all = try versions(
       "SELECT \(VersionRow.columns) FROM version WHERE slot IN (?, ?) AND NOT thinned ORDER BY position DESC", [slot, local.text])
     guard try !isLocal(slot) else { return all }
-    // What only says that the slot went back to the cloud is no delete.
+    // A tombstone that only marks the slot's return to the cloud isn't a delete.
     let ends = Set(try heads(of: local))
     return all.filter { !ends.contains($0.record.id) }
   }
 }
 
-/// From which version the file on this device came that a game tracks: what its next version replaces.
+/// The version that a tracked file on this device came from, which its next version replaces.
 ///
-/// It belongs to the store, because the file outlives the game: what other devices wrote meanwhile isn't in it.
+/// It is part of the store, because the file outlives the game: the file doesn't contain what other devices have
+/// written since.
 extension StoreTransaction {
   private static let fileBases = "file base/"
 

@@ -1,7 +1,7 @@
 import GRDB
 package import KeepsakeReplication
 
-/// Saves of which only the record is here, because the game asks for their contents when it wants them.
+/// Saves of which only the record is here, because the game requests their contents when it wants them.
 extension StoreTransaction {
   package func notDownloadedVersions() throws -> [VersionID] {
     try identifiers("SELECT id FROM version WHERE deferred = 1 AND id NOT IN (SELECT id FROM covered) ORDER BY id", [])
@@ -13,7 +13,7 @@ extension StoreTransaction {
     if isNotDownloaded { try History(transaction: self).release(version.record) }
   }
 
-  /// It was replaced: of it, as of all that was, only the record is of use.
+  /// Prunes a version that was replaced before it was downloaded: only the record of a replaced version is of use.
   mutating func pruneReplaced(_ id: VersionID) throws {
     guard var version = try version(id) else { return }
     version.record.metadata.thumbnail = nil
@@ -21,9 +21,10 @@ extension StoreTransaction {
     hasReplacedNotDownloaded = true
   }
 
-  /// Makes the table of awaited contents anew: what staged versions need, and of deferred ones what came, until the rest comes.
+  /// Rebuilds the table of awaited contents: those that staged versions need and, of versions that aren't downloaded,
+  /// those that have arrived, until the rest arrives.
   ///
-  /// - Parameter evicted: Of this deferred one nothing.
+  /// - Parameter evicted: A version that isn't downloaded, and none of whose contents is awaited.
   func recordAwaited(but evicted: VersionID? = nil) throws {
     try run("DELETE FROM awaited", [])
     let staged = try staged().compactMap { if case .version(let record) = $0.item { record } else { nil } }
@@ -32,14 +33,15 @@ extension StoreTransaction {
     for hash in staged.flatMap(\.contents) + come { try run("INSERT OR IGNORE INTO awaited (hash) VALUES (?)", [hash.bytes]) }
   }
 
-  /// Whether only the record is here, and the rest is to be had from the cloud.
+  /// Returns whether only the record is here, and the contents can be had from the cloud.
   package func isNotDownloaded(_ record: VersionRecord) throws -> Bool {
     try Bool.fetchOne(statement("SELECT deferred FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
   }
 
-  /// Lets go of a head's contents, which the cloud has, and of those of the slot's past if that isn't wanted either; what is pinned stays.
+  /// Releases a head's contents, which the cloud has, and without `keepingHistory` also those of the slot's covered
+  /// versions, except pinned ones.
   ///
-  /// - Returns: Whether any of the head's contents went. Others may need all of them.
+  /// - Returns: Whether any of the head's contents was removed. Other versions may need all of them.
   package mutating func evict(_ id: VersionID, keepingHistory: Bool) throws -> Bool {
     guard let head = try version(id) else { return false }
     var contents = head.record.contents
@@ -53,7 +55,7 @@ extension StoreTransaction {
         try putVersion(version, pruned: true, pinned: false)
       }
     }
-    // What is awaited isn't collected.
+    // Awaited contents aren't collected.
     try recordAwaited(but: id)
     try History.collect(contents, in: self)
     try recordAwaited()

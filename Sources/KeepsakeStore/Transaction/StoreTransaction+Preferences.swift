@@ -1,7 +1,8 @@
 package import Foundation
 import GRDB
 
-/// A preference as its row stands: looked at only when somebody asks for it, because a game asks for few of many at its start.
+/// A preference's undecoded row: checked only when its value is requested, because a game requests few of many when it
+/// starts.
 package struct KeptPreference: Sendable {
   package let name: String
   private let body: Data
@@ -13,21 +14,23 @@ package struct KeptPreference: Sendable {
     self.seal = seal
   }
 
-  /// About as many bytes as the value takes, without a look at it.
+  /// Approximately the value's size in bytes, without decoding it.
   package var size: Int { body.count }
 
-  /// The value's bytes as they were given. Costs a hash over them, and what the seal costs.
+  /// Returns the value's bytes as they were given. Costs a hash over them, and whatever the seal costs.
   ///
-  /// Throws `StoreError`: `damaged` if they aren't what was written, `tampered` if somebody without the secret wrote them.
+  /// - Throws: `StoreError`: `damaged` if they aren't what was written, `tampered` if they were written without the
+  ///   secret.
   package func bytes() throws -> Data {
     let place = RowIdentity.preference(name)
     return try Data(seal.open(RowCodec.payload(of: body, place: place), place: place))
   }
 }
 
-/// Preferences of this device alone: names and bytes that the game made of values.
+/// Preferences of this device alone: names, and values as bytes that the game encoded.
 extension StoreTransaction {
-  /// All of them, in the order of their names' bytes, and how many rows are of no use. Costs a pass over the rows, and no hash.
+  /// Returns all preferences, in the order of their names' bytes, and the number of unusable rows. Costs a pass over
+  /// the rows, and no hash.
   package func preferences() throws -> (kept: [KeptPreference], unreadable: Int) {
     let rows = try Row.fetchCursor(statement("SELECT name, body FROM preference ORDER BY name"))
     var kept: [KeptPreference] = []
@@ -42,7 +45,7 @@ extension StoreTransaction {
     return (kept, unreadable)
   }
 
-  /// Keeps `bytes` under the name, in the place of what was there.
+  /// Stores `bytes` under the name, replacing what was there.
   package mutating func setPreference(_ bytes: Data, named name: String) throws {
     let body = try codec.body(of: bytes, place: RowIdentity.preference(name))
     try run("INSERT OR REPLACE INTO preference (name, body) VALUES (?, ?)", [name, body])

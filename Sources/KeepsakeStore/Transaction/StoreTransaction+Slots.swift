@@ -6,11 +6,11 @@ package import KeepsakeReplication
 package struct SlotHead: Sendable {
   package var version: StoredVersion
   package var isPinned: Bool
-  /// Only the record is here; the cloud has the rest.
+  /// Only the record is here; the contents are in the cloud.
   package var isNotDownloaded: Bool
 }
 
-/// What a list of many slots asks: once for all of them, never once for each.
+/// Queries for a list of many slots: one query for all of them, never one per slot.
 extension StoreTransaction {
   static let headsQuery = "SELECT slot, id, \(isHeadCovered) FROM head ORDER BY slot, id"
   static let headVersionsQuery = """
@@ -18,7 +18,8 @@ extension StoreTransaction {
     WHERE id IN (SELECT id FROM head) ORDER BY id
     """
 
-  /// The heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no record.
+  /// Returns the heads of every slot that has any, sorted by id. Costs one pass over the table of heads, and reads no
+  /// record.
   package func headsOfAllSlots() throws -> [SlotKey: [VersionID]] {
     var heads: [SlotKey: [VersionID]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headsQuery))
@@ -29,7 +30,8 @@ extension StoreTransaction {
     return heads
   }
 
-  /// The same with what is known of each head. Costs one query and the records of the heads; no other version is looked at, and no content.
+  /// Returns the heads of every slot with their records and marks. Costs one query and the records of the heads; reads
+  /// no other version and no content.
   package func headVersionsOfAllSlots() throws -> [SlotKey: [SlotHead]] {
     var heads: [SlotKey: [SlotHead]] = [:]
     let rows = try Row.fetchCursor(statement(Self.headVersionsQuery))
@@ -45,12 +47,12 @@ extension StoreTransaction {
     return heads
   }
 
-  /// Whether the version is pinned on this device; false for one that isn't here.
+  /// Returns whether the version is pinned on this device; false for one that isn't here.
   package func isPinned(_ id: VersionID) throws -> Bool {
     try Bool.fetchOne(statement("SELECT pinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? false
   }
 
-  /// Whether the contents of a version went with the rules for history, and only its record stayed.
+  /// Returns whether the rules for history removed the contents of a version, so that only its record is left.
   package func wasPruned(_ record: VersionRecord) throws -> Bool {
     let isPruned = try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [record.id.bytes]) ?? false
     return try isPruned && !record.contents.allSatisfy(hasContent)

@@ -2,21 +2,21 @@ package import Foundation
 import GRDB
 package import KeepsakeReplication
 
-/// A store within one transaction of SQLite: what the device's decisions read and write.
+/// A store within one SQLite transaction: what the device's decisions read and write.
 ///
-/// Lent by `Store.read` and `Store.write` for the time of a closure and good for nothing after it. Throws `StoreError`.
+/// `Store.read` and `Store.write` pass it to a closure; it is invalid after that. Its methods throw `StoreError`.
 package struct StoreTransaction: DeviceStorage {
   let database: Database
   let contents: ContentTable
   var context: StoreContext { contents.context }
   let codec: RowCodec
-  /// Slots whose versions changed: their history is thinned before the transaction commits.
+  /// Slots whose versions changed: their history is pruned before the transaction commits.
   var touchedSlots: [String] { touched.map { String(decoding: $0, as: UTF8.self) }.sorted() }
-  /// By their bytes: files that others named may have names that only look the same.
+  /// As bytes, because names of files from elsewhere may differ and still compare equal as strings.
   private var touched: Set<Data> = []
   /// Versions of which only the record is here.
   private(set) var lacking: Set<VersionID> = []
-  /// Something was replaced of which only the record was here.
+  /// Whether a version was replaced of which only the record was here.
   var hasReplacedNotDownloaded = false
 
   init(_ database: Database, in context: StoreContext) {
@@ -31,7 +31,8 @@ package struct StoreTransaction: DeviceStorage {
 
   package mutating func setFacts(_ facts: DeviceFacts) throws { try setFact("facts", facts) }
 
-  /// A value that the store's owner keeps beside the rest, such as credentials' names; nil if it was never set.
+  /// Returns a value that the store's owner keeps beside the rest, such as the names of credentials; nil if it was
+  /// never set.
   package func fact<Value: Decodable>(_ name: String) throws -> Value? {
     let body = try Data.fetchOne(statement("SELECT body FROM fact WHERE name = ?"), arguments: [name])
     return try body.map { try codec.decode(Value.self, from: $0, place: RowIdentity.fact(name)) }
@@ -87,12 +88,12 @@ package struct StoreTransaction: DeviceStorage {
     try putVersion(version, marks: try known.map { try VersionMarks($0, at: 1) } ?? VersionMarks())
   }
 
-  /// The same, and says whether the contents are kept too, and must be.
+  /// Stores a version. `pruned` and `pinned` state whether its contents are kept, and whether they must be.
   mutating func putVersion(_ version: StoredVersion, pruned: Bool, pinned: Bool, notDownloaded: Bool = false) throws {
     try putVersion(version, marks: VersionMarks(pruned: pruned, pinned: pinned, notDownloaded: notDownloaded))
   }
 
-  /// The same, with the marks that don't follow from the version itself.
+  /// Stores a version with those marks that don't follow from the version itself.
   mutating func putVersion(_ version: StoredVersion, marks: VersionMarks) throws {
     let record = version.record
     touched.insert(Data(record.slot.utf8))
@@ -107,14 +108,15 @@ package struct StoreTransaction: DeviceStorage {
     try useContents(of: record)
   }
 
-  /// A version that nothing covers is a head of its slot.
+  /// Records a version as a head of its slot if nothing covers it.
   private func showHead(_ record: VersionRecord) throws {
     try run(
       "INSERT OR IGNORE INTO head (slot, id) SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM covered WHERE id = ?2)",
       [record.slot, record.id.bytes])
   }
 
-  /// Pins a version that is kept whole, or lets it go by the rules again. Throws `missing` if there is none.
+  /// Pins a version that is kept whole, or subjects it to the rules for history again. Throws `missing` if it isn't
+  /// kept whole here.
   package mutating func setPinned(_ pinned: Bool, _ id: VersionID) throws {
     guard let version = try version(id), try !isPruned(id), try version.record.contents.allSatisfy(contents.has) else {
       throw StoreError(.missing, "the version \(id) is not kept here")
@@ -126,12 +128,12 @@ package struct StoreTransaction: DeviceStorage {
     try Bool.fetchOne(statement("SELECT thinned FROM version WHERE id = ?"), arguments: [id.bytes]) ?? true
   }
 
-  /// The pinned versions of a slot.
+  /// Returns the pinned versions of a slot.
   package func pinnedVersions(of slot: String) throws -> Set<VersionID> {
     try Set(identifiers("SELECT id FROM version WHERE slot = ? AND NOT thinned AND pinned", [slot]))
   }
 
-  /// Holds the contents of a version for as long as it isn't thinned.
+  /// Holds the contents of a version until it is pruned.
   func useContents(of record: VersionRecord) throws {
     for hash in record.contents {
       try run(
@@ -143,7 +145,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package func slots() throws -> [String] {
-    // From one name to the next by the index: a slot may have thousands of records.
+    // Steps from one name to the next by the index: a slot may have thousands of records.
     let statement = try statement(
       """
       WITH RECURSIVE name (slot) AS (
@@ -164,7 +166,8 @@ package struct StoreTransaction: DeviceStorage {
 
   static let isHeadCovered = "EXISTS (SELECT 1 FROM covered WHERE covered.id = head.id)"
 
-  /// The table of heads derives from others and has no seal of its own, so that it is checked at each opening, and as it is read.
+  /// The table of heads derives from others and has no seal of its own, so it is checked on every opening and whenever
+  /// it is read.
   static func refuseCovered(_ isCovered: Bool) throws {
     guard !isCovered else {
       throw StoreError(.damaged, "which saves are the newest was recorded wrongly: close the store and open it again, it is put right then")
@@ -192,7 +195,7 @@ package struct StoreTransaction: DeviceStorage {
     try identifiers("SELECT id FROM version WHERE acknowledged = 0 AND NOT offered ORDER BY id", [])
   }
 
-  /// The versions of a slot that are kept whole, newest first in the order in which this store came to know them.
+  /// Returns the versions of a slot that are kept whole, newest first in the order in which this store learned of them.
   package func history(of slot: String) throws -> [StoredVersion] {
     try versions("SELECT \(VersionRow.columns) FROM version WHERE slot = ? AND NOT thinned ORDER BY position DESC", [slot])
   }
@@ -231,12 +234,12 @@ package struct StoreTransaction: DeviceStorage {
     try contents.receive(content)
   }
 
-  /// The plain bytes of a content, checked against its hash. Throws `missing` or `damaged`.
+  /// Returns the plain bytes of a content, checked against its hash. Throws `missing` or `damaged`.
   package func plainContent(_ hash: ContentHash) throws -> Data { try contents.plain(hash) }
 
-  /// Keeps `plain` under its hash, as a delta against `base` where that pays.
+  /// Stores `plain` under its hash, as a delta against `base` if that saves space.
   ///
-  /// Compresses within the transaction; `Store.submit` does it before.
+  /// Compresses within the transaction; `Store.submit` does so before it.
   package mutating func keepContent(_ plain: Data, against base: ContentHash? = nil) throws -> ContentHash {
     let hash = ContentHash(of: plain)
     let usable = try base.flatMap { try contents.base(from: $0, for: plain.count, of: plain.count) }
@@ -244,9 +247,9 @@ package struct StoreTransaction: DeviceStorage {
     return hash
   }
 
-  /// The plain bytes of all of a version, in one run. Throws `missing`, `damaged`, or `tooLarge` for more than a save may be.
+  /// Returns the plain bytes of a whole version. Takes memory for them once, and for one content beside them.
   ///
-  /// Takes memory for them once, and for one content beside them.
+  /// - Throws: `missing`, `damaged`, or `tooLarge` for more than the maximum size of a save.
   package func plainBytes(of record: VersionRecord) throws -> Data {
     if record.contents.count == 1 { return try plainContent(record.contents[0]) }
     guard (0...EncodedContent.maximumContentBytes).contains(record.length) else {
@@ -279,7 +282,7 @@ package struct StoreTransaction: DeviceStorage {
   }
 
   package mutating func appendToOutbox(_ group: OutboxGroup) throws {
-    // The number has to be known before the body, whose checksum covers it.
+    // The group's number must be known before its body, whose checksum covers it.
     try run("INSERT INTO outbox (body) VALUES (x'')", [])
     var numbered = group
     numbered.id = database.lastInsertedRowID

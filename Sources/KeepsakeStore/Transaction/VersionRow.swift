@@ -2,20 +2,21 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// What a store keeps of a version beside its record.
+/// What a store keeps about a version besides its record.
 struct VersionMarks: Hashable, Sendable, CustomStringConvertible {
   var acknowledged = false
   var offered = false
-  /// Only the record is kept; the contents are not.
+  /// Only the record is kept, not the contents.
   var pruned = false
-  /// The player wants it kept, whatever the rules say.
+  /// The player wants it kept, whatever the rules for history are.
   var pinned = false
-  /// As its record says: a delete.
+  /// Copied from the record: whether the version is a delete.
   var tombstone = false
-  /// Thinned, and not because it was replaced: the cloud has its contents, and the game asks for them when it wants them.
+  /// Pruned, but not because it was replaced: the cloud has its contents, and the game requests them when it wants
+  /// them.
   var notDownloaded = false
 
-  /// One digit each; the last only where it is set, as rows of the first format have none.
+  /// One digit per mark. The last one is present only if set, because rows of the first format don't have it.
   var description: String {
     [acknowledged, offered, pruned, pinned, tombstone].map { $0 ? "1" : "0" }.joined() + (notDownloaded ? "1" : "")
   }
@@ -25,7 +26,7 @@ extension VersionMarks {
   /// In the order in which `init(_:at:)` reads them.
   static let columns = "acknowledged, offered, thinned, pinned, tombstone, deferred"
 
-  /// From a row in which `columns` begin at `first`.
+  /// Reads the marks from a row in which `columns` begin at `first`.
   init(_ row: Row, at first: Int) throws {
     acknowledged = try row.checked(at: first, "acknowledged")
     offered = try row.checked(at: first + 1, "offered")
@@ -36,13 +37,13 @@ extension VersionMarks {
   }
 }
 
-/// A row of the table `version`, and the only type that knows its columns. Its body's checksum and seal cover the columns beside it
-/// (`RowIdentity.version`).
+/// A row of the table `version`, and the only type that knows the table's columns. The checksum and seal of its body
+/// cover the columns beside it (`RowIdentity.version`).
 struct VersionRow {
   /// In the order in which `init(_:at:)` reads them.
   static let columns = "id, slot, saved_at, body, \(VersionMarks.columns)"
 
-  /// Adds a row with `arguments`, or changes all columns of the one that has its id.
+  /// Inserts a row with `arguments`, or updates all columns of the row that has its id.
   static let upsert: String = {
     let names = columns.components(separatedBy: ", ")
     let values = names.map { _ in "?" }.joined(separator: ", ")
@@ -52,12 +53,12 @@ struct VersionRow {
 
   var id: VersionID
   var slot: String
-  /// As its record says: milliseconds since 1970. A column, so that the rules for history needn't read records.
+  /// Copied from the record, in milliseconds since 1970. A column, so that the rules for history needn't read records.
   var savedAt: Int64
   var marks: VersionMarks
   var body: Data
 
-  /// From a row in which `columns` begin at `first`.
+  /// Reads a row in which `columns` begin at `first`.
   init(_ row: Row, at first: Int = 0) throws {
     id = try StoreTransaction.versionID(row.checked(at: first, "id"))
     slot = try row.checked(at: first + 1, "slot")
@@ -66,7 +67,7 @@ struct VersionRow {
     marks = try VersionMarks(row, at: first + 4)
   }
 
-  /// For a record whose body was encoded for this row.
+  /// Makes the row for a record whose body was encoded for it.
   init(_ record: VersionRecord, marks: VersionMarks, body: Data) {
     (id, slot, savedAt) = (record.id, record.slot, record.savedAtMilliseconds)
     (self.marks, self.body) = (marks, body)
@@ -79,7 +80,7 @@ struct VersionRow {
     ]
   }
 
-  /// From a row that was found somewhere; nil if it lacks a column, or has one of another kind.
+  /// Converts a salvaged row; nil if it lacks a column or has one of the wrong type.
   init?(_ row: SalvagedRow) {
     guard let id = row.data("id").flatMap({ VersionID(bytes: $0) }), let slot = row.text("slot"),
       let savedAt = row.integer("saved_at"), let acknowledged = row.integer("acknowledged"), let offered = row.integer("offered"),

@@ -3,12 +3,13 @@ import GRDB
 package import KeepsakeReplication
 
 extension StoreTransaction {
-  /// Operations that the bank has stay for the ledger's sake, at least this many of the newest.
+  /// Operations that the bank has are kept for the ledger: at least this many of the newest.
   package static let maximumSettledOperations: Int64 = 10_000
 
   package func wallet() throws -> WalletState? { try keptWallet()?.state }
 
-  /// Costs what is new in it, and what the bank has settled: operations that are kept already are neither looked at nor written again.
+  /// Stores the wallet. Costs what is new in it and what the bank has settled: operations already stored are neither
+  /// read nor written again.
   package mutating func setWallet(_ state: WalletState) throws {
     let before = try keptWallet()
     var book = WalletBook(state)
@@ -33,7 +34,8 @@ extension StoreTransaction {
     try write(book, state)
   }
 
-  /// The newest lines of the ledger that `isWanted` takes, newest first. Costs reading these and those between.
+  /// Returns the newest entries of the ledger that `isWanted` accepts, newest first. Costs reading these and those
+  /// between them.
   package func walletEntries(
     newest limit: Int, where isWanted: (WalletOperation) -> Bool = { _ in true }
   ) throws -> [WalletEntry] {
@@ -53,7 +55,7 @@ extension StoreTransaction {
     return entries
   }
 
-  /// The operations with this number and later ones, oldest first, and the number that the next one gets. Costs reading these.
+  /// Returns the operations from this number on, oldest first, and the number of the next new one. Costs reading these.
   package func walletEntries(from first: Int64) throws -> (operations: [WalletOperation], next: Int64) {
     guard let body = try walletBody() else { return ([], 0) }
     let book = try book(in: body)
@@ -95,7 +97,8 @@ extension StoreTransaction {
     return (read.book, read.state)
   }
 
-  /// A wallet with all that can be read of what the bank doesn't know yet. Costs decoding that; a whole one is remembered.
+  /// Reads a wallet with every readable operation that the bank doesn't know yet. Costs decoding those; a complete
+  /// wallet is cached.
   func readWallet(_ body: Data) throws -> (book: WalletBook, state: WalletState, numbers: [Int64], isWhole: Bool) {
     let book = try book(in: body)
     var state = book.state
@@ -117,15 +120,16 @@ extension StoreTransaction {
     return (book, state, numbers, isWhole)
   }
 
-  /// A page as far as the book goes; nil if it isn't here, or can't be.
+  /// Returns a page up to the end of the book; nil if it is missing or invalid.
   func page(_ name: String, of book: WalletBook) throws -> WalletPage? {
     guard var page = try soundPage(name), page.first <= book.next else { return nil }
-    // That of another copy of the store may have more.
+    // A page from another copy of the store may have more.
     page.operations.removeLast(Int(min(max(page.end - book.next, 0), Int64(page.operations.count))))
     return page
   }
 
-  /// A page that one of ours can be; nil if there is none under that name. What somebody wrote there instead counts as lost.
+  /// Returns the page of that name if it is valid; nil if there is none. Anything else that was written there counts as
+  /// a lost page.
   func soundPage(_ name: String) throws -> WalletPage? {
     do {
       guard let page: WalletPage = try fact(name), page.isSound, WalletPage.name(of: page.first) == name else { return nil }
@@ -157,7 +161,8 @@ extension StoreTransaction {
     return numbers
   }
 
-  /// Gives each operation its number, the one that it has where it is kept already: a new chain has begun, or a commit before this one failed.
+  /// Numbers all operations again, keeping the number of those already stored: a new chain has begun, or an earlier
+  /// commit failed.
   mutating func renumber(_ state: WalletState, knowing known: [OperationID: Int64], in book: inout WalletBook) throws {
     var next = book.next
     var fresh: [WalletOperation] = []
@@ -173,7 +178,7 @@ extension StoreTransaction {
     book.next = next
   }
 
-  /// The first free number; on a page of its own, where the last page is lost.
+  /// Returns the first free number. It begins a new page if the last page is lost.
   private func nextNumber(after book: WalletBook) throws -> Int64 {
     let first = WalletPage.first(of: book.next)
     guard book.next > first else { return book.next }
@@ -187,7 +192,7 @@ extension StoreTransaction {
       let begin = WalletPage.first(of: number)
       var page = WalletPage(first: begin, chain: chain)
       if number > begin, let known = try soundPage(WalletPage.name(of: number)) {
-        // That it has all before `number` was seen when the number was given.
+        // Assigning `number` has verified that the page contains everything before it.
         page.operations = Array(known.operations.prefix(Int(number - begin)))
       }
       let part = rest.prefix(Int(begin + WalletPage.capacity - number))
@@ -198,7 +203,7 @@ extension StoreTransaction {
     }
   }
 
-  /// Pages that are older than the ledger has to be, and hold nothing that the bank still has to hear.
+  /// Deletes pages that are older than the ledger has to be and contain nothing that the bank doesn't know yet.
   private mutating func letGoOfSettled(_ book: WalletBook) throws {
     let waiting = (book.operations + book.late).map(\.first).min() ?? book.next
     let oldest = min(waiting, book.next - Self.maximumSettledOperations)
@@ -210,7 +215,7 @@ extension StoreTransaction {
     let body = try codec.encode(book, place: RowIdentity.fact(WalletBook.name))
     try run("INSERT OR REPLACE INTO fact (name, body) VALUES (?, ?)", [WalletBook.name, body])
     let memory = context.wallet
-    // Once for each transaction: whoever reads beside it goes on with what was committed before.
+    // Registered once per transaction. Concurrent readers continue with what was committed before.
     if memory.insertUncommitted(book, state, body: body) {
       database.afterNextTransaction(onCommit: { _ in memory.commit() }, onRollback: { _ in memory.rollBack() })
     }

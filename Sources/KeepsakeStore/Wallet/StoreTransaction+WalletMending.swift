@@ -1,13 +1,13 @@
 import GRDB
 import KeepsakeReplication
 
-/// What became of a wallet of which something was lost.
+/// What was done about a wallet of which something was lost.
 enum WalletMending: Hashable {
-  /// Operations are lost: what they came to was made up.
+  /// Operations are lost; their total was made up.
   case madeUp
-  /// All but the operations is lost: the wallet was put together from them.
+  /// Everything but the operations is lost; the wallet was rebuilt from them.
   case rebuilt
-  /// The same, where a cloud knows more.
+  /// The same, with a cloud that knows more.
   case askingCloud
 
   /// A sentence for an incident.
@@ -23,13 +23,15 @@ enum WalletMending: Hashable {
 }
 
 extension StoreTransaction {
-  /// Puts a wallet in order of which something is lost, with damage or taken out by a seal. Does nothing where nothing is.
+  /// Repairs a wallet of which something is lost, through damage or because a seal's audit removed it. Does nothing if
+  /// nothing is lost.
   ///
-  /// Where operations are missing, what the player had is still known, but the bank would refuse a chain with holes. Where no bank ever heard of the
-  /// chain, a new one begins with the same money, of which what was lost is one operation "recovered" for each currency. Else the bank knows best:
-  /// what is left is offered to it as late.
+  /// If operations are missing, what the player had is still known, but the bank would refuse a chain with gaps. If no
+  /// bank ever received anything of the chain, a new chain begins with the same money; what was lost becomes operations
+  /// with the reason "recovered" for each currency. Otherwise the bank knows best: what is left is offered to it as
+  /// late operations.
   ///
-  /// - Returns: What was done; nil where there was nothing to mend.
+  /// - Returns: What was done; nil if there was nothing to repair.
   @discardableResult
   mutating func mendWallet() throws -> WalletMending? {
     guard let body = try walletBody() else { return try rebuildWallet() }
@@ -46,7 +48,7 @@ extension StoreTransaction {
       for (currency, totals) in totals {
         wallet.makeUp(.earn, Int128(totals.earned) - (operations.sums[currency]?.earned ?? 0), currency, atMost: &left, using: &random)
       }
-      // What was earned first: no spend may come before its money.
+      // Income first: money can't be spent before it is earned.
       for operation in operations where operation.effect != .debit { wallet.take(operation) }
       for operation in operations where operation.effect == .debit { wallet.take(operation) }
       for (currency, totals) in totals {
@@ -62,10 +64,11 @@ extension StoreTransaction {
     return .madeUp
   }
 
-  /// Makes a wallet out of its operations where its book is lost; nil where there are none.
+  /// Rebuilds a wallet whose book is lost from its operations; nil if there are none.
   ///
-  /// Of a store that no cloud ever heard of all operations are here, and doing them again gives all that there was. Else the bank has
-  /// most of them: it is offered all, takes each id once, and closes the chain that was lost.
+  /// In a store that was never connected to a cloud, all operations are here, and performing them again restores
+  /// everything. Otherwise the bank has most of them: it is offered all, accepts each id once, and closes the chain
+  /// that was lost.
   private mutating func rebuildWallet() throws -> WalletMending? {
     var numbers: [OperationID: Int64] = [:]
     var operations: [WalletOperation] = []
@@ -90,7 +93,7 @@ extension StoreTransaction {
       state.late = OperationList(operations.filter { $0.kind != .giveBack })
     } else {
       var wallet = Wallet(state)
-      // What can't be paid yet may be behind a page that is lost.
+      // An operation that can't be paid yet may come after a lost page, so it is tried again at the end.
       let unpaid = operations.filter { !wallet.take($0) }
       for operation in unpaid { wallet.take(operation) }
       state = wallet.state
@@ -99,7 +102,7 @@ extension StoreTransaction {
     return isConnected ? .askingCloud : .rebuilt
   }
 
-  /// Goes on with a new chain, whose new operations begin a page that no row has.
+  /// Continues with a new chain, whose new operations begin a page that no row has.
   private mutating func begin(_ state: WalletState, knowing numbers: [OperationID: Int64]) throws {
     var book = WalletBook(state)
     let names = try String.fetchCursor(
@@ -114,10 +117,10 @@ extension StoreTransaction {
     try write(book, state)
   }
 
-  /// Takes up a wallet that comes from an older source than its pages: what was done since is done again, in its order. The next operation
-  /// begins a page, so that none is ever written in the place of another's.
+  /// Continues a wallet that comes from an older source than its pages: later operations are performed again, in their
+  /// order. The next operation begins a page, so that none is ever written in the place of another.
   ///
-  /// - Parameter pages: Those that were found, proven, as long as they were found anywhere.
+  /// - Parameter pages: Verified pages from any source.
   mutating func continueWallet(with pages: some Sequence<WalletPage>) throws {
     try mendWallet()
     guard let known = try keptWallet() else { return }
@@ -138,7 +141,8 @@ extension StoreTransaction {
 }
 
 extension Wallet {
-  /// Operations that are made up at once, for all currencies: far more than any game's money takes, as each can be of the greatest amount.
+  /// The maximum number of operations made up at a time, for all currencies together. Far more than any game's money
+  /// takes, as each can have the maximum amount.
   fileprivate static let maximumMadeUp = 1_000
 
   fileprivate mutating func makeUp(
@@ -154,8 +158,9 @@ extension Wallet {
     }
   }
 
-  /// Of an operation that doesn't add up with the others, as only somebody's hands can have written it, nothing is taken: the rest of the
-  /// player's money must not be lost for it. Says whether it was taken, now or before.
+  /// Performs an operation. One that is inconsistent with the others, which only tampering can cause, is skipped
+  /// entirely, so that the rest of the player's money isn't lost because of it. Returns whether it was performed, now
+  /// or before.
   @discardableResult
   fileprivate mutating func take(_ operation: WalletOperation) -> Bool {
     do throws(WalletError) {

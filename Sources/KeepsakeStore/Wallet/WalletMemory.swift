@@ -2,10 +2,12 @@ import Foundation
 import KeepsakeReplication
 import Synchronization
 
-/// The wallet as it was written or read last: it may have many operations that a bank was never told, and is asked often.
+/// Caches the wallet as it was written or read last: it may have many operations that no bank knows, and is requested
+/// often.
 ///
-/// It is asked with the row, so that one which was altered since, or rolled back, isn't found. What was committed stays known until something
-/// else is: who reads beside a write, or after one that failed, must not have to decode all operations again.
+/// A lookup compares the row, so that a wallet whose row was changed since, or rolled back, isn't found. A committed
+/// wallet stays cached until another one is committed: a read during a write, or after one that failed, must not have
+/// to decode all operations again.
 final class WalletMemory: Sendable {
   private struct Known {
     var body: Data
@@ -13,15 +15,15 @@ final class WalletMemory: Sendable {
     var state: WalletState
   }
   private struct Content {
-    /// The last two, newest last: a reader may still see the one before.
+    /// The last two, newest last: a concurrent reader may still see the one before.
     var committed: [Known] = []
-    /// Those of the transaction that is under way, oldest first: parts of it may be taken back.
+    /// Those of the current transaction, oldest first: parts of it may be rolled back.
     var uncommitted: [Known] = []
 
     mutating func keep(_ known: Known) { committed = committed.suffix(1) + [known] }
   }
 
-  /// More commits than ever share a transaction; each holds the book once more.
+  /// More commits than ever share a transaction. Each entry holds another copy of the book.
   private static let maximumUncommitted = 64
 
   private let content = Mutex(Content())
@@ -33,12 +35,12 @@ final class WalletMemory: Sendable {
     }
   }
 
-  /// One that was read.
+  /// Caches a wallet that was read.
   func insert(_ book: WalletBook, _ state: WalletState, body: Data) {
     content.withLock { $0.keep(Known(body: body, book: book, state: state)) }
   }
 
-  /// One that was written; says whether it is the first of its transaction.
+  /// Caches a wallet that was written. Returns whether it is the first of its transaction.
   func insertUncommitted(_ book: WalletBook, _ state: WalletState, body: Data) -> Bool {
     content.withLock { content in
       let isFirst = content.uncommitted.isEmpty
