@@ -19,7 +19,7 @@ extension CloudAcceptance {
   /// Returns by version the devices that have it, or one that replaced it: those whose latest report is a cursor that
   /// has passed its newest change.
   ///
-  /// None for a version that the cloud doesn't have, and for one that nobody can load because one of its contents is
+  /// None for a version that the cloud doesn't have, and for a head that nobody can load because one of its contents is
   /// damaged or lost here: a device that got it may have gone on without that, and receives the version again when it
   /// is repaired.
   package static func devices(

@@ -109,7 +109,7 @@ package struct CellDraft: Hashable, Sendable {
     context.counter = context.writer.counting(inGeneration: known?.generation ?? 0, afterMoves: context.moves)
     switch change {
     case .reset, .withdraw:
-      // A value that isn't known here can't be meant.
+      // A game can't mean to remove a value that isn't known here.
       if let rule = known?.value.laterRule { throw .laterRule(key, rule) }
     default: break
     }

@@ -38,8 +38,8 @@ extension DeviceEngine {
     return (request, sent)
   }
 
-  /// Takes back that versions count as offered, because nobody can have received what was sent: a later commit may take
-  /// them out of the outbox again. Versions that are also in a group that wasn't sent stay offered.
+  /// Marks versions as not offered, because nobody can have received what was sent: a later commit may remove them from
+  /// the outbox again. Versions that are also in a group that wasn't sent stay offered.
   func unmarkOffered(_ sent: SentExchange, in storage: inout some DeviceStorage) throws {
     guard !sent.newlyOffered.isEmpty else { return }
     let own = Set(sent.groups.map(\.id))

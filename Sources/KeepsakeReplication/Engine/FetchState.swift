@@ -14,8 +14,8 @@ struct FetchState: Sendable {
   /// Handles an event that says that the cloud has come this far.
   mutating func announce(_ seq: UInt64) { announced = max(announced, seq) }
 
-  /// Handles a cursor that has come this far: what was announced up to it needs no exchange. A response may already
-  /// contain it; this device's own changes are the usual case.
+  /// Clears the announcement if the cursor has reached it: what was announced up to there needs no exchange. A response
+  /// may have contained it already, above all this device's own changes.
   mutating func reached(_ seq: UInt64) {
     if announced <= seq { announced = 0 }
   }

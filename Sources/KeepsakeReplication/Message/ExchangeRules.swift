@@ -35,8 +35,8 @@ package enum ExchangeRules {
   /// joined in one transaction, for which every other device waits.
   package static let maximumOfferParts = 1_024
   package static let maximumOfferBytes = 32 << 20
-  /// Unfinished offers of a container, and their bytes: a few for each device, since one that was started anew begins
-  /// another offer, and two of the largest.
+  /// Unfinished offers of a container, and their bytes: a few for each device, since a device that was restarted begins
+  /// another offer, and the bytes of two of the largest.
   package static let maximumOffers = 32
   package static let maximumHeldBytes = 64 << 20
   /// An offer that wasn't continued for two minutes, in which even a slow network transfers the next part, makes room

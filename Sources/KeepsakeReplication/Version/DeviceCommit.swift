@@ -6,9 +6,9 @@ package enum DeviceCommit {
   package static let maximumGroupVersions = 50
   package static let maximumGroupBytes = 128 * 1024
 
-  /// For a store that was never connected: the number of sessions whose first saves a later save still covers. A copy
-  /// of the store from before those shows a needless conflict once both are connected; without a limit each save would
-  /// name every session.
+  /// For a store that was never connected: the number of sessions whose first saves a later save still covers. An older
+  /// copy of the store shows a needless conflict once both are connected; without a limit each save would name every
+  /// session.
   package static let maximumUnconnectedCovers = 64
 
   /// Applies `draft`, and appends what has to be sent to the outbox.
@@ -119,7 +119,7 @@ package enum DeviceCommit {
     }
   }
 
-  /// Prepares what a store holds to join another player's container. Run it when it does: to that container everything
+  /// Prepares a store whose data joins another player's container. Run it at that moment: to that container everything
   /// is like what a fresh install wrote before it first fetched, whatever it was to the container before.
   ///
   /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.

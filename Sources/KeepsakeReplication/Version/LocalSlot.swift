@@ -34,7 +34,7 @@ package enum FileSlot {
 
   package static func contains(_ slot: String) -> Bool { name(of: slot) != nil }
 
-  /// Returns the name that a person knows for the slot or file with a slot key.
+  /// Returns the name by which people know the slot or file that a slot key belongs to.
   package static func shown(_ place: String) -> String {
     let slot = LocalSlot.slot(at: place)
     return name(of: slot) ?? slot

@@ -34,7 +34,7 @@ package struct MergeAncestors: Sendable {
   private var records: [VersionID: VersionRecord] = [:]
   private var policy = SavePolicy.mostProgress
 
-  /// Creates ancestors of heads that have nothing in common.
+  /// Creates an empty result, for heads that have nothing in common.
   package init() {}
 
   /// Every version that a merge may start from, at any depth, sorted.

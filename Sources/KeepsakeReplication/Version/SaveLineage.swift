@@ -65,7 +65,7 @@ package struct SaveLineage: Hashable, Sendable {
   /// - Parameter new: For each version, its substitute.
   package mutating func substitute(_ new: [VersionID: VersionID]) {
     substitutes.merge(new) { _, new in new }
-    // A substitute that is substituted in turn by where it began would make an endless chain.
+    // A chain that leads back to where it began would never end, so a new substitute has none itself.
     for id in new.values { substitutes[id] = nil }
   }
 }

@@ -51,8 +51,7 @@ package struct VersionRecord: Hashable, Sendable {
   /// The writer's clock, in milliseconds since 1970. Shown to people; never decides between unrelated versions.
   package var savedAtMilliseconds: Int64
   package var writer: WriterID
-  /// True if this version and those that it was made from were written before their store had ever caught up with its
-  /// cloud.
+  /// True if the history of this version began before its store had ever caught up with its cloud.
   package var provisional: Bool
   /// True for a delete.
   package var tombstone: Bool

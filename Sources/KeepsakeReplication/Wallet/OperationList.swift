@@ -46,7 +46,7 @@ package struct OperationList: Sendable {
 
   // MARK: Changes
 
-  /// How a list has changed: operations were removed at its front or appended at its end.
+  /// How a list has changed: operations were removed at its front and appended at its end.
   package struct Shift {
     package var dropped: Int
     package var appended: Slice<OperationList>

@@ -28,7 +28,7 @@ struct ContentFailures: Sendable {
   /// Records that the cloud doesn't have a content: an exchange has to find out what became of its version.
   mutating func isGone(_ hash: ContentHash) { gone.insert(hash) }
 
-  /// Handles an exchange that has looked since these were gone.
+  /// Forgets that these contents are gone, because an exchange has looked since.
   mutating func looked(for hashes: Set<ContentHash>) { gone.subtract(hashes) }
 
   /// Forgets all failures: the cause of giving up may be gone.

@@ -65,7 +65,7 @@ struct DownloadPlanner: Sendable {
     (needs ?? []).filter { $0.version == version }.reduce(0) { $0 + $1.length }
   }
 
-  /// Handles a change of what is staged or stored.
+  /// Discards `needs`, because what is staged or stored has changed.
   mutating func invalidate() { needs = nil }
 
   /// Forgets all failures.
@@ -80,7 +80,7 @@ struct DownloadPlanner: Sendable {
     needs = nil
   }
 
-  /// Handles an exchange that has looked since these contents were gone.
+  /// Forgets that these contents are gone, because an exchange has looked since.
   mutating func looked(for gone: Set<ContentHash>) { failures.looked(for: gone) }
 
   /// Tries the contents of changed versions again, also those that were given up: the cloud sends a version once more
@@ -176,9 +176,8 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// Returns whether something of the slot that was asked for has still to arrive, as far as known.
-  ///
-  /// - Returns: True also as long as it has to be worked out what is needed.
+  /// Returns whether something of the slot that was asked for has still to arrive, as far as known; true also while it
+  /// has to be worked out what is needed.
   func isComing(_ slot: String, downloading: Set<ContentHash>, in storage: some DeviceStorage) throws -> Bool {
     guard let needs, !newlyAsked.contains(slot) else { return true }
     // Compared by content: another slot may have asked for the same one.

@@ -54,7 +54,7 @@ struct HeldContents: Sendable {
   mutating func remove(_ hash: ContentHash) { all.removeAll { $0.content.hash == hash } }
   mutating func removeAll(neededBy root: ContentHash) { all.removeAll { $0.root == root } }
 
-  /// Removes what no needed content waits for.
+  /// Removes contents that none of these needs.
   mutating func keepOnly(neededBy roots: Set<ContentHash>) { all.removeAll { !roots.contains($0.root) } }
 
   /// Returns whether the bases of a content lead to another one, following what is held.

@@ -10,7 +10,7 @@ struct CloudRepair: Sendable {
   /// Reports in the next exchange that the cloud's copy of a content is damaged.
   mutating func report(_ hash: ContentHash) { damaged.insert(hash) }
 
-  /// Handles the response to an exchange that contained this report.
+  /// Forgets damaged contents that were reported by an exchange which had a response.
   mutating func reported(_ hashes: [ContentHash]) { damaged.subtract(hashes) }
 
   /// Drops a content that is in the cloud, is refused there, or isn't here any more.

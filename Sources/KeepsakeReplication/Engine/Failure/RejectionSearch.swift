@@ -23,16 +23,17 @@ struct RejectionSearch: Sendable {
   /// Starts afresh: the cause of a rejection may be gone.
   mutating func reset() { (isSingle, skipsWallet) = (false, false) }
 
-  /// Handles an empty outbox.
+  /// Sends groups together again, because the outbox is empty.
   mutating func outboxIsEmpty() { isSingle = false }
 
-  /// Handles the refusal of several groups together, each of which may be accepted alone.
+  /// Sends groups one by one: several were refused together, and each may be accepted alone.
   mutating func sendSingly() { isSingle = true }
 
-  /// Handles a cloud without a bank: asking again immediately would never end. What waits is offered at the next start.
+  /// Leaves the wallet out, because the cloud has no bank: asking again immediately would never end. What waits is
+  /// offered at the next start.
   mutating func skipWallet() { skipsWallet = true }
 
-  /// Handles an exchange that the cloud won't accept as it is.
+  /// Decides what to do about an exchange that the cloud won't accept as it is.
   mutating func rejected(_ sent: SentExchange) -> Verdict {
     if sent.groups.count > 1 {
       isSingle = true
@@ -56,6 +57,6 @@ struct RejectionSearch: Sendable {
     return true
   }
 
-  /// Handles what was sent being accepted, or going on without what was missing.
+  /// Resets the count: what was sent is accepted, or continues without what was missing.
   mutating func endMissing() { missingRounds = 0 }
 }

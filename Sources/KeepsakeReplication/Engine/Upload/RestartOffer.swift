@@ -76,7 +76,7 @@ struct RestartOffer: Sendable {
     return PlannedPart(part: part, groups: Array(parts.groups[range]))
   }
 
-  /// Handles a part that a cloud without parts accepted by itself.
+  /// Counts a part that was accepted by itself, by a cloud that doesn't know parts.
   mutating func tookPart() { parts?.kept += 1 }
 
   /// Handles a response that says how many parts the cloud keeps.

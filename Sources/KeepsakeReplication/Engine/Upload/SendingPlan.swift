@@ -45,7 +45,7 @@ struct SendingPlan: Sendable {
 /// slot.
 struct WaitingGroups {
   private(set) var ids: Set<Int64> = []
-  /// What their versions replace: it needs no contents of its own once these are in the cloud.
+  /// The versions that theirs replace: those need no contents of their own once these are in the cloud.
   private(set) var covers: Set<VersionID> = []
 
   mutating func insert(_ group: OutboxGroup, _ known: [VersionID: VersionRecord]) {

@@ -54,13 +54,13 @@ struct UploadPlanner: Sendable {
   /// Sends a content in full, because the cloud can't decode a delta of it.
   mutating func sendInFull(_ hash: ContentHash) { full.insert(hash) }
 
-  /// Handles a content that is in the cloud.
+  /// Forgets what was known of a content, which is in the cloud by now.
   mutating func uploaded(_ hash: ContentHash) {
     full.remove(hash)
     large[hash] = nil
   }
 
-  /// Handles contents that the cloud accepted inside an exchange.
+  /// Forgets which contents had to be sent in full, because the cloud accepted them inside an exchange.
   mutating func accepted(_ contents: [EncodedContent]) { full.subtract(contents.map(\.hash)) }
 
   // MARK: Groups
