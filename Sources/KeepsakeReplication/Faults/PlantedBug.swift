@@ -40,7 +40,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable {
   case acceptWithoutContents
   /// The cloud trusts a cursor whatever its mark.
   case ignoreMark
-  /// The cloud makes a version final although there is another head.
+  /// The cloud stops a version from being provisional although there is another head.
   case liftProvisional
   /// A fresh install's saves rank like all others.
   case neverProvisional

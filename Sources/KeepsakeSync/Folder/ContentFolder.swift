@@ -96,8 +96,8 @@ final class ContentFolder {
     try AtomicFile.write(ContentFile.encoded(content), to: URL(fileURLWithPath: layout.content(content.hash)))
   }
 
-  /// Removes every content that isn't in `kept`, isn't a base of one, and is older than `milliseconds`, and the files
-  /// that killed processes left behind.
+  /// Removes every content that is older than `milliseconds` and neither in `kept` nor a base of one that is. Also
+  /// removes the files that killed processes left behind.
   func collect(keeping kept: Set<ContentHash>, changedBefore milliseconds: Int64, partialsBefore: Int64) throws {
     var needed = kept
     for hash in kept {

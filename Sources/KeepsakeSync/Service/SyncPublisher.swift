@@ -38,7 +38,7 @@ final class SyncPublisher: Sendable {
     }
   }
 
-  /// The number of notifications, of those posted so far, that a reader gets which has been there from the beginning.
+  /// How many of the notifications posted so far a reader gets that has been there from the beginning.
   var notificationCount: UInt64 { state.withLock { $0.notificationCount } }
 
   /// Returns the current status and each change of it; changes that a reader misses are replaced by the newest.

@@ -67,7 +67,7 @@ package actor SyncService<Store: DeviceStore> {
   /// oldest; the store always has the truth.
   package nonisolated var notifications: AsyncStream<EngineNotification> { publisher.notifications() }
 
-  /// The number of notifications, of those posted so far, that a reader gets which has been there from the beginning.
+  /// How many of the notifications posted so far a reader gets that has been there from the beginning.
   package nonisolated var notificationCount: UInt64 { publisher.notificationCount }
 
   /// Starts, or continues after a pause. Returns as soon as the first step is done, without waiting for the cloud.
@@ -134,7 +134,7 @@ package actor SyncService<Store: DeviceStore> {
         if facts.container == container { return shown }
         if let held = facts.container {
           guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
-          // Complete changes that are kept back belong to what this store has, and join the container with it.
+          // Complete changes that are kept back are part of this store's data, and join the container with it.
           shown = try DeviceEngine.deliver(in: &transaction)
           // The cursor stays: no seq of the other container has its mark, so the cloud responds that this device has to
           // start over, and everything that it has is offered.
