@@ -1,15 +1,16 @@
-/// What a request's items will do, worked out before anything is written, so that a group is taken whole or not at all.
+/// The effect of a request's items, worked out before anything is written, so that a group is accepted as a whole or
+/// not at all.
 struct Plan {
-  /// In the order in which each one's base is there.
+  /// Ordered so that each one's base comes before it.
   var contents: [EncodedContent]
-  /// As they will stand: joined with what the cloud has, one for each key, sorted.
+  /// The resulting cells: joined with what the cloud has, one for each key, sorted.
   var cells: [CellUpdate]
   /// One for each id, in the order of the request.
   var versions: [VersionRecord]
-  /// The versions as the device has them.
+  /// The versions as the device sent them.
   var sent: [VersionID: VersionRecord]
 
-  /// Why nothing is taken.
+  /// Why nothing is accepted.
   struct Refused: Error {
     var outcome: ExchangeOutcome
   }
@@ -26,7 +27,7 @@ struct Plan {
     var covered: Set<VersionID> = []
     for version in versions { covered.formUnion(version.covers) }
     for version in versions where !covered.contains(version.id) {
-      // What is replaced already never becomes visible, and may come without contents.
+      // A version that is replaced already never becomes visible, and may arrive without contents.
       if try storage.isCovered(version.id) { continue }
       for hash in version.contents where !arriving.contains(hash) {
         if try !storage.hasContent(hash) { missing.insert(hash) }
@@ -49,7 +50,7 @@ struct Plan {
     var joined: [CellUpdate] = []
     for var update in CellUpdate.joined(valid, []) {
       if let stored = try storage.cell(update.key) { update.state = stored.update.state.joined(with: update.state, under: storage.faults) }
-      // A set or a counter may outgrow the limit only here, where the parts meet.
+      // A set or a counter may exceed the limit only here, where the parts are joined.
       if let refusal = ExchangeRules.objection(to: update) { refusals.append(refusal) }
       joined.append(update)
     }
@@ -95,7 +96,7 @@ struct Plan {
     return nil
   }
 
-  /// The contents that are new, each after its base; bases that are nowhere go to `missing`.
+  /// Returns the contents that are new, each after its base, and adds bases that exist nowhere to `missing`.
   private static func placeableContents(
     _ contents: [EncodedContent], _ missing: inout Set<ContentHash>, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
@@ -103,12 +104,12 @@ struct Plan {
     for content in contents where try !storage.hasContent(content.hash) { waiting.append(content) }
     var placed: [EncodedContent] = []
     var here: Set<ContentHash> = []
-    // Each round places at least one, or is the last.
+    // Each round places at least one content, or is the last.
     while !waiting.isEmpty {
       var later: [EncodedContent] = []
       for content in waiting {
         var ready = true
-        // What stands in for a damaged one leans on nothing, least of all on what leans on it.
+        // The replacement of a damaged content must not have a base, least of all one that depends on the damaged one.
         if content.base != nil, try storage.isSuspect(content.hash) {
           missing.insert(content.hash)
           continue
@@ -121,7 +122,8 @@ struct Plan {
         }
       }
       if later.count == waiting.count {
-        // A base that the cloud has lost, or bases in a circle: either way the device sends in full.
+        // Either a base that the cloud has lost, or bases that form a cycle: in both cases the device sends the content
+        // in full.
         for content in later { missing.insert(content.base ?? content.hash) }
         break
       }

@@ -1,6 +1,7 @@
-// What happens to contents that a device found damaged.
+// How contents that a device found damaged are handled.
 extension CloudAcceptance {
-  /// Keeps a content. One that stands in for a damaged one is told of once more, for there are devices that gave it up.
+  /// Stores a content. If it replaces a damaged one, the heads that need it are announced again, because some devices
+  /// gave it up.
   package static func put(
     _ content: EncodedContent, in storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
   ) throws {
@@ -9,7 +10,8 @@ extension CloudAcceptance {
     if heals { try announce(content.hash, in: &storage, using: &random) }
   }
 
-  /// Gives the heads that need a content a new place among the changes, so that every device looks once more whether it has all of them.
+  /// Gives the heads that need a content a new seq, so that every device checks again whether it has all of their
+  /// contents.
   package static func announce(
     _ hash: ContentHash, in storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
   ) throws {
@@ -20,7 +22,8 @@ extension CloudAcceptance {
     }
   }
 
-  /// Some of what is damaged here; not always the same where it is much, because some of it may be what no device has.
+  /// Returns some of the contents that are damaged here; not always the same ones if there are many, because some may
+  /// exist on no device.
   static func wanted(
     of storage: some ContainerStorage, using random: inout some RandomNumberGenerator
   ) throws -> [ContentHash] {

@@ -1,15 +1,16 @@
-// What becomes of an offer that takes several requests: its parts are kept, and taken in one transaction when the last one comes.
+// Handles an offer that takes several requests: its parts are kept, and accepted in one transaction when the last one
+// arrives.
 extension CloudAcceptance {
-  /// What a request comes to.
+  /// What a request adds up to.
   enum Gathered {
     /// All of it is here.
     case whole(ExchangeRequest)
-    /// So many parts, from the first on, are kept; the rest is yet to come.
+    /// This many parts, from the first on, are kept; the rest has still to arrive.
     case held(Int)
   }
 
-  /// Keeps a part, or puts the last one together with those before it. A part that comes twice changes nothing; one that comes too early is
-  /// left out, and the answer says where to go on.
+  /// Keeps a part, or combines the last one with those before it. A repeated part changes nothing; one that arrives too
+  /// early is ignored, and the response says where to continue.
   static func gather(
     _ request: ExchangeRequest, now: Int64, in storage: inout some ContainerStorage
   ) throws -> Gathered {
@@ -27,14 +28,14 @@ extension CloudAcceptance {
     return .held(here + 1)
   }
 
-  /// Whether one more part may be kept. Offers that nobody goes on with make room for it, the oldest first; others don't, or two devices could
-  /// keep each other from ever ending.
+  /// Returns whether one more part may be kept. Offers that nobody continues make room for it, the oldest first; others
+  /// don't, or two devices could keep each other from ever finishing.
   private static func makeRoom(
     for bytes: Int, of offer: OfferID, _ held: [HeldOffer], _ now: Int64, in storage: inout some ContainerStorage
   ) throws -> Bool {
     guard bytes + (held.first { $0.id == offer }?.bytes ?? 0) <= ExchangeRules.maximumOfferBytes else { return false }
     var others = held.filter { $0.id != offer }.sorted { $0.touchedMilliseconds < $1.touchedMilliseconds }
-    // A clock that was turned back counts as time gone by.
+    // A clock that was set back counts as time elapsed.
     let age = { (offer: HeldOffer) in
       offer.touchedMilliseconds > now ? Int64.max : now.subtractingReportingOverflow(offer.touchedMilliseconds).partialValue
     }
@@ -52,8 +53,8 @@ extension CloudAcceptance {
     return !isTooMuch()
   }
 
-  /// Parts are of no more use once the offer was taken, or refused: what is then sent is another one. One that lacks contents goes on when
-  /// they are here.
+  /// Drops the parts of an offer that was accepted or refused, because what is sent then is another offer. An offer
+  /// that lacks contents continues when they are here.
   static func release(
     _ part: OfferPart?, after outcome: ExchangeOutcome?, in storage: inout some ContainerStorage
   ) throws {

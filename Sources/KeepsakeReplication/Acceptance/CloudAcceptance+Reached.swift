@@ -1,28 +1,32 @@
-// Which devices have seen what: each says with every exchange how far it has come, and the cloud remembers the last such word.
+// Which devices have seen what: each reports with every exchange how far it has come, and the cloud remembers the
+// latest report.
 extension CloudAcceptance {
-  /// Takes down how far the device has come that asks. Moves nothing, so that nobody is woken by it, and writes nothing where it
-  /// stands as before.
+  /// Records how far the requesting device has come. This isn't a change of the container, so that no device is
+  /// notified, and nothing is written if nothing is different.
   ///
-  /// Only what the device presents counts, never what it was answered: an answer may be lost. A cursor between two pages, or with something staged
-  /// beside it, says nothing, because what it has passed isn't all here and shown.
+  /// Only the cursor that the device sends counts, never the one that it was sent: a response may be lost. A cursor
+  /// between two pages, or beside staged changes, doesn't count, because not all that it has passed is on the device
+  /// and shown.
   static func recordReached(
     _ request: ExchangeRequest, by device: DeviceID, in storage: inout some ContainerStorage
   ) throws {
     let isWhole = request.cursor.ahead == nil && !request.hasStaged
     guard isWhole || storage.faults.countsStagedAsReached else { return }
-    // The last word, also where it is less: a store that was set back to a backup lacks what it had.
+    // The latest report counts, even if it is lower: a store that was restored from a backup lacks what it had.
     try storage.setReached(request.cursor.seq, by: device)
   }
 
-  /// By version, the devices that have it, or one that replaced it: those whose last word is a cursor that has passed its newest change.
+  /// Returns by version the devices that have it, or one that replaced it: those whose latest report is a cursor that
+  /// has passed its newest change.
   ///
-  /// None for a version that the cloud doesn't have, and for one that nobody could load because a content of it is damaged or lost here: who was given
-  /// it may have gone on without that, and hears of it again when it is mended.
+  /// None for a version that the cloud doesn't have, and for a head that nobody can load because one of its contents is
+  /// damaged or lost here: a device that got it may have gone on without that, and receives the version again when it
+  /// is repaired.
   package static func devices(
     holding versions: [VersionID], in storage: some ContainerStorage
   ) throws -> [VersionID: Set<DeviceID>] {
     let reached = try storage.reached()
-    // Once for all versions: much may be damaged.
+    // Worked out once for all versions: many contents may be damaged.
     let damaged = try storage.suspectContents().reduce(into: Set()) { $0.formUnion(try storage.heads(needing: $1)) }
     return try versions.reduce(into: [:]) { result, id in
       result[id] = []
@@ -33,7 +37,7 @@ extension CloudAcceptance {
     }
   }
 
-  /// The same of one version.
+  /// Returns the devices that have one version, or one that replaced it.
   package static func devices(holding id: VersionID, in storage: some ContainerStorage) throws -> Set<DeviceID> {
     try devices(holding: [id], in: storage)[id] ?? []
   }

@@ -1,7 +1,8 @@
 extension CloudAcceptance {
-  /// Closes chains of a wallet whose device was removed: what they could spend is the player's other devices' again.
+  /// Closes the wallet chains of a device that was removed: what they could spend is available to the player's other
+  /// devices again.
   ///
-  /// - Returns: Whether anything changed; the container has moved then, so that the others come and look.
+  /// - Returns: Whether anything changed; if so, the container has a new seq, so that the other devices fetch.
   package static func retire(
     _ chains: [ChainID], in storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
   ) throws -> Bool {

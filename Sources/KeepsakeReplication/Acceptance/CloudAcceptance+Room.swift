@@ -1,10 +1,12 @@
-// How much of a player's a cloud keeps, and what goes to make room.
+// How much of a player's data a cloud keeps, and what it removes to make room.
 extension CloudAcceptance {
-  /// Contents that no version names yet stay this long: a large save is put piece by piece before it is told of. If it is told of later all
-  /// the same, the answer names what is missing, and the device puts it again.
+  /// How long contents that no version names yet are kept: a large save is uploaded in pieces before it is offered. If
+  /// it is offered later nevertheless, the response names what is missing, and the device uploads it again.
   package static let strayMilliseconds: Int64 = 3_600_000
 
-  /// Whether so many bytes more fit, after what nobody needs has gone if they don't; if not, what is missing.
+  /// Checks whether `needed` more bytes fit, after removing what nobody needs if they don't.
+  ///
+  /// - Returns: What is missing; nil if they fit.
   package static func shortage(
     for needed: Int64, _ quota: Int64, now: Int64, in storage: inout some ContainerStorage
   ) throws -> QuotaShortage? {
@@ -13,14 +15,14 @@ extension CloudAcceptance {
     return try QuotaUse(limit: quota, used: storage.usedBytes()).shortage(for: needed)
   }
 
-  /// Why a request finds no room; nil if it does, or if nothing of it may be refused.
+  /// Returns why there is no room for a request; nil if there is, or if nothing of it may be refused.
   ///
-  /// Values, deletes, what a version is found to replace and the wallet are always taken: a player out of room goes on playing, and a delete
-  /// is what makes room.
+  /// Values, deletes, covers added to known versions and the wallet are always accepted: a player without room can go
+  /// on playing, and a delete is what makes room.
   static func refusal(
     of plan: inout Plan, _ quota: Int64, _ now: Int64, in storage: inout some ContainerStorage
   ) throws -> ExchangeOutcome? {
-    // What stands in for a damaged content was counted before, and is wanted.
+    // The replacement of a damaged content was counted before, and is wanted.
     let counted = try plan.contents.filter { try !storage.isSuspect($0.hash) }
     let arriving = Set(counted.map(\.hash))
     var needed = counted.reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
@@ -44,7 +46,8 @@ extension CloudAcceptance {
 
   // MARK: Making room
 
-  /// Frees what deleted slots held. A slot that still has a save, as beside a delete that didn't know of it, keeps everything.
+  /// Frees what deleted slots held. A slot that still has a save, for example beside a delete that didn't know of it,
+  /// keeps everything.
   static func freeDeleted(_ slots: Set<String>, in storage: inout some ContainerStorage) throws {
     for slot in slots.sorted() {
       let heads = try storage.heads(of: slot)
@@ -53,8 +56,8 @@ extension CloudAcceptance {
     }
   }
 
-  /// Lets go the contents of versions that are replaced, but for those that a conflict is merged from, and of uploads that came to nothing.
-  /// The records stay: they are what tells history.
+  /// Removes the contents of replaced versions, except those that a conflict is merged from, and uploads that were
+  /// never used. The records stay: they are what makes up the history.
   private static func makeRoom(now: Int64, in storage: inout some ContainerStorage) throws {
     try storage.removeStrayContents(before: now.addingClamped(-strayMilliseconds))
     let bySlot = Dictionary(grouping: try storage.replacedHolders(in: nil), by: \.slot)

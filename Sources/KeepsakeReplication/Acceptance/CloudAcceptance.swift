@@ -1,32 +1,35 @@
-/// What the cloud makes of an exchange, in one transaction: validates, joins, numbers, and answers with what is new.
+/// How the cloud handles an exchange, in one transaction: it validates, joins and numbers what it receives, and
+/// responds with what is new.
 ///
-/// Nothing here waits, draws from the system or knows a database: the caller hands in the container, the time and the
-/// random numbers, and commits or rolls back.
+/// Nothing here waits, reads a clock or the system's random source, or knows a database: the caller passes in the
+/// container, the time and the random numbers, and commits or rolls back.
 package enum CloudAcceptance {
-  /// Contents up to this size travel inside the answer; larger ones are asked for.
+  /// Contents up to this size travel inside the response; larger ones are requested separately.
   package static let inlineContentBytes = 64 * 1024
-  /// Inlined contents in one answer.
+  /// Bytes of the contents inside one response.
   package static let inlineTotalBytes = 1024 * 1024
-  /// Cells and records in one answer, unless the first alone is more: what a device can hold and a request can wait for. A month of a player is
-  /// less.
+  /// Bytes of cells and records in one response, unless the first alone is larger: what a device can hold in memory and
+  /// a request can wait for. A player's month is less.
   package static let answerBytes = 2 * 1024 * 1024
-  /// The same for a device that starts from nothing, and for pages that follow: each of them costs such a device a round trip.
+  /// The same for a device that starts from nothing, and for the pages after its first: each of them costs such a
+  /// device a round trip.
   package static let catchUpBytes = 4 * 1024 * 1024
-  /// Changes that are read at once: all together they are in memory, and one may have 256 KiB.
+  /// Changes that are read at a time: they are in memory together, and each may have 256 KiB.
   private static let changesRead = 64
   /// What an event of the stream carries: changes, their bytes, and the bytes of their contents.
   package static let eventChanges = 64
   package static let eventBytes = 32 * 1024
-  /// Bases that are followed for one inlined content.
+  /// The most bases that are followed for one content inside a response.
   private static let inlineChain = 32
 
-  /// Answers `request`.
+  /// Handles a request.
   ///
   /// - Parameters:
-  ///   - device: Who asks; nil in a cloud that knows no devices.
-  ///   - quota: Bytes that the player may keep; nil for any number.
-  /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller rolls
-  ///   back then. What a correct device can send and the cloud still can't take is an outcome of the answer, not an error.
+  ///   - device: The requesting device; nil in a cloud that knows no devices.
+  ///   - quota: Bytes that the player may keep; nil for no limit.
+  /// - Throws: ``ExchangeError`` for a request that no correct device sends, or what the storage throws. The caller has
+  ///   to roll back then. What a correct device can send and the cloud still can't accept is an outcome in the
+  ///   response, not an error.
   package static func exchange(
     _ request: ExchangeRequest, from device: DeviceID? = nil, now: Int64, quota: Int64? = nil, in storage: inout some ContainerStorage,
     using random: inout some RandomNumberGenerator
@@ -58,7 +61,7 @@ package enum CloudAcceptance {
       wallet = try bank.answer(offer, heard: request.cursor.seq, in: &storage)
       if bank.state != state {
         try storage.setBank(bank.state)
-        // Nothing to page through, but the others should come and look.
+        // There is nothing to page through, but the other devices should fetch.
         try advance(&storage, using: &random)
       }
     }
@@ -73,7 +76,7 @@ package enum CloudAcceptance {
 
   // MARK: Taking
 
-  /// What the device knows without being told: items that it sent and that were stored as it has them.
+  /// What the device knows already: items that it sent and that were stored exactly as it has them.
   private struct Known {
     var cells: Set<CellKey> = []
     var versions: Set<VersionID> = []
@@ -100,7 +103,8 @@ package enum CloudAcceptance {
     for content in plan.contents { try put(content, in: &storage, using: &random) }
     for update in plan.cells {
       let stored = try storage.cell(update.key)
-      // A device that held this cell as it was has joined what it sent, just as we do, and needs no echo.
+      // A device that had this cell's stored state has joined it with what it sent, just as the cloud does, and needs
+      // no echo.
       if (stored?.seq ?? 0) <= request.cursor.seq || storage.faults.swallowsEchoes { known.cells.insert(update.key) }
       guard stored?.update != update else { continue }
       let seq = try advance(&storage, using: &random)
@@ -123,13 +127,13 @@ package enum CloudAcceptance {
     return .accepted(seq: try storage.position().seq)
   }
 
-  /// Whether the slot has a head that this version doesn't replace.
+  /// Returns whether the slot has a head that this version doesn't replace.
   private static func hasOtherHead(_ record: VersionRecord, in storage: some ContainerStorage) throws -> Bool {
     let covers = Set(record.covers)
     return try storage.heads(of: record.slot).contains { $0 != record.id && !covers.contains($0) }
   }
 
-  /// Moves the container one change on, under a new random mark.
+  /// Advances the container by one change, under a new random mark.
   @discardableResult
   static func advance(
     _ storage: inout some ContainerStorage, using random: inout some RandomNumberGenerator
@@ -162,16 +166,16 @@ package enum CloudAcceptance {
       cursor: cursor, more: page.more, serverTimeMilliseconds: now)
   }
 
-  /// What of the changes goes into one answer.
+  /// The changes that go into one response.
   private struct Page {
     var changes: [CloudChange] = []
-    /// The seq that the device has come to with it.
+    /// The seq that the device reaches with it.
     var last: UInt64
     var more = false
   }
 
-  /// The changes that the device doesn't know yet, as many as it takes. What it sent itself takes no room: a device that tells of five thousand
-  /// values is done when they are taken, and needn't page over them.
+  /// Returns the changes that the device doesn't know yet, as many as it takes. What it sent itself takes no room: a
+  /// device that sends five thousand values is done when they are accepted, and needn't page over them.
   private static func page(after request: ExchangeRequest, _ known: Known, in storage: some ContainerStorage) throws -> Page {
     let limit = min(request.limit, ExchangeRules.maximumChanges)
     let room = request.cursor.seq == 0 || request.cursor.ahead != nil ? catchUpBytes : answerBytes
@@ -198,7 +202,8 @@ package enum CloudAcceptance {
     }
   }
 
-  /// Whether a version was replaced, and not by a head: that one may be looked at, or taken back to.
+  /// Returns whether a version was replaced, but not by a head: one that a head replaced may still be looked at, or
+  /// restored.
   private static func isHistory(
     _ record: VersionRecord, _ replaced: inout [String: Set<VersionID>], in storage: some ContainerStorage
   ) throws -> Bool {
@@ -211,7 +216,8 @@ package enum CloudAcceptance {
     return replaced[record.slot]?.contains(record.id) == false
   }
 
-  /// What changed since `before`, for those who listen; nil if it is more than an event carries, or not all of it is cells and versions.
+  /// Returns what changed since `before`, for devices that listen; nil if it is more than an event carries, or if other
+  /// things than cells and versions changed.
   package static func step(since before: Cursor, in storage: some ContainerStorage) throws -> CloudEvent.Step? {
     let position = try storage.position()
     guard position.epoch == before.epoch, position.seq > before.seq, position.seq - before.seq <= UInt64(eventChanges) else { return nil }
@@ -223,8 +229,9 @@ package enum CloudAcceptance {
     return CloudEvent.Step(after: before, cursor: position, changes: changes, contents: fits ? contents : [])
   }
 
-  /// Small contents of the heads among `changes`, with those of their bases that the device can't have: all of them where it starts from
-  /// nothing, else the contents of saves that were replaced while it was away. It would have to ask for one after the other.
+  /// Returns small contents of the heads among `changes`, with those of their bases that the device can't have: all of
+  /// them if it starts from nothing, else the contents of saves that were replaced since it last fetched. It would have
+  /// to request them one after the other.
   private static func contents(
     for changes: [CloudChange], fromStart: Bool, in storage: some ContainerStorage
   ) throws -> [EncodedContent] {
@@ -249,7 +256,7 @@ package enum CloudAcceptance {
         let size = chain.reduce(0) { $0 + $1.bytes.count }
         guard size <= left else { continue }
         left -= size
-        // Bases first, so that each can be decoded as it comes.
+        // Bases first, so that each can be decoded when it is read.
         for content in chain.reversed() where taken.insert(content.hash).inserted { result.append(content) }
       }
     }
@@ -258,7 +265,8 @@ package enum CloudAcceptance {
 
   // MARK: Checking
 
-  /// Whether a device that stands at `cursor` has heard from this container as it is now, and not from one that a backup has replaced.
+  /// Returns whether `cursor` was received from this container as it is, and not from a state that a backup has
+  /// replaced.
   package static func isOfThisHistory(_ cursor: Cursor, in storage: some ContainerStorage) throws -> Bool {
     let position = try storage.position()
     if let ahead = cursor.ahead, !storage.faults.ignoresMarks {
@@ -269,7 +277,7 @@ package enum CloudAcceptance {
     return try storage.mark(of: cursor.seq) == cursor.mark
   }
 
-  /// What no correct device sends, whatever its game does.
+  /// Throws for what no correct device sends, whatever its game does.
   private static func check(_ request: ExchangeRequest) throws {
     guard request.protocolVersion == ExchangeRequest.currentProtocol else {
       throw ExchangeError.unsupportedProtocol(request.protocolVersion)

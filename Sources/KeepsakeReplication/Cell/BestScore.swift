@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Which of two scores is the better one.
+/// Which of two scores is better.
 package enum ScoreOrder: String, Hashable, Sendable, Codable, CaseIterable {
   /// The smallest is the best: a fastest time.
   case ascending
@@ -8,16 +8,16 @@ package enum ScoreOrder: String, Hashable, Sendable, Codable, CaseIterable {
   case descending
 }
 
-/// A player's best score on a board, as a cell of the rule `best` holds it.
+/// A player's best score on a board, as held by a cell of the rule `best`.
 ///
-/// All of them stand in one line, whatever their order, and a join takes the one that comes first. So joins commute, associate and repeat
-/// without effect, and two cells that disagree about the order agree about the result.
+/// All best scores have one common order, whatever their `order`, and a join takes the first in it. So joins are
+/// commutative, associative and idempotent, and two cells that disagree about `order` agree about the result.
 package struct BestScore: Hashable, Sendable, Codable {
   package struct Entry: Hashable, Sendable, Codable {
     /// A number.
     package var score: Scalar
     package var dateMilliseconds: Int64
-    /// What belongs to the score: who compares it need not know what it is.
+    /// Data that belongs to the score; comparing scores doesn't require understanding it.
     package var payload: Data
 
     package init(score: Scalar, dateMilliseconds: Int64, payload: Data) {
@@ -27,7 +27,8 @@ package struct BestScore: Hashable, Sendable, Codable {
     }
   }
 
-  /// A score that was taken back, so that every device removes this one, and no better one that was never seen by whoever did it.
+  /// A score that was taken back, so that every device removes this one, but no better one that the device which did it
+  /// had never seen.
   package struct Withdrawal: Hashable, Comparable, Sendable, Codable {
     /// The cell's generation in which it was the best.
     package var generation: UInt64
@@ -43,15 +44,16 @@ package struct BestScore: Hashable, Sendable, Codable {
     }
   }
 
-  /// What was taken back last is remembered, for devices that were away: a player whose best was taken back more often has other troubles.
+  /// The most withdrawn scores that are remembered, for devices that have been offline. The newest are kept; a player
+  /// whose best is taken back more often has other problems.
   package static let maximumWithdrawn = 64
 
   package var order: ScoreOrder
-  /// Nil where the best was withdrawn and no other was known.
+  /// Nil if the best was withdrawn and no other was known.
   package var entry: Entry?
-  /// In this generation and those before it.
+  /// Scores that were taken back in this generation and in those before it.
   package var withdrawn: Set<Withdrawal>
-  /// The whole board was taken back: what devices still have for themselves isn't offered again.
+  /// The whole board was taken back: what devices still keep for themselves isn't offered again.
   package var isCleared: Bool
 
   package init(order: ScoreOrder, entry: Entry?, withdrawn: Set<Withdrawal> = [], isCleared: Bool = false) {
@@ -61,7 +63,7 @@ package struct BestScore: Hashable, Sendable, Codable {
     self.isCleared = isCleared
   }
 
-  /// The one of both that comes first, and all that was taken back.
+  /// Returns the first of both in the common order, with everything that was taken back.
   package func joined(with other: BestScore) -> BestScore {
     var joined = other.precedes(self) ? other : self
     joined.withdrawn = Self.newest(of: withdrawn.union(other.withdrawn))
@@ -69,13 +71,13 @@ package struct BestScore: Hashable, Sendable, Codable {
     return joined
   }
 
-  /// The greatest of a set, which is a join again: whatever is left out stays out.
+  /// Returns the greatest of a set. This is a join as well: what is left out stays out.
   private static func newest(of withdrawn: Set<Withdrawal>) -> Set<Withdrawal> {
     guard withdrawn.count > maximumWithdrawn else { return withdrawn }
     return Set(withdrawn.sorted(by: >).prefix(maximumWithdrawn))
   }
 
-  /// In the place of `held`, which is taken back.
+  /// Returns the score that replaces `held`, which is taken back.
   func replacing(_ held: BestScore, of generation: UInt64) -> BestScore {
     var next = self
     next.withdrawn.formUnion(held.withdrawn)
@@ -84,16 +86,17 @@ package struct BestScore: Hashable, Sendable, Codable {
     return next
   }
 
-  /// The score's id, as a device writes it; nil without a score, or with one that no device wrote.
+  /// The score's id, as a device writes it; nil without a score, or if no device wrote it.
   package var scoreID: ScoreID? { entry.flatMap { ScoreEntry.id(in: $0.payload) } }
 
-  /// Two devices took back each other's next best.
+  /// Whether the score itself was taken back, because two devices took back each other's next best.
   package var isTakenBack: Bool {
     guard !withdrawn.isEmpty, let id = scoreID else { return false }
     return withdrawn.contains { $0.id == id }
   }
 
-  /// The better score, then the earlier, then the smaller bytes; any score before none, and `descending` before `ascending`.
+  /// Compares scores: the better score comes first, then the earlier, then the smaller bytes; any score comes before
+  /// none, and `descending` before `ascending`.
   package func precedes(_ other: BestScore) -> Bool {
     if order != other.order { return order == .descending }
     guard let entry else { return false }
@@ -103,7 +106,7 @@ package struct BestScore: Hashable, Sendable, Codable {
     return entry.payload.lexicographicallyPrecedes(others.payload)
   }
 
-  /// Why it can't be kept or sent; nil if it can.
+  /// Why the score can't be kept or sent; nil if it can.
   package var objection: String? {
     guard withdrawn.count <= Self.maximumWithdrawn else { return "more scores were taken back than a value may name" }
     guard let entry else { return nil }
@@ -117,11 +120,11 @@ package struct BestScore: Hashable, Sendable, Codable {
     return nil
   }
 
-  /// Roughly the bytes it takes, for limits.
+  /// The approximate size in bytes, for limits.
   package var size: Int { 32 + withdrawn.count * 96 + (entry.map { $0.payload.count + $0.score.size } ?? 0) }
 }
 
-// What was taken back stands there only where something was.
+// Withdrawn scores are omitted if there are none.
 extension BestScore {
   private enum CodingKeys: String, CodingKey {
     case order, entry, withdrawn, cleared

@@ -1,29 +1,29 @@
-/// What a game wants done to a cell, before it is known what the cell holds.
+/// A change that a game requests for a cell, before it is known what the cell holds.
 package struct CellDraft: Hashable, Sendable {
   package enum Change: Hashable, Sendable {
     case max(Scalar)
     case min(Scalar)
-    /// Sets a `latest` value: it wins until a later one is set.
+    /// Sets a `latest` value, which wins until a later one is set.
     case set(Scalar)
     case insert(Set<Scalar>)
-    /// Counts up and down, each by as much as said.
+    /// Counts up and down by these amounts.
     case add(plus: UInt64, minus: UInt64)
-    /// Starts a new generation with what this change makes of an empty cell: the only legal way back.
+    /// Starts a new generation with the result of this change on an empty cell: the only allowed way back.
     indirect case reset(Change)
     /// Offers a score for the best.
     case best(BestScore)
-    /// Takes the best back, on every device, and puts another or none in its place.
+    /// Takes the best back on every device, and replaces it by another one or none.
     case withdraw(BestScore)
-    /// Puts elements into a `set`. Those that are in already aren't put in again.
+    /// Inserts elements into a `set`. Elements that are in it already aren't inserted again.
     case insertElements(Set<Scalar>)
-    /// Takes elements out of a `set`: what was put in as far as it is known here.
+    /// Removes elements from a `set`, as far as their insertions are known here.
     case removeElements(Set<Scalar>)
     /// Changes values in a dictionary, each under its key.
     case entries([Scalar: Change])
-    /// Changes the value of an optional; nil asks for none, and changes nothing where there is one.
+    /// Changes the value of an optional; nil asks for none, and changes nothing if there is a value.
     indirect case optional(Change?)
 
-    /// Whether it leaves nothing behind where nothing was.
+    /// Whether it has no effect on a cell that holds nothing.
     var onlyTakes: Bool {
       switch self {
       case .removeElements, .optional(nil): true
@@ -51,7 +51,7 @@ package struct CellDraft: Hashable, Sendable {
   }
   package var key: CellKey
   package var change: Change
-  /// Other cells above whose `latest` values one has to rank that is set here, because the game shows them as one.
+  /// Other cells whose `latest` values a value set here has to outrank, because the game shows them as one.
   package var outranks: [CellKey]
 
   package init(_ key: CellKey, _ change: Change, outranks: [CellKey] = []) {
@@ -60,21 +60,22 @@ package struct CellDraft: Hashable, Sendable {
     self.outranks = outranks
   }
 
-  /// Who writes, and when, in the order that all devices share.
+  /// The writer and the time of a change, in the order that all devices share.
   package struct Context: Hashable, Sendable {
     package var writer: WriterID
     package var caughtUp: Bool
     /// The device's clock, corrected by the server's.
     package var nowMilliseconds: Int64
-    /// No cloud was ever there: what is taken back was never anywhere else, but in copies of the store.
+    /// The store was never connected to a cloud: what is taken back was never anywhere else, except in copies of the
+    /// store.
     package var neverConnected: Bool
-    /// What is set ranks above the value that it replaces, whenever that was written. Only a test has it otherwise.
+    /// A value that is set outranks the one that it replaces, whenever that was written. False only in tests.
     package var followsStamps: Bool
-    /// How often what is held here joined another player's container.
+    /// How often the data here has joined another player's container.
     package var moves: UInt64
-    /// The greatest stamp that is known of what a value set now has to rank above, beside the one that it replaces.
+    /// The greatest known stamp that a value set now has to outrank, besides the one that it replaces.
     package var outranked: Stamp?
-    /// Under which name the writer counts and puts in.
+    /// The name under which the writer counts and inserts.
     fileprivate(set) var counter: WriterID
 
     package init(
@@ -90,7 +91,7 @@ package struct CellDraft: Hashable, Sendable {
     }
   }
 
-  /// The same context for this draft, where other cells hold these.
+  /// Returns the context for this draft, given what other cells hold.
   package func context(_ context: Context, _ cell: (CellKey) throws -> CellState?) rethrows -> Context {
     guard !outranks.isEmpty else { return context }
     var context = context
@@ -98,16 +99,17 @@ package struct CellDraft: Hashable, Sendable {
     return context
   }
 
-  /// What the cell becomes, and what has to be sent of it; nil if nothing changes.
+  /// Returns the new state of the cell, and what has to be sent of it; nil if nothing changes.
   ///
-  /// - Throws: ``CellError`` for another rule's value, a rule that isn't known here, not-a-number, a full counter, or a reset too early.
+  /// - Throws: ``CellError`` for a value of another rule, an unknown rule, not-a-number, a full counter, or a reset too
+  ///   early.
   package func applied(to known: CellState?, _ context: Context) throws(CellError) -> (state: CellState, delta: CellState)? {
     let delta: CellState
     var context = context
     context.counter = context.writer.counting(inGeneration: known?.generation ?? 0, afterMoves: context.moves)
     switch change {
     case .reset, .withdraw:
-      // What isn't known here can't be meant to go.
+      // A game can't mean to remove a value that isn't known here.
       if let rule = known?.value.laterRule { throw .laterRule(key, rule) }
     default: break
     }
@@ -130,7 +132,7 @@ package struct CellDraft: Hashable, Sendable {
     return joined == known ? nil : (joined, delta)
   }
 
-  /// The next generation, begun with what `change` makes of an empty cell.
+  /// Returns the next generation, which starts with the result of `change` on an empty cell.
   private func raised(
     over known: CellState?, _ change: Change, _ context: Context
   ) throws(CellError) -> (state: CellState, delta: CellState) {
@@ -144,18 +146,18 @@ package struct CellDraft: Hashable, Sendable {
 }
 
 extension CellDraft {
-  /// A change on its way into a value: what the rules need to know beside both.
+  /// Applies a change to a value: holds what rules need besides the two.
   struct Application {
     let key: CellKey
     let context: Context
 
-    /// The smallest value whose join with `known` is what the change asks for.
+    /// Returns the smallest value whose join with `known` gives what the change asks for.
     func value(of change: Change, over known: CellValue?) throws(CellError) -> CellValue {
       if case .reset(let inner) = change { return try value(of: inner, over: nil) }
       return try change.rule.apply(change, known, self)
     }
 
-    /// The same for a value that stands in another one.
+    /// Does the same for a value inside another one.
     func inner(_ change: Change, over known: CellValue?) throws(CellError) -> CellValue {
       switch change {
       case .reset: throw .notInside(key, "a reset")
@@ -183,11 +185,11 @@ extension CellDraft {
 }
 
 extension WriterID {
-  /// Under which name the writer counts, and puts into sets, in a generation of a cell: its own at first, another after each reset, and after
-  /// each time that all that is held here joined another player's container.
+  /// Returns the name under which the writer counts, and inserts into sets, in a generation of a cell: its own at
+  /// first, another one after each reset, and after each time that all data here joined another player's container.
   ///
-  /// There generations begin anew, and what a copy of the store brought may be there already. Under one name what was counted since would be
-  /// taken for that: the greater of both would stand, and not the sum.
+  /// In that container generations start anew, and what a copy of the store sent may be there already. Under one name,
+  /// what was counted since would be mistaken for that: the result would be the greater of both, and not the sum.
   fileprivate func counting(inGeneration generation: UInt64, afterMoves moves: UInt64) -> WriterID {
     generation > 0 || moves > 0 ? alias([generation, moves]) : self
   }

@@ -4,13 +4,13 @@ package enum CellError: Error, Hashable, Sendable, CustomStringConvertible {
   case ruleMismatch(CellKey, holds: String, asked: String)
   /// The cell holds a value of a rule that this program doesn't know.
   case laterRule(CellKey, String)
-  /// Not-a-number has no place in any order.
+  /// Not-a-number can't be ordered.
   case notANumber(CellKey)
-  /// A count would pass what 64 bits hold.
+  /// A count would exceed 64 bits.
   case overflow(CellKey)
-  /// Only a cell as a whole has generations, and only a cell as a whole holds a best score.
+  /// Only a cell as a whole has generations, and can hold a best score.
   case notInside(CellKey, String)
-  /// A reset before the first catch-up with the cloud would fall behind resets that this store hasn't seen.
+  /// A reset before the first catch-up with the cloud would rank below resets that this store hasn't seen.
   case resetBeforeCatchUp(CellKey)
 
   package var description: String {

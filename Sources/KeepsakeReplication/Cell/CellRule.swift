@@ -1,13 +1,14 @@
-/// A merge rule, described once: its name, how two values become one, how a change is applied, what is refused, how a value is written
-/// and shown.
+/// A merge rule, described once: its name, how two values are joined, how a change is applied, what is refused, and how
+/// a value is encoded and shown.
 ///
-/// `CellValue` asks the rule of its case for all of this. A new rule is a file in `Cell/Rules`, a case of `CellValue`, a case of
-/// `CellDraft.Change`, and its public face in `ProgressRule`; `CellLawTests` checks the laws for each rule of `CellRule.all`.
+/// `CellValue` delegates all of this to the rule of its case. A new rule is a file in `Cell/Rules`, a case of
+/// `CellValue`, a case of `CellDraft.Change`, and its public form in `ProgressRule`; `CellLawTests` checks the laws for
+/// each rule of `CellRule.all`.
 package struct CellRule: Sendable {
-  /// The key under which a value stands on the wire and in stores. Never changes.
+  /// The key for a value on the wire and in stores. Never changes.
   package let name: String
-  /// Where two rules meet under one key, which only a mistake causes, the one of the higher rank wins, the same everywhere. Never changes; a
-  /// new rule takes the next number, and `later` stays above all.
+  /// Decides if two rules meet under one key, which only a mistake can cause: the rule of the higher rank wins, on
+  /// every device. Never changes; a new rule takes the next number, and `later` stays above all.
   package let rank: Int
 
   let title: @Sendable (CellValue) -> String
@@ -20,19 +21,19 @@ package struct CellRule: Sendable {
   let decode: @Sendable (KeyedDecodingContainer<Key>, any Decoder) throws -> CellValue
   let nested: Nested
 
-  /// What a rule needs to say only if its values hold other values, or any number of parts.
+  /// What a rule has to define only if its values hold other values, or any number of parts.
   struct Nested: Sendable {
-    /// The values inside, none for plain values.
+    /// The values inside; empty for plain values.
     var values: @Sendable (CellValue) -> [CellValue] = { _ in [] }
-    /// The same value with each one inside replaced.
+    /// The same value with each value inside replaced.
     var map: @Sendable (CellValue, (CellValue) -> CellValue) -> CellValue = { value, _ in value }
-    /// Whether games put any number of parts in.
+    /// Whether games can insert any number of parts.
     var isCollection = false
-    /// Whether it is written around other values: counted when a value is read, so that none nests without end.
+    /// Whether its encoding encloses other values. Such values are counted while decoding, to limit nesting.
     var isContainer = false
   }
 
-  /// The key of a rule in a written value.
+  /// The key of a rule in an encoded value.
   struct Key: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -41,15 +42,17 @@ package struct CellRule: Sendable {
     init?(intValue: Int) { return nil }
   }
 
+  /// Creates a rule.
+  ///
   /// - Parameters:
-  ///   - payload: What the case of `CellValue` holds; nil for every other case.
-  ///   - value: The case.
+  ///   - payload: Returns what the case of `CellValue` holds; nil for every other case.
+  ///   - value: Creates the case.
   ///   - join: Commutative, associative and idempotent.
-  ///   - size: Roughly the bytes that a value takes, for limits.
-  ///   - objection: Why a value that stands in `depth` others can't be kept or sent; nil if it can.
-  ///   - change: The smallest value whose join with the known one is what the change asks for.
-  ///   - asked: The rule that a change asks for, as an error names it.
-  ///   - written: The form in which it is written. `read` must give an equal value back.
+  ///   - size: The approximate size of a value in bytes, for limits.
+  ///   - objection: Why a value inside `depth` others can't be kept or sent; nil if it can.
+  ///   - change: Returns the smallest value whose join with the known one gives what the change asks for.
+  ///   - asked: The rule that a change asks for, as named in errors.
+  ///   - written: Returns the form that is encoded. `read` must return an equal value for it.
   init<Payload, Form: Codable & SendableMetatype>(
     _ name: String, rank: Int, payload: @escaping @Sendable (CellValue) -> Payload?, value: @escaping @Sendable (Payload) -> CellValue,
     title: (@Sendable (Payload) -> String)? = nil,
@@ -94,9 +97,9 @@ package struct CellRule: Sendable {
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
   private static let containerNames = Set(all.filter(\.nested.isContainer).map(\.name))
 
-  /// The rule that a written value names. Names that no rule has are passed over, as everywhere on the wire.
+  /// Returns the rule that an encoded value names. Unknown names are ignored, as everywhere on the wire.
   ///
-  /// - Throws: `DecodingError` where no rule is named, or two are: to take such a value for another would lose it.
+  /// - Throws: `DecodingError` if no rule or several are named, because taking such a value for another would lose it.
   static func named(in container: KeyedDecodingContainer<Key>, _ decoder: any Decoder) throws -> CellRule {
     let named = container.allKeys.compactMap { byName[$0.stringValue] }
     guard let rule = named.first, named.count == 1 else {
@@ -106,7 +109,7 @@ package struct CellRule: Sendable {
     return rule
   }
 
-  /// Before anything inside is read: values that nest without end must not use up the stack.
+  /// Checks the depth before anything inside is decoded: endlessly nested values must not exhaust the stack.
   private static func checkDepth(of decoder: any Decoder) throws {
     let around = decoder.codingPath.count { key in key is Key && containerNames.contains(key.stringValue) }
     guard around < CellValue.maximumDepth else {
@@ -119,7 +122,7 @@ package struct CellRule: Sendable {
 package struct CellText: Sendable {
   package var scalar: @Sendable (Scalar) -> String
   package var time: @Sendable (_ milliseconds: Int64) -> String
-  /// Text from outside, with what would disturb a terminal escaped.
+  /// Text from outside, in which characters that would disturb a terminal are escaped.
   package var name: @Sendable (String) -> String
 
   package init(

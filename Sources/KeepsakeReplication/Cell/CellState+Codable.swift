@@ -1,4 +1,4 @@
-// {"generation": 2, "value": {"max": {"int": 6}}}, without the generation where it is the first.
+// {"generation": 2, "value": {"max": {"int": 6}}}, without the generation if it is 0.
 extension CellState: Codable {
   private enum CodingKeys: String, CodingKey {
     case generation, value

@@ -1,16 +1,17 @@
 extension CellState {
-  /// What a device makes of a best that came from another one, because a score was taken back; nil if it stays as it is.
+  /// Returns this device's offer for a best score received from another device, where a score was taken back; nil if
+  /// the received state stays as it is.
   ///
-  /// Whoever takes a best back knows its own scores only. Each device that hears of it offers the best that it still has, unless the whole board
-  /// was taken back.
+  /// The device that takes a best score back knows only its own scores. Each device that receives this offers the best
+  /// score that it still has, unless the whole board was taken back.
   ///
   /// - Parameters:
   ///   - kept: The best score here, without those that were taken back.
-  ///   - isLater: Whether the generation is one that wasn't known here.
+  ///   - isLater: Whether the generation wasn't known here before.
   package func offering(_ kept: BestScore?, isLater: Bool) -> CellState? {
     guard case .best(let held) = value else { return nil }
     if held.isTakenBack {
-      // It stood second where the other one was taken back. Only a further generation gets it away.
+      // It was the second best where the other one was taken back. Only another generation removes it.
       guard generation < Cursor.maximumSeq else { return nil }
       let next = BestScore(order: held.order, entry: kept?.entry, withdrawn: held.withdrawn, isCleared: held.isCleared)
       return CellState(generation: generation + 1, value: .best(next))
@@ -19,7 +20,7 @@ extension CellState {
     return CellState(generation: generation, value: .best(held.joined(with: kept)))
   }
 
-  /// As if nothing had ever been taken back.
+  /// The state without generations, as if nothing had ever been taken back.
   var begunAnew: CellState {
     var state = self
     state.generation = 0
@@ -27,7 +28,8 @@ extension CellState {
     return state
   }
 
-  /// As a device wrote it that had never heard of a cloud: what it says there takes nothing back, and its `latest` values rank below those there.
+  /// The state as written by a device that had never fetched from a cloud: in the cloud it takes nothing back, and its
+  /// `latest` values rank below those there.
   var beforeCatchUp: CellState {
     var state = begunAnew
     state.value = state.value.beforeCatchUp

@@ -1,4 +1,4 @@
-/// Names a cell within a container: a collection (`progress`, `scores`, `preferences`) and a key in it.
+/// Identifies a cell within a container: a collection (`progress`, `scores`, `preferences`) and a key in it.
 package struct CellKey: Hashable, Comparable, Sendable, CustomStringConvertible {
   package var collection: String
   package var key: String
@@ -16,21 +16,22 @@ package struct CellKey: Hashable, Comparable, Sendable, CustomStringConvertible 
       : left.collection.utf8.lexicographicallyPrecedes(right.collection.utf8)
   }
 
-  // By bytes, as databases do: two spellings that Unicode calls equal are two keys everywhere, not in some places only.
+  // Compares bytes, as databases do: two spellings that Unicode considers equal are two keys everywhere, not only in
+  // some places.
   package static func == (left: Self, right: Self) -> Bool {
     left.key.utf8.elementsEqual(right.key.utf8) && left.collection.utf8.elementsEqual(right.collection.utf8)
   }
 
   package func hash(into hasher: inout Hasher) {
-    // Canonically equal strings hash alike, which is coarser than equality by bytes and so allowed.
+    // Canonically equal strings have the same hash, which is coarser than equality of bytes and therefore allowed.
     hasher.combine(collection)
     hasher.combine(key)
   }
 }
 
-/// What a cell holds: a value that only grows under its rule, in a generation that only an explicit reset raises.
+/// The state of a cell: a value that only grows under its rule, in a generation that only an explicit reset raises.
 package struct CellState: Hashable, Sendable {
-  /// Compared before everything else: a state of a later generation replaces one of an earlier.
+  /// Compared before everything else: a state of a later generation replaces one of an earlier generation.
   package var generation: UInt64
   package var value: CellValue
 
@@ -40,10 +41,10 @@ package struct CellState: Hashable, Sendable {
   }
 }
 
-/// When a `latest` value was written, in an order that every device agrees on.
+/// The time at which a `latest` value was written, in an order that is the same on every device.
 ///
-/// What was written before the store's first catch-up with its cloud ranks below everything written after one. Ties go by
-/// writer and then by value (in the join).
+/// What was written before the store's first catch-up with its cloud ranks below everything written after a catch-up.
+/// Ties are decided by the writer, and then by the value (in the join).
 package struct Stamp: Hashable, Comparable, Sendable, Codable {
   package var caughtUp: Bool
   package var milliseconds: Int64

@@ -1,4 +1,4 @@
-/// A cell's value together with the rule that joins it. What the rules do stands in `Cell/Rules`, a file each.
+/// A cell's value together with the rule that joins it. The rules are implemented in `Cell/Rules`, one file each.
 package enum CellValue: Hashable, Sendable {
   case max(Scalar)
   case min(Scalar)
@@ -7,14 +7,14 @@ package enum CellValue: Hashable, Sendable {
   case counter([WriterID: CounterEntry])
   case best(BestScore)
   case set(ObservedSet)
-  /// By key, all of one rule. What was written under a key stays until the cell is reset.
+  /// By key, all of one rule. A value stays under its key until the cell is reset.
   case dictionary([Scalar: CellValue])
   /// Nil ranks below every value.
   indirect case optional(CellValue?)
-  /// Of rules that this program doesn't know.
+  /// Values of rules that this program doesn't know.
   case later(LaterValue)
 
-  /// What describes the value's rule.
+  /// The description of the value's rule.
   package var rule: CellRule {
     switch self {
     case .max: .max
@@ -32,40 +32,41 @@ package enum CellValue: Hashable, Sendable {
 }
 
 extension CellValue {
-  /// How deep values may stand in each other: a dictionary of dictionaries of plain values, and no more. Each level is read, joined and
-  /// compared with everything above it.
+  /// How deep values may be nested: a dictionary of dictionaries of plain values, and no deeper. Each level is read,
+  /// joined and compared with everything above it.
   package static let maximumDepth = 2
   static let tooDeep = "values stand in each other at most \(maximumDepth) deep"
   static let notANumber = "not a number"
 
-  /// The rule's name, as people know it.
+  /// The rule's name for people.
   package var ruleName: String { rule.title(self) }
 
-  /// Roughly the bytes it takes, for limits.
+  /// The approximate size in bytes, for limits.
   package var size: Int { rule.size(self) }
 
-  /// For people.
+  /// Returns the value as text for people.
   package func text(_ style: CellText) -> String { rule.text(self, style) }
 
-  /// The least value that holds both. Where two rules meet under one key the one that ranks higher wins.
+  /// Returns the least value that includes both. If two rules meet under one key, the one of the higher rank wins.
   package func joined(with other: CellValue) -> CellValue {
     let (mine, others) = (rule, other.rule)
     if mine.rank == others.rank, let joined = mine.join(self, other) { return joined }
     return mine.rank > others.rank ? self : other
   }
 
-  /// Why it can't be kept or sent; nil if it can. The size is looked at elsewhere.
+  /// Returns why the value can't be kept or sent; nil if it can. The size is checked elsewhere.
   ///
-  /// - Parameter depth: How many values it stands in.
+  /// - Parameter depth: How many values it is nested in.
   package func objection(depth: Int = 0) -> String? { rule.objection(self, depth) }
 
-  /// When it was set, if it is a `latest` value.
+  /// When a `latest` value was set; nil for other values.
   package var stamp: Stamp? {
     if case .latest(let stamp, _) = self { return stamp }
     return nil
   }
 
-  /// The value as a device wrote it that had not yet caught up with its cloud: `latest` values rank below all that were set after that.
+  /// The value as written by a device that had not yet caught up with its cloud: `latest` values rank below all that
+  /// were set after a catch-up.
   var beforeCatchUp: CellValue {
     if case .latest(var stamp, let value) = self {
       stamp.caughtUp = false
@@ -74,22 +75,22 @@ extension CellValue {
     return rule.nested.map(self, \.beforeCatchUp)
   }
 
-  /// The rule that isn't known here of this value or one that stands in it; nil if all are.
+  /// The unknown rule of this value or of one inside it; nil if all are known.
   var laterRule: String? {
     if case .later(let later) = self { return later.ruleName }
     return rule.nested.values(self).lazy.compactMap(\.laterRule).min()
   }
 
-  /// Whether it has any number of parts that games put in.
+  /// Whether it has any number of parts that games insert.
   package var isGathered: Bool {
     if case .optional(let value) = self { return value?.isGathered ?? false }
     return rule.nested.isCollection
   }
 
-  /// Whether both are joined by the same rule, whatever they hold.
+  /// Returns whether both are joined by the same rule, whatever they hold.
   func hasRule(of other: CellValue) -> Bool {
     guard rule.rank == other.rule.rank else { return false }
-    // All inside are of one rule.
+    // All values inside have the same rule.
     guard let mine = rule.nested.values(self).first, let others = other.rule.nested.values(other).first else { return true }
     return mine.hasRule(of: others)
   }

@@ -1,19 +1,19 @@
 package import Foundation
 
-/// Names one value of a later rule.
+/// Identifies one value of a later rule.
 package enum LaterValueKind {}
 package typealias LaterValueID = Identifier<LaterValueKind>
 
-/// What was written by rules that came after the protocol's first ones, and that this program doesn't know: carried as it came.
+/// Values of rules that were added to the protocol later, and that this program doesn't know: passed on unchanged.
 ///
-/// Whoever doesn't know a rule can't join its values. They stand beside each other until a program that knows it makes one of them, and says
-/// which ones went into it: these give way to it, and others that it hadn't seen stay beside it. So nothing is lost whoever carries it, and
-/// nobody has to send again.
+/// A program that doesn't know a rule can't join its values. They are kept side by side until a program that knows the
+/// rule joins them into one, and records which ones went into it: those are replaced by it, and others that it hadn't
+/// seen stay beside it. So nothing is lost whoever passes it on, and nobody has to send again.
 package struct LaterValue: Hashable, Sendable {
   /// One value as it was written.
   package struct Entry: Hashable, Sendable {
     package var rule: String
-    /// In a form that only the rule knows.
+    /// In a form that only the rule understands.
     package var content: Data
     /// The values that went into this one.
     package var over: Set<LaterValueID>
@@ -25,28 +25,28 @@ package struct LaterValue: Hashable, Sendable {
     }
   }
 
-  /// What stands beside each other.
+  /// The values that are kept side by side.
   package private(set) var entries: [LaterValueID: Entry]
 
   package init(_ entries: [LaterValueID: Entry]) {
     let over = entries.values.reduce(into: Set<LaterValueID>()) { $0.formUnion($1.over) }
     let left = entries.filter { !over.contains($0.key) }
-    // Values that went into each other are nobody's, but they must not take all with them.
+    // Values that went into each other replace each other, but that must not remove all of them.
     self.entries = left.isEmpty ? entries : left
   }
 
-  /// What stands in either and didn't go into a value of the other.
+  /// Returns the values of both that didn't go into a value of the other.
   func joined(with other: LaterValue) -> LaterValue {
     LaterValue(entries.merging(other.entries) { $0.joined(with: $1) })
   }
 
-  /// In words: what can't be joined here.
+  /// The names of the rules that can't be joined here, as text.
   package var ruleName: String { Set(entries.values.map(\.rule)).sorted().joined(separator: ", ") }
 
-  /// Roughly the bytes it takes.
+  /// The approximate size in bytes.
   var size: Int { entries.values.reduce(0) { $0 + $1.rule.utf8.count + $1.content.count + 48 + $1.over.count * 36 } }
 
-  /// Why it can't be kept or sent; nil if it can.
+  /// Why the value can't be kept or sent; nil if it can.
   var objection: String? {
     let areNames = entries.values.allSatisfy { ExchangeRules.isName($0.rule, ExchangeRules.maximumCollectionBytes) }
     guard areNames, !entries.isEmpty else { return "a later rule has no name, or one that is too long or has control characters" }
@@ -55,9 +55,10 @@ package struct LaterValue: Hashable, Sendable {
 }
 
 extension LaterValue.Entry {
-  /// Itself, or what two values of one name have together: nobody writes such, but they have to end alike everywhere.
+  /// Returns the join of two values with the same id. No program writes such values, but the result has to be the same
+  /// everywhere.
   fileprivate func joined(with other: Self) -> Self {
-    // Names are their bytes: two spellings of one letter are two names.
+    // Names are compared by their bytes: two spellings of one letter are two names.
     let (mine, theirs) = (Array(rule.utf8), Array(other.rule.utf8))
     let isLess = mine != theirs ? mine.lexicographicallyPrecedes(theirs) : content.lexicographicallyPrecedes(other.content)
     var joined = isLess ? other : self

@@ -1,9 +1,10 @@
-/// A set of numbers from 1 on, kept as the ranges that they form: a writer's numbers come one after another, so one range is the rule.
+/// A set of numbers from 1 on, kept as the ranges that they form: a writer's numbers are consecutive, so there is
+/// usually one range.
 package struct NumberRanges: Hashable, Sendable {
-  /// In order, with at least one number missing between two of them: equal sets look alike.
+  /// Sorted, with at least one number missing between two ranges, so that equal sets are represented alike.
   package private(set) var ranges: [ClosedRange<UInt64>]
 
-  /// Of ranges in any order that may overlap, as somebody else may write them.
+  /// Creates a set from ranges in any order that may overlap, since another program may have written them.
   package init(_ ranges: [ClosedRange<UInt64>] = []) {
     self.ranges = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -17,7 +18,7 @@ package struct NumberRanges: Hashable, Sendable {
 
   package var isEmpty: Bool { ranges.isEmpty }
 
-  /// The smallest number and the greatest; nil if there is none.
+  /// The smallest and the greatest number; nil if there is none.
   package var bounds: ClosedRange<UInt64>? {
     guard let first = ranges.first, let last = ranges.last else { return nil }
     return first.lowerBound...last.upperBound

@@ -1,21 +1,21 @@
-/// A set whose elements can be taken out again, as a cell of the rule `set` holds it.
+/// A set whose elements can be removed again, as held by a cell of the rule `set`.
 ///
-/// Each time an element is put in, that gets a name that is used once: the writer, and the next of its numbers. An element is in while one of
-/// the additions that put it in stands. To take it out is to say which of its additions are gone, and these can only be ones that were seen:
-/// so an element that another device puts in meanwhile stays.
+/// Each insertion of an element has a unique name: the writer, and the next of its numbers. An element is in the set as
+/// long as one of its insertions is present. Removing it marks as gone those of its insertions that this device has
+/// seen, and only those: so an element that another device inserts meanwhile stays.
 ///
-/// Of an addition a state knows nothing, or that it stands, or that it is gone, and a join takes whichever comes later of these. What is gone
-/// needs no trace but its number, and the numbers of a writer form ranges: to put in and take out for ever costs nothing for ever. What stays
-/// is one entry for each writer that ever put something in.
+/// For a state an insertion is unknown, present or gone, in this order, and a join takes the later of the two. An
+/// insertion that is gone leaves only its number, and the numbers of a writer form ranges, so inserting and removing
+/// forever needs no more room. What stays is one entry for each writer that ever inserted something.
 package struct ObservedSet: Hashable, Sendable {
-  /// What one writer put in.
+  /// The insertions of one writer.
   package struct Additions: Hashable, Sendable {
-    /// The numbers that are known here. Those that don't stand are gone.
+    /// The numbers that are known here. Those that aren't in `present` are gone.
     package private(set) var seen: NumberRanges
-    /// The elements of those that stand.
+    /// The elements of the insertions that are present.
     package private(set) var present: [UInt64: Scalar]
 
-    /// What stands is known.
+    /// Creates insertions; the numbers of `present` are added to `seen`.
     package init(seen: NumberRanges, present: [UInt64: Scalar] = [:]) {
       let unseen = present.keys.filter { !seen.contains($0) }
       self.seen = unseen.isEmpty ? seen : seen.union(NumberRanges(unseen.map { $0...$0 }))
@@ -26,7 +26,7 @@ package struct ObservedSet: Hashable, Sendable {
       var present = present.filter { other.present[$0.key] != nil || !other.seen.contains($0.key) }
       for (number, element) in other.present {
         if let known = present[number] {
-          // One name for two elements: nobody writes that, but it has to end alike everywhere.
+          // Two elements under one name: no program writes that, but the result has to be the same everywhere.
           if known < element { present[number] = element }
         } else if !seen.contains(number) {
           present[number] = element
@@ -40,7 +40,7 @@ package struct ObservedSet: Hashable, Sendable {
 
   package init(_ writers: [WriterID: Additions] = [:]) { self.writers = writers.filter { !$0.value.seen.isEmpty } }
 
-  /// What is in.
+  /// The elements in the set.
   package var elements: Set<Scalar> {
     var elements: Set<Scalar> = []
     for additions in writers.values { elements.formUnion(additions.present.values) }
@@ -55,7 +55,8 @@ package struct ObservedSet: Hashable, Sendable {
 
   // MARK: Changes
 
-  /// What has to be joined so that the elements are in: additions of those that aren't. Nil if the numbers of the writer are used up.
+  /// Returns what has to be joined to insert the elements: insertions of those that aren't in the set. Nil if the
+  /// writer has no numbers left.
   func adding(_ elements: Set<Scalar>, by writer: WriterID) -> ObservedSet? {
     let missing = elements.subtracting(self.elements).sorted()
     guard !missing.isEmpty else { return ObservedSet() }
@@ -66,7 +67,7 @@ package struct ObservedSet: Hashable, Sendable {
     return ObservedSet([writer: Additions(seen: NumberRanges([last + 1...last + UInt64(missing.count)]), present: present)])
   }
 
-  /// What has to be joined so that the elements are out: the additions of theirs that stand here.
+  /// Returns what has to be joined to remove the elements: those of their insertions that are present here, as gone.
   func removing(_ elements: Set<Scalar>) -> ObservedSet {
     ObservedSet(
       writers.compactMapValues { additions in
@@ -77,14 +78,14 @@ package struct ObservedSet: Hashable, Sendable {
 
   // MARK: Limits
 
-  /// Roughly the bytes it takes.
+  /// The approximate size in bytes.
   package var size: Int {
     writers.values.reduce(0) { sum, additions in
       sum + 8 + additions.seen.ranges.count * 16 + additions.present.values.reduce(0) { $0 + $1.size + 16 }
     }
   }
 
-  /// Why it can't be kept or sent; nil if it can.
+  /// Why the set can't be kept or sent; nil if it can.
   package var objection: String? {
     for additions in writers.values {
       guard let bounds = additions.seen.bounds, bounds.lowerBound >= 1, bounds.upperBound <= Cursor.maximumSeq else {
@@ -96,7 +97,8 @@ package struct ObservedSet: Hashable, Sendable {
   }
 }
 
-// {"set": [{"writer": "...", "seen": [[1, 4]], "standing": [{"number": 2, "element": {"string": "rose"}}]}]}, sorted by writer and number.
+// {"set": [{"writer": "...", "seen": [[1, 4]], "standing": [{"number": 2, "element": {"string": "rose"}}]}]}, sorted by
+// writer and number.
 extension ObservedSet: Codable {
   private struct Entry: Codable {
     struct Addition: Codable {
@@ -108,7 +110,7 @@ extension ObservedSet: Codable {
     var seen: [[UInt64]]
     var present: [Addition]?
 
-    // The names on the wire; one is older than the property's.
+    // The names on the wire; one is older than the property's name.
     private enum CodingKeys: String, CodingKey {
       case writer, seen
       case present = "standing"
@@ -126,7 +128,7 @@ extension ObservedSet: Codable {
         }
         return pair[0]...pair[1]
       }
-      // Who is named twice knows both, as after a join; likewise a number.
+      // A writer that is listed twice has seen both, as after a join; likewise a number.
       let present = Dictionary((entry.present ?? []).map { ($0.number, $0.element) }, uniquingKeysWith: { Swift.max($0, $1) })
       let additions = Additions(seen: NumberRanges(ranges), present: present)
       writers[entry.writer] = writers[entry.writer]?.joined(with: additions) ?? additions

@@ -2,22 +2,22 @@ package import Foundation
 
 /// A single value in a cell, with a total order over all values.
 ///
-/// Numbers compare as numbers whether they are whole or not; a whole number ranks just below the equal fraction so that the
+/// Whole and fractional numbers compare as numbers; a whole number ranks just below the equal fraction, so that the
 /// order is total. Numbers rank below strings, strings below bytes. Strings compare by their UTF-8 bytes, so that every
-/// device, database and language agrees. Not-a-number is refused where a value enters a cell.
+/// device, database and language agrees. Not-a-number is refused when a value enters a cell.
 package enum Scalar: Sendable {
   case int(Int64)
   case double(Double)
   case string(String)
   case data(Data)
 
-  /// False for not-a-number, which has no place in the order.
+  /// False for not-a-number, which can't be ordered.
   package var isOrdered: Bool {
     if case .double(let value) = self { return !value.isNaN }
     return true
   }
 
-  /// Bytes that the value takes, roughly, for limits.
+  /// The approximate size of the value in bytes, for limits.
   package var size: Int {
     switch self {
     case .int, .double: 8
@@ -26,7 +26,7 @@ package enum Scalar: Sendable {
     }
   }
 
-  /// The value with negative zero made plain zero: the two are equal, so joins could not choose between them.
+  /// The value with negative zero replaced by zero: the two are equal, so joins could not choose between them.
   var normalized: Scalar {
     if case .double(let value) = self, value == 0 { return .double(0) }
     return self
@@ -76,7 +76,8 @@ extension Scalar: Comparable {
     }
   }
 
-  /// Below, at or above zero as `whole` is below, equal to or above `fraction`, without rounding either.
+  /// Returns a number below, at or above zero if `whole` is below, equal to or above `fraction`, without rounding
+  /// either.
   private static func compare(_ whole: Int64, _ fraction: Double) -> Int {
     // 2^63 is exact as a Double; everything in between converts to Int64 after rounding down.
     if fraction >= 0x1p63 { return -1 }
@@ -100,7 +101,7 @@ extension Scalar: Codable {
     case .string: self = .string(try container.decode(String.self, forKey: key))
     case .data: self = .data(try container.decode(Data.self, forKey: key))
     case .double:
-      // JSON has no infinities: they stand as words.
+      // JSON has no infinities, so they are written as words.
       if let word = try? container.decode(String.self, forKey: key) {
         switch word {
         case "inf": self = .double(.infinity)

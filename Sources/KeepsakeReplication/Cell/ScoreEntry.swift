@@ -1,14 +1,16 @@
 package import Foundation
 
-/// One score on a board, with all that is kept of it.
+/// One score on a board, with everything that is kept for it.
 ///
-/// A player's best on each board travels as a cell of the collection `scores`: its key says board and player, its value the rest.
+/// A player's best score on each board is sent as a cell of the collection `scores`: its key contains board and player,
+/// its value the rest.
 package struct ScoreEntry: Hashable, Sendable {
   package static let collection = "scores"
-  /// Board and player make one key of at most `ExchangeRules.maximumKeyBytes`, with a number and two strokes.
+  /// Board and player form one key of at most `ExchangeRules.maximumKeyBytes`, with a number and two slashes.
   package static let maximumBoardBytes = 100
   package static let maximumPlayerBytes = 150
-  /// What belongs to a score is read with it, ten or a hundred at a time, and each player's best is sent to all devices.
+  /// The context of a score is read with it, ten or a hundred at a time, and that of each player's best is sent to all
+  /// devices.
   package static let maximumContextBytes = 16 * 1024
 
   package var board: String
@@ -32,7 +34,7 @@ package struct ScoreEntry: Hashable, Sendable {
     self.context = context
   }
 
-  /// Whether it stands above `other` on a board: the better score, then the earlier, then the smaller id.
+  /// Returns whether it ranks above `other` on a board: the better score, then the earlier, then the smaller id.
   package func precedes(_ other: ScoreEntry) -> Bool {
     if value != other.value { return order == .descending ? value > other.value : value < other.value }
     if dateMilliseconds != other.dateMilliseconds { return dateMilliseconds < other.dateMilliseconds }
@@ -43,15 +45,15 @@ package struct ScoreEntry: Hashable, Sendable {
 
   package var key: CellKey { Self.key(board: board, player: player) }
 
-  /// Behind the board's length, so that no two pairs of names make one key.
+  /// The key starts with the length of the board's name, so that no two pairs of names have the same key.
   package static func key(board: String, player: String) -> CellKey {
     CellKey(collection: collection, key: keyPrefix(of: board) + player)
   }
 
-  /// What all keys of a board begin with, and nothing else.
+  /// The prefix that all keys of a board have, and no others.
   package static func keyPrefix(of board: String) -> String { "\(board.utf8.count)/\(board)/" }
 
-  /// The names in a cell's key; nil if no release of this kind wrote it.
+  /// Returns the names in a cell's key; nil if no compatible release wrote it.
   package static func names(in key: CellKey) -> (board: String, player: String)? {
     guard key.collection == collection else { return nil }
     let bytes = Array(key.key.utf8)
@@ -60,7 +62,8 @@ package struct ScoreEntry: Hashable, Sendable {
     else { return nil }
     let board = String(decoding: bytes[(stroke + 1)..<(stroke + 1 + length)], as: UTF8.self)
     let player = String(decoding: bytes[(stroke + 2 + length)...], as: UTF8.self)
-    // Only what would be written the same again: half a character, another spelling or another number is somebody else's.
+    // Accepts only a key that would be written the same way again: half a character, another spelling or another number
+    // was written by something else.
     guard objection(board: board, player: player) == nil, self.key(board: board, player: player) == key else { return nil }
     return (board, player)
   }
@@ -71,7 +74,7 @@ package struct ScoreEntry: Hashable, Sendable {
       entry: BestScore.Entry(score: value, dateMilliseconds: dateMilliseconds, payload: Self.bytes(of: id) + (context ?? Data())))
   }
 
-  /// The score that a cell holds; nil if it holds none, or one that this release can't read.
+  /// Creates the score that a cell holds; nil if it holds none, or one that this release can't read.
   package init?(_ update: CellUpdate) {
     guard case .best(let best) = update.state.value, best.objection == nil, let entry = best.entry,
       let names = Self.names(in: update.key), let id = Self.id(in: entry.payload), entry.payload.count <= Self.maximumPayloadBytes
@@ -82,7 +85,7 @@ package struct ScoreEntry: Hashable, Sendable {
       id: id, context: context.isEmpty ? nil : context)
   }
 
-  /// What a payload begins with; nil if it is too short.
+  /// Returns the id that a payload begins with; nil if the payload is too short.
   static func id(in payload: Data) -> ScoreID? {
     guard payload.count >= idBytes else { return nil }
     let words = payload.withUnsafeBytes { raw in
@@ -98,7 +101,7 @@ package struct ScoreEntry: Hashable, Sendable {
 
   // MARK: Names
 
-  /// Why there can be no score under these names; nil if there can.
+  /// Returns why there can be no score under these names; nil if there can.
   package static func objection(board: String, player: String) -> String? {
     func isPlain(_ name: String) -> Bool {
       name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && name.canonical.utf8.elementsEqual(name.utf8)
@@ -114,7 +117,7 @@ package struct ScoreEntry: Hashable, Sendable {
 }
 
 extension Scalar {
-  /// A whole number as an `int` where it fits, so that 12 and 12.0 are one score.
+  /// A whole number as an `int` if it fits, so that 12 and 12.0 are the same score.
   fileprivate var plainNumber: Scalar {
     guard case .double(let value) = self, let whole = Int64(exactly: value) else { return self }
     return .int(whole)

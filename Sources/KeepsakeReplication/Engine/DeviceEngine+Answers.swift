@@ -1,6 +1,6 @@
-// How the answer to an exchange is taken.
+// How the response to an exchange is handled.
 extension DeviceEngine {
-  /// Takes the answer to an exchange, in this order: what it says of the cloud, what is new there, what became of what
+  /// Handles the response to an exchange, in this order: facts about the cloud, what is new there, the outcome of what
   /// was sent, and the wallet.
   mutating func answered(
     _ response: ExchangeResponse, to sent: SentExchange, _ effects: inout [EngineEffect],
@@ -30,7 +30,7 @@ extension DeviceEngine {
     try receiveWallet(response.wallet, answering: sent, &effects, in: &storage, using: &random)
   }
 
-  /// Whatever the answer says, the cloud was reached, and knows what was reported to it.
+  /// Records that the cloud was reached and has received what was reported to it, whatever the response contains.
   private mutating func settle(_ sent: SentExchange) {
     backoff.succeeded(.exchange)
     wakeUps.restartPoll()
@@ -38,7 +38,7 @@ extension DeviceEngine {
     repair.reported(sent.damaged)
   }
 
-  /// Stages the changes, with the cursor that they lead to.
+  /// Stages the changes, together with the cursor that they lead to.
   private mutating func stage(
     _ response: ExchangeResponse, _ known: DeviceFacts, in storage: inout some DeviceStorage
   ) throws {
@@ -52,13 +52,13 @@ extension DeviceEngine {
     downloads.reconsider(response.changes)
   }
 
-  /// Plans to upload what is damaged in the cloud and whole here.
+  /// Plans uploads of contents that are damaged in the cloud and intact on this device.
   private mutating func planRepairs(_ hashes: [ContentHash], in storage: inout some DeviceStorage) throws {
     let planned = try repair.plan(hashes, now: now, interval: options.secondTryMilliseconds, in: &storage)
     for hash in planned { uploads.sendInFull(hash) }
   }
 
-  /// What the cloud did with what was sent.
+  /// Applies what the cloud did with what was sent.
   private mutating func apply(
     _ outcome: ExchangeOutcome?, of sent: SentExchange, isLastPage: Bool, _ effects: inout [EngineEffect],
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
@@ -68,7 +68,7 @@ extension DeviceEngine {
     case .accepted:
       rejections.endMissing()
       uploads.accepted(sent.contents)
-      // A cloud that doesn't know of parts takes each by itself.
+      // A cloud that doesn't know offer parts accepts each one by itself.
       guard sent.part?.isLast ?? true else { return restartOffer.tookPart() }
       restartOffer.dropParts()
       try accepted(sent, isLastPage: isLastPage, &effects, in: &storage)
@@ -76,8 +76,8 @@ extension DeviceEngine {
       keptParts(parts, of: sent.part, &effects, using: &random)
     case .missing(let hashes):
       rejections.countMissing()
-      // What replaces a save that isn't here any more was committed since the first part was sent: both go together, in
-      // an offer of their own.
+      // The save that needs such a content was replaced by one that was committed after the first part was sent. Both
+      // are sent together, in a new offer.
       if try hashes.contains(where: { try !storage.hasContent($0) }) { restartOffer.dropParts() }
       try missing(hashes, of: sent, &effects, in: &storage)
       if rejections.hasMissedTooOften() {
@@ -90,7 +90,7 @@ extension DeviceEngine {
     }
   }
 
-  /// What the bank decided.
+  /// Applies the bank's decisions.
   private mutating func receiveWallet(
     _ reply: WalletReply?, answering sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
@@ -111,12 +111,12 @@ extension DeviceEngine {
 }
 
 extension ExchangeResponse {
-  /// What is wrong with an answer.
+  /// Checks a response.
   ///
   /// - Parameters:
-  ///   - sent: What it answers.
+  ///   - sent: The exchange that it responds to.
   ///   - limit: The most changes that were asked for.
-  /// - Returns: A sentence for people; nil if nothing is wrong.
+  /// - Returns: What is wrong with it, as a sentence for people; nil if nothing is.
   func fault(answering sent: SentExchange, limit: Int) -> String? {
     guard cursor.seq <= Cursor.maximumSeq, cursor.epoch <= Cursor.maximumSeq,
       cursor.ahead.map({ (cursor.seq...Cursor.maximumSeq).contains($0.seq) }) ?? true

@@ -1,6 +1,6 @@
-// Which versions the cloud has to know as covered.
+// Which versions have to be reported to the cloud as covered.
 extension DeviceEngine {
-  /// These versions and what is known here of their ancestors, newest first.
+  /// Returns these versions and those of their ancestors that this device knows, newest first.
   func ancestry(of versions: [VersionID], in storage: some DeviceStorage) throws -> [VersionID] {
     var order = versions
     var seen = Set(order)
@@ -14,8 +14,8 @@ extension DeviceEngine {
     return order
   }
 
-  /// A version won't be sent: what it covered, those that replace it cover from now on, refused ones too, since the
-  /// cloud learns it from nobody else.
+  /// Lets the versions that replace `record` cover what it covered, because `record` won't be sent. Refused ones do so
+  /// too, since the cloud learns this from no other version.
   func inheritCovers(
     of record: VersionRecord, by waiting: [VersionID], in storage: inout some DeviceStorage
   ) throws {
@@ -26,12 +26,13 @@ extension DeviceEngine {
     }
   }
 
-  /// The cloud sends versions that were replaced here long ago. Each head that descends from one, but by no record that
-  /// the cloud can know, covers it from now on. Either that record was pruned here, and a restored cloud lost its copy;
-  /// or a copy of this store, made while it was open, sent what was replaced here before it was ever sent.
+  /// Reports versions that the cloud sends although they were replaced here long ago. Each head that descends from one,
+  /// but only through records that the cloud can't know, covers it from then on. Either such a record was pruned here
+  /// and a restored cloud lost its copy; or a copy of this store, made while it was open, sent what was replaced here
+  /// before it was ever sent.
   ///
   /// - Parameters:
-  ///   - replaced: The versions of the slot.
+  ///   - replaced: The replaced versions of the slot.
   ///   - covered: Versions that something staged covers: the cloud knows that they are replaced.
   func reportCovered(
     _ replaced: Set<VersionID>, besides covered: Set<VersionID>, in slot: String, storage: inout some DeviceStorage
@@ -45,7 +46,8 @@ extension DeviceEngine {
       var knownHere: Set<VersionID> = []
       for id in try ancestry(of: [head], in: storage) {
         guard let version = try storage.version(id) else { continue }
-        // What was replaced before the store was ever connected is offered as far as copies know, but was never sent.
+        // A version that was replaced before the store was ever connected counts as offered, since a copy of the store
+        // may hold it, but was never sent.
         if version.acknowledged ? !version.neverLeft : waiting.contains(id) { known.formUnion(version.record.covers) }
         knownHere.formUnion(version.record.covers)
       }
@@ -53,7 +55,7 @@ extension DeviceEngine {
       if !lacking.isEmpty { try cover(lacking, by: head, isWaiting: waiting.contains(head), in: &storage) }
       unreported.subtract(knownHere)
     }
-    // Nobody knows any more which of the heads descends from it. One that covers it is enough to take it away.
+    // It is no longer known which of the heads descends from these. One head that covers them is enough to remove them.
     if !unreported.isEmpty, let head = heads.first { try cover(unreported, by: head, isWaiting: waiting.contains(head), in: &storage) }
   }
 
@@ -64,8 +66,8 @@ extension DeviceEngine {
     head.record.covers = replaced.union(head.record.covers).sorted()
     head.acknowledged = false
     try storage.putVersion(head)
-    // What waits and was never offered is sent as it is then. For what may be in flight it takes another group; that
-    // one never joins a later commit, because its version was offered.
+    // A waiting version that was never offered is sent as it is by then. One that may be in flight needs another group,
+    // which never joins a later commit, because its version was offered.
     if head.offered || !isWaiting { try storage.appendToOutbox(OutboxGroup(versions: [id])) }
   }
 }

@@ -1,25 +1,25 @@
-// Downloads: what the game asks for, and what becomes of contents that arrive.
+// Downloads: what the game asks for, and how contents that arrive are handled.
 extension DeviceEngine {
-  /// Which contents come by themselves. May change from step to step.
+  /// Which contents are downloaded without being asked for. May change from step to step.
   package var downloadRules: DownloadRules {
     get { downloads.rules }
     set { downloads.rules = newValue }
   }
 
-  /// Whether something of the slot that was asked for is still to come.
+  /// Returns whether something of the slot that was asked for has still to arrive.
   package func isDownloading(_ slot: String, in storage: some DeviceStorage) throws -> Bool {
     if fetching.isDue || inFlight.exchange != nil || fetching.hasMorePages || !fetching.isComplete { return true }
     return try downloads.isComing(slot, downloading: inFlight.downloading, in: storage)
   }
 
-  /// Ends the downloads that nobody waits for any more.
+  /// Ends the downloads that nothing waits for any more.
   ///
-  /// - Returns: The requests that are to be ended.
+  /// - Returns: The requests to cancel.
   package mutating func cancelUnwantedDownloads(in storage: some DeviceStorage) throws -> [UInt64] {
     inFlight.cancelDownloads(except: try downloads.wantedHashes(in: storage))
   }
 
-  /// Takes contents that came inside an answer or an event.
+  /// Takes contents that came inside a response or an event.
   mutating func take(
     _ contents: [EncodedContent], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -34,7 +34,7 @@ extension DeviceEngine {
     record(losses, &effects)
   }
 
-  /// Reports to the game and the cloud what was lost.
+  /// Reports losses to the game and the cloud.
   mutating func record(_ losses: DownloadLosses, _ effects: inout [EngineEffect]) {
     if losses.isExchangeDue || !losses.damaged.isEmpty { fetching.isDue = true }
     for hash in losses.damaged { repair.report(hash) }

@@ -1,8 +1,8 @@
-// What arrives on the event stream.
+// How events of the event stream are handled.
 extension DeviceEngine {
-  /// Takes what one exchange of another device changed, if it goes on exactly from this device's cursor: as an answer
-  /// would have brought it, without the round trip. Whatever else it may be, late, early, twice or of another history,
-  /// is only an announcement, and an exchange finds out what became of it.
+  /// Applies what one exchange of another device changed, if it continues exactly from this device's cursor: the result
+  /// is that of an exchange, without the round trip. An event that is late, early, repeated or of another history
+  /// counts only as an announcement, and an exchange finds out the rest.
   mutating func apply(
     _ step: CloudEvent.Step, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -10,7 +10,7 @@ extension DeviceEngine {
     var facts = try storage.facts()
     let isNext = facts.cursor == step.after && facts.cursor.ahead == nil
     guard isNext || storage.faults.takesEventsPastGaps else { return }
-    // What is kept back is whole, and this goes on from it.
+    // What is kept back is complete, and the event continues from it.
     guard try storage.staged().isEmpty || holdsArrivals && facts.hasArrivals else { return }
     let answer = ExchangeResponse(
       outcome: nil, changes: step.changes, contents: step.contents, wallet: nil, cursor: step.cursor, more: false,
@@ -26,7 +26,7 @@ extension DeviceEngine {
     fetching.appliedEvent()
     downloads.reconsider(step.changes)
     try take(step.contents, &effects, in: &storage)
-    // Also while the outbox waits after a failure.
+    // Done even while the outbox waits after a failure.
     try showIfComplete(&effects, in: &storage)
   }
 }

@@ -1,4 +1,4 @@
-// What becomes of requests that fail.
+// How failed requests are handled.
 extension DeviceEngine {
   mutating func failed(
     _ sent: SentExchange, _ failure: TransportFailure, _ effects: inout [EngineEffect],
@@ -37,7 +37,7 @@ extension DeviceEngine {
     }
   }
 
-  /// Pauses, and asks for the wake-up that ends the pause.
+  /// Pauses, and requests the wake-up that ends the pause.
   mutating func pause(
     _ failure: TransportFailure, of source: Backoff.Source, atLeast minimum: Int64, _ effects: inout [EngineEffect],
     using random: inout some RandomNumberGenerator
@@ -47,7 +47,8 @@ extension DeviceEngine {
     effects.append(.wake(afterMilliseconds: delay))
   }
 
-  /// The cloud won't take a request as it is: finds out what of it is to blame, so that the rest goes on.
+  /// Handles a request that the cloud won't take as it is: finds out which part of it is to blame, so that the rest is
+  /// sent.
   private mutating func rejected(
     _ sent: SentExchange, _ failure: TransportFailure, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -63,7 +64,7 @@ extension DeviceEngine {
   private mutating func rejected(
     _ transfer: Transfer, _ failure: TransportFailure, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    // It was answered; what is done about it is another matter than the network.
+    // The cloud responded; how to handle a rejection has nothing to do with the network.
     backoff.succeeded(.content(transfer.hash))
     uploads.forgetSize(of: transfer.hash)
     if !transfer.isUpload {
@@ -71,7 +72,7 @@ extension DeviceEngine {
       downloads.giveUpNeeds(of: transfer.hash, &losses)
       record(losses, &effects)
     } else if let base = transfer.base, failure.quota == nil {
-      // The cloud lost the base, most likely: alone the content needs none.
+      // The cloud has most likely lost the base: sent in full, the content needs none.
       try storage.setCloudDepth(nil, of: base)
       uploads.sendInFull(transfer.hash)
     } else {

@@ -1,10 +1,11 @@
-// All that a store holds, offered to a cloud that isn't the one it knew.
+// Offers all that a store holds to a cloud that isn't the one it knew.
 extension DeviceEngine {
-  /// The cloud is not the one that this device knew: all that is held here is offered again, and joins do the rest.
+  /// Starts over with a cloud that isn't the one this device knew: all that is held here is offered again, and joining
+  /// does the rest.
   mutating func beginEpoch(
     _ epoch: UInt64, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    // What is kept back and whole may be nowhere else by now. Only what shows is offered.
+    // What is kept back and complete may exist nowhere else by now. Only what is shown is offered.
     try showArrivals(&effects, in: &storage)
     var facts = try storage.facts()
     facts.cursor = Cursor(epoch: epoch, seq: 0, mark: 0)
@@ -12,15 +13,15 @@ extension DeviceEngine {
     try offerEverything(in: &storage)
     fetching.restart()
     downloads.restart()
-    // One exchange sends all and fetches all, once the contents that it needs are uploaded. It waits until the next
-    // poll at most.
+    // One exchange sends everything and fetches everything, once the contents that it needs are uploaded. It waits
+    // until the next poll at most.
     restartOffer.begin()
     wakeUps.replaceByPoll()
     effects.append(.wake(afterMilliseconds: options.pollMilliseconds))
   }
 
-  /// The event stream says that the cursor which the device named isn't of the cloud's history. Whatever came
-  /// meanwhile, the cursor shows whether that is still so; an exchange in flight will find it out itself.
+  /// Handles an event saying that the cursor which the device named isn't of the cloud's history. The current cursor
+  /// shows whether that still holds after whatever arrived meanwhile; an exchange in flight finds it out itself.
   ///
   /// - Returns: Whether a new epoch has begun.
   mutating func restartIfCurrent(
@@ -31,17 +32,17 @@ extension DeviceEngine {
     guard facts.cursor == cursor else { return false }
     facts.lastFetchedMilliseconds = now
     try storage.setFacts(facts)
-    // The cloud is there: what failed before need not wait any longer.
+    // The cloud is reachable: what failed before need not wait any longer.
     backoff.reset()
     backoff.reached()
     try beginEpoch(cursor.epoch, &effects, in: &storage)
     return true
   }
 
-  /// Fills the outbox with all that the store holds. What waited is part of that: alone it would be seen without what
-  /// it belongs to, or with what was committed since.
+  /// Fills the outbox with all that the store holds. What was waiting is part of that: sent alone, it would be seen
+  /// without what it belongs to, or with what was committed since.
   private mutating func offerEverything(in storage: inout some DeviceStorage) throws {
-    // Of what is left some is still on its way: it is its writer's to offer again.
+    // What is still staged isn't complete: offering it again is up to the device that wrote it.
     try storage.clearStaged()
     try storage.clearCloudDepths()
     uploads.forgetSizes()
@@ -59,7 +60,7 @@ extension DeviceEngine {
       cells: options.pieceCells, versions: options.pieceVersions, bytes: options.pieceBytes, isPiece: !storage.faults.offersInPieces)
     var offered = refused
     for slot in try storage.slots() {
-      // Whoever replaces comes before what is replaced, so that the cloud never takes history for a head.
+      // A version comes before those that it replaces, so that the cloud never takes history for a head.
       for id in try ancestry(of: headsToOffer(of: slot, in: storage), in: storage) where !offered.contains(id) {
         if storage.faults.offersOnlyUnacknowledged, try storage.version(id)?.acknowledged == true { continue }
         guard var version = try storage.version(id), !version.neverLeft else { continue }
@@ -84,7 +85,8 @@ extension DeviceEngine {
     try pieces.end(in: &storage)
   }
 
-  /// Of a slot that stays here only that it left its cloud, with what that replaces.
+  /// Returns the heads to offer; of a slot that stays on this device, only the tombstone that reports that it left its
+  /// cloud, with what that replaces.
   private func headsToOffer(of slot: String, in storage: some DeviceStorage) throws -> [VersionID] {
     let heads = try storage.heads(of: slot)
     return try storage.staysHere(slot) ? heads.filter { try storage.version($0)?.record.tombstone == true } : heads
@@ -92,8 +94,8 @@ extension DeviceEngine {
 
   // MARK: In several requests
 
-  /// Whether the parts that were sent are still parts of what waits. A value that was changed since is sent once more
-  /// afterwards; what the cloud has by now may be sent all the same.
+  /// Returns whether the parts that were sent are still parts of what waits. A value that was changed since is sent
+  /// once more afterwards; sending again what the cloud has by then does no harm.
   func isCurrent(_ parts: OfferParts, in storage: some DeviceStorage) throws -> Bool {
     var waiting: [Int64: OutboxGroup] = [:]
     for group in try storage.outbox(limit: storage.outboxCount()) { waiting[group.id] = group }
@@ -102,7 +104,7 @@ extension DeviceEngine {
     }
   }
 
-  /// The cloud keeps so many parts.
+  /// Records how many parts the cloud keeps, and pauses if it has no room for the next one.
   mutating func keptParts(
     _ count: Int, of part: OfferPart?, _ effects: inout [EngineEffect], using random: inout some RandomNumberGenerator
   ) {

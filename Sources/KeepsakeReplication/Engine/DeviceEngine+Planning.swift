@@ -1,11 +1,11 @@
-// What is sent next.
+// Decides what is sent next.
 extension DeviceEngine {
-  /// Works out what can be sent now. A store that offers all that it holds does so in one piece: all that waits is sent
-  /// together, and waits together for contents.
+  /// Works out what can be sent. A store that offers all that it holds does so as a whole: everything that waits is
+  /// sent together, and waits together for contents.
   mutating func planSending(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws -> SendingPlan {
-    // Each round but the last takes a group out of the way.
+    // Each round but the last refuses a group.
     for _ in 0...Self.outboxRead {
       let groups = try sendableGroups(in: &storage)
       if groups.isEmpty {
@@ -33,7 +33,7 @@ extension DeviceEngine {
     return SendingPlan()
   }
 
-  /// How much one exchange takes now.
+  /// How much the next exchange takes.
   var limits: RequestLimits { RequestLimits(options, isSingle: rejections.isSingle) }
 
   private func candidates(
@@ -48,7 +48,7 @@ extension DeviceEngine {
       uploading: inFlight.uploading)
   }
 
-  /// The groups at the front of the outbox; all of them where refused ones fill it.
+  /// Returns the groups at the front of the outbox; all groups if refused ones fill that.
   private func oldestGroups(in storage: some DeviceStorage) throws -> [OutboxGroup] {
     let groups = try storage.outbox(limit: Self.outboxRead)
     let isPart = groups.contains(where: refusals.isSendable) && !groups.contains(where: \.isPiece)
@@ -56,7 +56,7 @@ extension DeviceEngine {
     return try storage.outbox(limit: try storage.outboxCount())
   }
 
-  /// The oldest groups that the cloud hasn't refused, after those that nobody waits for any more are removed.
+  /// Returns the oldest groups that the cloud hasn't refused, after removing those that are settled.
   private mutating func sendableGroups(in storage: inout some DeviceStorage) throws -> [OutboxGroup] {
     var groups: [OutboxGroup] = []
     var refused: [EngineRefusal] = []
@@ -79,16 +79,16 @@ extension DeviceEngine {
     for id in group.versions {
       guard let version = try storage.version(id) else { continue }
       if version.acknowledged { continue }
-      // A refused save that a later one replaces is of no more interest, if that one covers what it covered.
+      // A refused save that a later one replaces no longer matters, if the later one also covers what it covered.
       if try !group.refusals.isEmpty && isCoveredWhole(version.record, in: storage) { continue }
       return false
     }
     return true
   }
 
-  /// Whether a head covers a replaced save and all that it covered. Saves made since it was refused do; those of a
-  /// store that offers everything again name only the ones right before them, and the cloud may learn what those
-  /// replaced from nobody else.
+  /// Returns whether a head covers a replaced save and all that it covered. Saves made since it was refused do. Those
+  /// of a store that offers everything again name only the ones directly before them, and the cloud may learn from no
+  /// other version what those replaced.
   private func isCoveredWhole(_ record: VersionRecord, in storage: some DeviceStorage) throws -> Bool {
     let covered = Set(record.covers + [record.id])
     return try storage.heads(of: record.slot).contains { id in
@@ -98,7 +98,7 @@ extension DeviceEngine {
 
   // MARK: Transfers
 
-  /// Begins what may go side by side: as many up as down, as long as there are both.
+  /// Starts transfers in parallel: equally many uploads and downloads, as long as there are both.
   mutating func startTransfers(
     _ planned: [PlannedUpload], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage,
     using random: inout some RandomNumberGenerator
@@ -112,7 +112,7 @@ extension DeviceEngine {
       let isUpload = up != nil && (down == nil || inFlight.isUploadNext)
       if isUpload, let up {
         planned.removeAll { $0.hash == up.hash }
-        // The game may have let go of what the cloud asked for.
+        // The game may have released what the cloud asked for.
         guard try up.content != nil || storage.hasContent(up.hash) else {
           repair.drop(up.hash)
           continue

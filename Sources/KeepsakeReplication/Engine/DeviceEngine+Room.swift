@@ -1,6 +1,6 @@
-// What the cloud has no room for, and when it is tried again.
+// What the cloud has no room for, and when it is sent again.
 extension DeviceEngine {
-  /// The player deleted something, and the cloud knows it.
+  /// Returns whether one of these versions is a delete.
   func hasDelete(_ versions: [VersionID], in storage: some DeviceStorage) throws -> Bool {
     try versions.contains { try storage.version($0)?.record.tombstone == true }
   }
@@ -12,7 +12,7 @@ extension DeviceEngine {
     }
   }
 
-  /// An answer says how much room there is: what fits is sent.
+  /// Handles a response that says how much room there is: sends what fits.
   mutating func learnedRoom(_ use: QuotaUse, in storage: some DeviceStorage) throws {
     guard refusals.learned(use), refusals.lacksRoom else { return }
     for group in try storage.outbox(limit: storage.outboxCount()) where OutboxRefusals.lacksRoom(group) {
@@ -21,11 +21,11 @@ extension DeviceEngine {
     }
   }
 
-  /// Why a group isn't sent, for the status.
+  /// Returns why a group isn't sent, for the status.
   func described(_ group: OutboxGroup, in storage: some DeviceStorage) throws -> [EngineRefusal] {
     try group.refusals.map { refusal in
       let version = group.versions.first { ExchangeRules.item($0) == refusal.item }
-      // One that names nothing of the group holds for all of it.
+      // A refusal that names nothing of the group applies to all of it.
       let named = version ?? (group.cells.contains { ExchangeRules.item($0.key) == refusal.item } ? nil : group.versions.first)
       return EngineRefusal(slot: try named.flatMap { try storage.version($0)?.record.slot }, refusal: refusal)
     }

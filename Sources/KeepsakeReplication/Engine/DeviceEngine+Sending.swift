@@ -1,10 +1,10 @@
-// From the outbox to the wire, and what became of it there.
+// From the outbox to the wire, and the outcome there.
 extension DeviceEngine {
   func hasWalletToSend(in storage: some DeviceStorage) throws -> Bool {
     try !rejections.skipsWallet && storage.wallet().map { Wallet($0).hasUnreportedOperations } ?? false
   }
 
-  /// The exchange that takes what was planned along.
+  /// Assembles the exchange that sends what was planned.
   mutating func assemble(
     _ plan: SendingPlan, in storage: inout some DeviceStorage
   ) throws -> (request: ExchangeRequest, sent: SentExchange) {
@@ -23,7 +23,7 @@ extension DeviceEngine {
     sent.part = plan.part?.part
     if let part = sent.part, !part.isLast { sent.contents = [] }
     let cells = groups.reduce(into: [CellUpdate]()) { $0 = CellUpdate.joined($0, $1.cells) }
-    // A rejected request is searched for its cause piece by piece.
+    // A rejected request is searched for its cause one group at a time.
     let wallet = rejections.isSingle && !plan.groups.isEmpty || rejections.skipsWallet ? nil : try storage.wallet().map { Wallet($0).offer }
     sent.hasWallet = wallet != nil
     if storage.faults.forgetsWhenSent {
@@ -38,8 +38,8 @@ extension DeviceEngine {
     return (request, sent)
   }
 
-  /// Nobody can know what was sent: a later commit may take it out of the outbox again. Not what is also in a group
-  /// that wasn't sent.
+  /// Marks versions as not offered, because nobody can have received what was sent: a later commit may remove them from
+  /// the outbox again. Versions that are also in a group that wasn't sent stay offered.
   func unmarkOffered(_ sent: SentExchange, in storage: inout some DeviceStorage) throws {
     guard !sent.newlyOffered.isEmpty else { return }
     let own = Set(sent.groups.map(\.id))
@@ -51,7 +51,7 @@ extension DeviceEngine {
     }
   }
 
-  /// The same for a version that was never sent because one of its contents didn't get there.
+  /// Does the same for a version that was never sent because the upload of one of its contents failed.
   func unmarkOffered(_ transfer: Transfer, in storage: inout some DeviceStorage) throws {
     let id = transfer.status.version
     guard transfer.marksOffered, var version = try storage.version(id), !version.acknowledged else { return }
@@ -62,7 +62,7 @@ extension DeviceEngine {
 
   // MARK: What became of it
 
-  /// All that was sent is in the cloud.
+  /// Handles the acceptance of what was sent: all of it is in the cloud.
   mutating func accepted(
     _ sent: SentExchange, isLastPage: Bool, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -70,7 +70,7 @@ extension DeviceEngine {
       let depth = try content.base.map { (try storage.cloudDepth(of: $0) ?? options.maximumDepth) + 1 } ?? 0
       try storage.setCloudDepth(depth, of: content.hash)
     }
-    // Pages still follow: once they are here the groups are sent again, which costs little and leaves no doubt.
+    // More pages follow: once they are here the groups are sent again, which costs little and leaves no doubt.
     guard isLastPage, !sent.groups.isEmpty else { return }
     var waiting: [Int64: OutboxGroup] = [:]
     for group in try storage.outbox(limit: try storage.outboxCount()) { waiting[group.id] = group }
@@ -78,7 +78,7 @@ extension DeviceEngine {
       try storage.removeFromOutbox(group.id)
       waiting[group.id] = nil
     }
-    // Some may cover more by now than what was sent: they are sent once more.
+    // Some may cover more by now than when they were sent: they are sent once more.
     let further = Set(waiting.values.flatMap(\.versions))
     var acknowledged: [VersionID] = []
     for id in sent.versions + sent.skipped where !further.contains(id) {
@@ -91,7 +91,7 @@ extension DeviceEngine {
     try retryAfterDelete(acknowledged, in: storage)
   }
 
-  /// The cloud lacks contents that were thought to be there.
+  /// Handles contents that the cloud lacks although it was thought to have them.
   mutating func missing(
     _ hashes: [ContentHash], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -103,7 +103,7 @@ extension DeviceEngine {
     for content in sent.contents {
       if let base = content.base, missing.contains(base) { uploads.sendInFull(content.hash) }
     }
-    // A version from history whose contents aren't here either can't be given to the cloud, and isn't needed there.
+    // A version from history whose contents aren't here either can't be uploaded, and the cloud doesn't need it.
     let outbox = try storage.outbox(limit: storage.outboxCount())
     let waiting = outbox.filter(refusals.isSendable)
     var replaced: Set<VersionID> = []
@@ -115,7 +115,7 @@ extension DeviceEngine {
         let lost = try version.record.contents.contains { try missing.contains($0) && !storage.hasContent($0) }
         guard lost else { continue }
         // What its checkpoint wrote beside it is sent together with what replaces it, not before, however much waits
-        // between the two. Where the cloud refuses that, it can't be.
+        // between the two. That isn't possible if the cloud refused several groups together.
         if !group.cells.isEmpty, replaced.contains(id), !rejections.isSingle {
           kept.isPiece = true
           continue
@@ -130,8 +130,8 @@ extension DeviceEngine {
     try refuseNotDownloaded(waiting, lacking: missing, &effects, in: &storage)
   }
 
-  /// The cloud lost contents that were left to it: another device has them, or nobody. The cloud names the save again
-  /// when it is whole there.
+  /// Refuses saves whose contents were left in the cloud, which has lost them: another device has them, or nobody. The
+  /// cloud sends such a save again when it has all of it.
   private mutating func refuseNotDownloaded(
     _ groups: [OutboxGroup], lacking missing: Set<ContentHash>, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -147,16 +147,16 @@ extension DeviceEngine {
       }
       guard !refusals.isEmpty else { continue }
       try refuse(group.id, refusals, &effects, in: &storage)
-      // It goes on without them.
+      // The rest goes on without them.
       rejections.endMissing()
     }
   }
 
-  /// The cloud refuses items: these stay, visibly, and the rest of their groups goes on.
+  /// Handles items that the cloud refuses: these stay in the outbox, visibly, and the rest of their groups goes on.
   mutating func refused(
     _ refusals: [Refusal], of sent: SentExchange, _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
-    // Alone one of them may find room.
+    // Sent alone, one of them may find room.
     if sent.groups.count > 1, refusals.contains(where: { $0.reason == .quota }) {
       rejections.sendSingly()
       return
@@ -177,8 +177,8 @@ extension DeviceEngine {
     }
   }
 
-  /// Keeps what `refusals` name of a group, with the reasons, and lets the rest go on as a group of its own. Refusals
-  /// that name nothing of the group hold for all of it.
+  /// Keeps the items of a group that `refusals` name, with the reasons, and moves the rest to a group of its own.
+  /// Refusals that name nothing of the group apply to all of it.
   mutating func refuse(
     _ id: Int64, _ refusals: [Refusal], _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -200,7 +200,7 @@ extension DeviceEngine {
     if !notifications.isEmpty { effects.append(.notify(.refused(notifications))) }
   }
 
-  /// The cloud doesn't take this content.
+  /// Handles a content that the cloud doesn't take.
   mutating func refuse(
     groupsWith hash: ContentHash, _ failure: TransportFailure, _ effects: inout [EngineEffect],
     in storage: inout some DeviceStorage

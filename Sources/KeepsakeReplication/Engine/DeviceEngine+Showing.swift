@@ -1,6 +1,6 @@
-// From what is staged to what the game sees.
+// From staged changes to what the game sees.
 extension DeviceEngine {
-  /// Shows what is staged, all of it at once, if the contents that it needs are here.
+  /// Shows everything that is staged, in one go, if the contents that it needs are here.
   mutating func showIfComplete(
     _ effects: inout [EngineEffect], in storage: inout some DeviceStorage
   ) throws {
@@ -10,15 +10,15 @@ extension DeviceEngine {
     guard holdsArrivals else { return try showStaged(&effects, in: &storage) }
     var facts = try storage.facts()
     if facts.hasArrivals { return }
-    // A game from which nothing is kept back has seen everything.
+    // If nothing would change for the game, there is nothing to keep back, and it has seen everything.
     guard try changesWhatShows(storage.staged(), in: storage) else { return try showStaged(&effects, in: &storage) }
     facts.hasArrivals = true
     facts.arrivalsNotDownloaded = try downloads.versionsWithoutContents(storage.staged(), in: storage)
     try storage.setFacts(facts)
   }
 
-  /// Whether the game would see a difference. The cloud also sends what it made of this device's own commits, which
-  /// isn't news from others.
+  /// Returns whether the game would see a difference. The cloud also sends the result of this device's own commits,
+  /// which isn't news from other devices.
   private func changesWhatShows(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> Bool {
     try staged.contains { change in
       switch change.item {
@@ -29,16 +29,16 @@ extension DeviceEngine {
         guard let local = try storage.version(record.id)?.record else { return true }
         let joined = local.joined(with: record)
         guard joined != local else { return false }
-        // A head that this one is said to replace would go. Among several heads anything may tell which one is the
-        // save.
+        // The head that this one replaces would disappear. Among several heads, any detail may decide which one becomes
+        // the save.
         let heads = try storage.heads(of: record.slot)
         return heads.count > 1 || heads.contains { joined.covers.contains($0) }
       }
     }
   }
 
-  /// Shows what was kept back, all of it at once; nothing while a part of it is still on its way. The engine that runs
-  /// beside it goes on.
+  /// Shows everything that was kept back, in one go; shows nothing while a part of it is still to arrive. The running
+  /// engine isn't affected.
   ///
   /// - Returns: What is new for the game, once the transaction has committed.
   package static func deliver(in storage: inout some DeviceStorage) throws -> [EngineNotification] {
@@ -52,12 +52,12 @@ extension DeviceEngine {
     var facts = try storage.facts()
     guard facts.hasArrivals else { return }
     if try !storage.staged().isEmpty { return try showStaged(&effects, in: &storage) }
-    // A store that was repaired lost it, and fetches it again.
+    // A repaired store has lost what was staged, and fetches it again.
     facts.hasArrivals = false
     try storage.setFacts(facts)
   }
 
-  /// Shows what is staged, which is whole.
+  /// Shows what is staged, which is complete.
   private mutating func showStaged(_ effects: inout [EngineEffect], in storage: inout some DeviceStorage) throws {
     let staged = try storage.staged()
     if !staged.isEmpty {
@@ -115,7 +115,7 @@ extension DeviceEngine {
       if try !storage.isCovered(id) { try storage.setNotDownloaded(true, id) }
     }
     for (slot, versions) in replacedHere.sorted(by: { $0.key < $1.key }) {
-      // What was never sent from here others may have replaced, and still not know what it has become here.
+      // Other devices may have replaced what this one never sent, and still not know what replaced it here.
       let unreported = versions.subtracting(covered).union(versions.intersection(unsent))
       if !unreported.isEmpty { try reportCovered(unreported, besides: covered, in: slot, storage: &storage) }
     }
@@ -125,7 +125,7 @@ extension DeviceEngine {
     if !acknowledged.isEmpty { effects.append(.notify(.acknowledged(acknowledged.sorted()))) }
   }
 
-  /// The best of this device where another one took a player's best back.
+  /// Returns this device's own best, to be offered where another device took a player's best back.
   private func offer(
     of key: CellKey, over state: CellState, since local: CellState?, in storage: some DeviceStorage
   ) throws -> CellUpdate? {

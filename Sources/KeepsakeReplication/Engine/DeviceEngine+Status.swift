@@ -1,13 +1,13 @@
-// What the engine says of itself.
+// What the engine reports about itself.
 extension DeviceEngine {
-  /// What it is doing, and what it still owes.
+  /// What the engine is doing, and what it has still to send and fetch.
   package var status: EngineStatus {
     EngineStatus(
       phase: phase, attempts: backoff.attempts, fetching: fetchPhase, transfers: inFlight.transfers.map(\.status),
       refusals: refusals.current)
   }
 
-  /// The cloud has answered since the last failure.
+  /// Whether the cloud has responded since the last failure.
   package var isReached: Bool { backoff.isReached }
 
   private var phase: EngineStatus.Phase {

@@ -1,56 +1,59 @@
-/// A device's side of the sync, one decision at a time: what happened goes in, what is to be done comes out.
+/// A device's side of sync, one decision at a time: each step takes an event and returns the effects to carry out.
 ///
-/// The engine holds only what may be forgotten. Run each step in one transaction of the storage, commit, and only then
-/// carry out the effects. If a step throws or its transaction fails, roll back, throw the engine away and start a new
-/// one: it is as if the process had crashed there, which everything here is made for.
+/// The engine holds only state that may be lost. Run each step in one transaction of the storage, commit, and only then
+/// carry out the effects. If a step throws or its transaction fails, roll back, discard the engine and start a new one:
+/// that is equivalent to a crash of the process at that point, which everything here is designed to survive.
 ///
-/// At most one exchange is in flight, and beside it some contents on their way up and down. Each has a number; an
-/// answer to any other number changes nothing.
+/// At most one exchange is in flight, and beside it some contents being uploaded and downloaded. Each request has a
+/// number; a response with any other number changes nothing.
 package struct DeviceEngine: Sendable {
-  /// Times and sizes; the defaults are for players.
+  /// Times and sizes; the defaults are meant for players.
   package struct Options: Hashable, Sendable {
     /// The first pause after a failure; each further one doubles it.
     package var firstBackoffMilliseconds: Int64 = 500
     package var maximumBackoffMilliseconds: Int64 = 5 * 60_000
-    /// The longest that a server may ask to be left alone.
+    /// The longest pause that a server may ask for.
     package var maximumRetryAfterMilliseconds: Int64 = 60 * 60_000
-    /// How often to ask though nothing was announced: the event stream may be broken without anyone noticing.
+    /// How often to run an exchange although nothing was announced: the event stream may be broken without anyone
+    /// noticing.
     package var pollMilliseconds: Int64 = 60_000
-    /// The most changes that an answer may carry.
+    /// The most changes that a response may carry.
     package var page = ExchangeRules.maximumChanges
-    /// What one exchange takes from the outbox, unless the first group alone is more: all that a month offline makes,
-    /// most likely.
+    /// What one exchange takes from the outbox, unless the first group alone is larger: most likely everything that a
+    /// month offline produces.
     package var maximumCells = ExchangeRules.maximumCells
     package var maximumVersions = ExchangeRules.maximumVersions
     package var maximumBytes = 1024 * 1024
-    /// Contents that travel inside the exchange, all together; others are put before it.
+    /// Bytes of the contents inside one exchange, in total; other contents are uploaded before it.
     package var inlineBytes = 256 * 1024
-    /// A content with more bases than this is too slow to decode to be a base itself.
+    /// A content with this many bases or more is too slow to decode to serve as a base itself.
     package var maximumDepth = 20
-    /// Pieces in which all that a store holds waits to be offered: small, since the cloud may refuse one of them.
+    /// Limits of the groups in which all that a store holds waits to be offered: small, since the cloud may refuse one
+    /// of them.
     package var pieceCells = DeviceCommit.maximumGroupCells
     package var pieceVersions = DeviceCommit.maximumGroupVersions
     package var pieceBytes = DeviceCommit.maximumGroupBytes
-    /// How long the device waits when the cloud has no room for a part of an offer: until another device's is through.
+    /// How long the device waits when the cloud has no room for a part of an offer: until another device's offer is
+    /// done.
     package var offerPauseMilliseconds: Int64 = 30_000
-    /// Contents on their way at the same time, up and down together.
+    /// Contents in flight at the same time, uploads and downloads together.
     package var parallelTransfers = 4
-    /// Their bytes, all together, as far as they are known before; one alone may be more. They are in memory.
+    /// Their bytes in total, as far as they are known in advance; a single one may be larger. They are held in memory.
     package var maximumTransferBytes = 32 << 20
-    /// How long what the cloud refused for want of room stays refused, if nothing says that there is room again; and
-    /// how long a content that was put because the cloud asked for it isn't put once more.
+    /// How long a refusal for lack of room holds if nothing reports that there is room again; and how long a content
+    /// that was uploaded because the cloud asked for it isn't uploaded again.
     package var secondTryMilliseconds: Int64 = 10 * 60_000
-    /// A content that isn't larger starts beside a large one whatever that takes.
+    /// A content of at most this size starts regardless of the bytes that are in flight.
     package var smallTransferBytes = 1 << 20
 
     package init() {}
   }
 
-  /// Groups that are read from the outbox at once.
+  /// Groups read from the outbox at a time.
   static let outboxRead = 256
 
   let options: Options
-  /// What comes is kept back until `deliver(in:)` shows it. May change from step to step.
+  /// Received changes are kept back until `deliver(in:)` shows them. May change from step to step.
   package var holdsArrivals = false
 
   enum State: Sendable {
@@ -68,10 +71,10 @@ package struct DeviceEngine: Sendable {
   var repair = CloudRepair()
   var uploads: UploadPlanner
   var downloads: DownloadPlanner
-  /// This step's time.
+  /// The time of the current step.
   var now: Int64 = 0
 
-  /// A stopped engine, which knows nothing but its options.
+  /// Creates a stopped engine, which knows nothing but its options.
   package init(options: Options = Options()) {
     self.options = options
     backoff = Backoff(options)
@@ -79,10 +82,11 @@ package struct DeviceEngine: Sendable {
     downloads = DownloadPlanner(options)
   }
 
-  /// Takes an event, and returns what is to be done once the transaction has committed.
+  /// Handles an event.
   ///
   /// - Parameters:
   ///   - now: The device's clock, in milliseconds since 1970; it may jump.
+  /// - Returns: The effects to carry out once the transaction has committed.
   /// - Throws: What the storage throws.
   package mutating func step(
     _ event: EngineEvent, now: Int64, in storage: inout some DeviceStorage,
@@ -98,9 +102,9 @@ package struct DeviceEngine: Sendable {
       try resetFailures(in: &storage)
       fetching.isDue = true
     case .committed:
-      // What the game saved while others' saves are kept back has other ancestors in common with them, which history
-      // must not lose. And a head beside a save of which only the record is here is a conflict, which needs both; one
-      // that replaces it leaves nothing to wait for.
+      // What the game saves while other devices' saves are kept back shares other ancestors with them, which pruning
+      // must not remove. And a new head beside a version that isn't downloaded is a conflict, which needs the contents
+      // of both; a head that replaces that version leaves nothing to wait for.
       let isWaiting = holdsArrivals && !downloads.stagedSlots.isEmpty || downloads.hasNotDownloaded
       if try isWaiting || !storage.notDownloadedVersions().isEmpty { downloads.invalidate() }
     case .announced(let cloud):
@@ -144,7 +148,7 @@ package struct DeviceEngine: Sendable {
     fetching.isDue = fetching.isDue || inFlight.exchange == nil
   }
 
-  /// A new start: what was refused or given up may have lost its cause.
+  /// Starts afresh: the cause of a refusal or of giving up may be gone.
   private mutating func resetFailures(in storage: inout some DeviceStorage) throws {
     for var group in try storage.outbox(limit: Self.outboxRead) where !group.refusals.isEmpty {
       group.refusals = []
@@ -173,7 +177,7 @@ package struct DeviceEngine: Sendable {
       let slots = try downloads.finishDeferred(in: &storage)
       if !slots.isEmpty { effects.append(.notify(.slots(slots.sorted()))) }
     }
-    // What is to be fetched, and what is sent without an upload, never waits for a content that is on its way.
+    // Fetching, and sending what needs no upload, never wait for a content in flight.
     var planned: [PlannedUpload] = []
     if inFlight.exchange == nil, fetching.hasMorePages {
       let cursor = try storage.facts().cursor

@@ -1,27 +1,27 @@
-/// What can happen to a device's engine.
+/// An event that a device's engine handles.
 package enum EngineEvent: Hashable, Sendable {
-  /// The store is open and the transport is ready; also after a reconnect.
+  /// The store is open and the transport is ready; also sent after a reconnect.
   case started
   /// Something was added to the outbox or the wallet.
   case committed
-  /// The cloud's event stream says that it has come this far.
+  /// The cloud's event stream reports how far the cloud has come.
   case announced(CloudEvent)
-  /// A wake-up that the engine asked for.
+  /// A wake-up that the engine requested.
   case woke
-  /// The game wants everything sent now: waiting for a retry ends.
+  /// The game wants everything sent immediately: waiting for a retry ends.
   case sync
-  /// The answer to the exchange of this number.
+  /// The response to the exchange of this number.
   case answered(request: UInt64, ExchangeResponse)
-  /// A content was put into the cloud.
+  /// A content was uploaded to the cloud.
   case uploaded(request: UInt64, ContentHash)
-  /// A content came; nil if the cloud doesn't have it any more.
+  /// A download ended; nil if the cloud doesn't have the content any more.
   case downloaded(request: UInt64, ContentHash, EncodedContent?)
   /// The request of this number failed.
   case failed(request: UInt64, TransportFailure)
 }
 
 /// What an engine wants done after its transaction has committed. Requests carry a number; one exchange and some
-/// contents are in flight at the same time, and an event about another number changes nothing.
+/// contents can be in flight at the same time, and an event about any other number changes nothing.
 package enum EngineEffect: Hashable, Sendable {
   case exchange(request: UInt64, ExchangeRequest)
   case upload(request: UInt64, EncodedContent)
@@ -34,19 +34,19 @@ package enum EngineEffect: Hashable, Sendable {
 
 /// What changed for the game.
 package enum EngineNotification: Hashable, Sendable {
-  /// Versions came from other devices: these slots, sorted.
+  /// Versions of other devices arrived in these slots, sorted.
   case slots([String])
-  /// Values came from other devices: these cells, sorted.
+  /// Values of other devices arrived in these cells, sorted.
   case cells([CellKey])
   /// Balances or rights changed.
   case wallet
   /// The bank decided about operations.
   case decisions([WalletDecision])
-  /// These versions are certain in the cloud, sorted.
+  /// These versions are certainly in the cloud, sorted.
   case acknowledged([VersionID])
-  /// The cloud refused something for good.
+  /// The cloud refused something permanently.
   case refused([Refusal])
-  /// A content came damaged, or is gone from the cloud though a head needs it.
+  /// A content was received damaged, or is gone from the cloud although a head needs it.
   case damaged(ContentHash)
   /// The first catch-up is done.
   case caughtUp
@@ -55,21 +55,21 @@ package enum EngineNotification: Hashable, Sendable {
 /// Why a request failed, as far as the engine needs to know.
 package struct TransportFailure: Error, Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
-    /// No connection came about: the cloud can't have seen the request.
+    /// No connection was made: the cloud can't have seen the request.
     case unreachable
-    /// The connection broke or timed out: the cloud may have seen it.
+    /// The connection broke or timed out: the cloud may have seen the request.
     case interrupted
-    /// The cloud is busy or in trouble; try again, after this many milliseconds if it says so.
+    /// The cloud is busy or has a problem; try again, after this many milliseconds if it says so.
     case server(retryAfterMilliseconds: Int64?)
-    /// The token isn't taken.
+    /// The token isn't accepted.
     case unauthorized
-    /// The cloud doesn't take this request, and won't.
+    /// The cloud doesn't accept this request, and never will.
     case rejected
   }
   package var kind: Kind
-  /// For people.
+  /// A message for people.
   package var message: String
-  /// Set where the request was rejected because the player has no room left for it: to send it in another form doesn't
+  /// Set if the request was rejected because the player has no room left for it: sending it in another form doesn't
   /// help.
   package var quota: QuotaShortage?
 
@@ -80,29 +80,29 @@ package struct TransportFailure: Error, Hashable, Sendable {
   }
 }
 
-/// What the engine is doing, and what it still owes.
+/// What the engine is doing, and what it has still to do.
 package struct EngineStatus: Hashable, Sendable {
   package enum Phase: Hashable, Sendable {
     /// Never started, or stopped.
     case stopped
-    /// All sent, all received.
+    /// Everything is sent and received.
     case idle
-    /// A request is under way.
+    /// A request is in flight.
     case busy
-    /// The last try failed; the next comes after a pause.
+    /// The last attempt failed; the next one follows after a pause.
     case waiting(TransportFailure)
-    /// The cloud doesn't take this device's token, or refuses the protocol.
+    /// The cloud doesn't accept this device's token, or refuses the protocol.
     case halted(TransportFailure)
   }
   package var phase: Phase
-  /// Failures in a row.
+  /// The number of consecutive failures.
   package var attempts: Int
-  /// The same for what comes from the cloud alone: `idle` says that all of it is here, whatever this device has still
+  /// The phase of fetching alone: `idle` means that everything from the cloud is here, whatever this device has still
   /// to send.
   package var fetching: Phase
-  /// Contents on their way, in the order in which they began.
+  /// Contents in flight, in the order in which they began.
   package var transfers: [EngineTransfer]
-  /// What of the outbox the cloud doesn't take, as it was last looked at.
+  /// What the cloud refuses of the outbox, as of the last look at it.
   package var refusals: [EngineRefusal]
 
   package init(phase: Phase, attempts: Int, fetching: Phase, transfers: [EngineTransfer] = [], refusals: [EngineRefusal] = []) {
@@ -114,9 +114,9 @@ package struct EngineStatus: Hashable, Sendable {
   }
 }
 
-/// Something that the cloud doesn't take.
+/// Something that the cloud refuses.
 package struct EngineRefusal: Hashable, Sendable {
-  /// Nil for a value.
+  /// The slot of the refused version; nil for a value.
   package var slot: String?
   package var refusal: Refusal
 
@@ -126,17 +126,17 @@ package struct EngineRefusal: Hashable, Sendable {
   }
 }
 
-/// A content on its way, and the version that it belongs to.
+/// A content in flight, and the version that it belongs to.
 package struct EngineTransfer: Hashable, Sendable {
   package var request: UInt64
   package var isUpload: Bool
   package var content: ContentHash
   package var slot: String
   package var version: VersionID
-  /// Plain bytes of the content; 0 for one that is no part of the version, but that a part is a delta of. A guess for
-  /// what isn't here yet.
+  /// Plain bytes of the content; 0 for one that is no part of the version, but the base of a part. An estimate for
+  /// contents that aren't here yet.
   package var length: Int
-  /// Plain bytes of all contents of the version that have to go the same way, this one included, as far as known now.
+  /// Plain bytes of all contents of the version that have to go the same way, including this one, as far as known.
   package var lengthInAll: Int
 
   package init(

@@ -1,30 +1,30 @@
-/// How far the cloud has come as far as the engine knows, and whether an exchange has to look.
+/// What the engine knows about how far the cloud has come, and whether an exchange has to be run.
 struct FetchState: Sendable {
-  /// An exchange is due whether or not there is something to send.
+  /// An exchange is due, whether or not there is something to send.
   var isDue = false
-  /// How far the cloud said that it has come, as long as no exchange has looked since; 0 for nothing said.
+  /// How far the cloud has announced that it has come, until an exchange has looked since; 0 if nothing was announced.
   private(set) var announced: UInt64 = 0
-  /// The last answer said that there is more.
+  /// The last response said that more changes follow.
   private(set) var hasMorePages = false
-  /// The last answer said that this is all, so what is staged may be shown.
+  /// The last response contained all remaining changes, so what is staged may be shown.
   private(set) var isComplete = false
 
   var isExchangeDue: Bool { isDue || announced > 0 }
 
-  /// The event stream says that the cloud has come this far.
+  /// Handles an event that says that the cloud has come this far.
   mutating func announce(_ seq: UInt64) { announced = max(announced, seq) }
 
-  /// The cursor is here: what was announced up to it needs no exchange. What an answer has brought already is that,
-  /// this device's own changes above all.
+  /// Clears the announcement if the cursor has reached it: what was announced up to there needs no exchange. A response
+  /// may have contained it already, above all this device's own changes.
   mutating func reached(_ seq: UInt64) {
     if announced <= seq { announced = 0 }
   }
 
-  /// An exchange was answered.
+  /// Handles the response to an exchange.
   ///
   /// - Parameters:
-  ///   - announcedBefore: What had been announced when it was sent. If that is all, it is answered, even if a restored
-  ///     cloud never comes so far.
+  ///   - announcedBefore: What had been announced when it was sent. If nothing was announced since, the announcement is
+  ///     settled, even if a restored cloud never gets that far.
   ///   - hasMore: More pages follow.
   ///   - showsHalfPages: A fault: each page counts as the last one.
   mutating func answered(announcedBefore: UInt64, hasMore: Bool, showsHalfPages: Bool) {
@@ -33,9 +33,9 @@ struct FetchState: Sendable {
     isComplete = !hasMore || showsHalfPages
   }
 
-  /// An event brought all that there was between the cursor and the cloud.
+  /// Handles an event that contained everything between the cursor and the cloud's position.
   mutating func appliedEvent() { isComplete = true }
 
-  /// The cloud isn't the one that was known: everything is fetched from its start.
+  /// Starts over with a cloud that isn't the one that was known: everything is fetched from its start.
   mutating func restart() { self = FetchState(isDue: true) }
 }

@@ -1,38 +1,38 @@
-/// The wake-up that the engine has asked for. There is one at most: a later one replaces an earlier one.
+/// The wake-up that the engine has requested. There is at most one: a later one replaces an earlier one.
 struct WakeUps: Sendable {
-  /// It is the poll, or something that comes no later.
+  /// The requested wake-up is the poll, or comes no later than that.
   private var isPollSet = false
-  /// It is for another step, without a reason of its own.
+  /// The next wake-up is only for another step, and has no reason of its own.
   private var isForNextStep = false
 
-  /// The wake-up came.
+  /// Handles a wake-up.
   ///
-  /// - Returns: Whether it was only for another step, and so no pause is over.
+  /// - Returns: Whether it was only for another step, so that no pause has ended.
   mutating func woke() -> Bool {
     isPollSet = false
     defer { isForNextStep = false }
     return isForNextStep
   }
 
-  /// Work is left that this step had no time for.
+  /// Requests another step for work that this step had no time for.
   mutating func requestStep() { isForNextStep = true }
 
-  /// The poll counts from now on, not from when it was asked for.
+  /// Counts the time to the next poll from this moment, not from when the poll was requested.
   mutating func restartPoll() { isPollSet = false }
 
-  /// Something else was asked for in its place: the end of a pause, or nothing yet.
+  /// Records that something else replaces the wake-up: the end of a pause, or nothing yet.
   mutating func replace() { (isPollSet, isForNextStep) = (false, false) }
 
-  /// The poll was asked for in its place.
+  /// Records that the poll replaces the wake-up.
   mutating func replaceByPoll() { (isPollSet, isForNextStep) = (true, false) }
 
-  /// What to ask for at the end of a step.
+  /// Decides which wake-up to request at the end of a step.
   ///
   /// - Parameters:
-  ///   - isPaused: The wake-up that is coming is the end of a pause, and goes on with everything.
-  ///   - isExchanging: An exchange is in flight: its answer comes first.
+  ///   - isPaused: The pending wake-up is the end of a pause, and resumes everything.
+  ///   - isExchanging: An exchange is in flight: its response comes first.
   ///   - poll: How often to poll, in milliseconds.
-  /// - Returns: Milliseconds until the wake-up; nil if none has to be asked for.
+  /// - Returns: Milliseconds until the wake-up; nil if none has to be requested.
   mutating func next(isPaused: Bool, isExchanging: Bool, poll: Int64) -> Int64? {
     guard !isPaused else {
       isForNextStep = false

@@ -1,19 +1,19 @@
-/// The bugs that are planted in a storage, to see that tests find them; none in any storage of the product.
+/// The bugs planted in a storage, to check that tests find them; there are none in any production storage.
 ///
-/// Whatever decides over a storage asks its faults. Each predicate says how the code misbehaves where it is true, and
-/// is false without a look at anything where nothing is planted.
+/// Code that decides anything based on a storage consults its faults. Each predicate names the misbehaviour of the code
+/// while it is true, and is false immediately if nothing is planted.
 package struct Faults: Hashable, Sendable {
   private let planted: Set<PlantedBug>
 
-  /// No faults.
+  /// Creates no faults.
   package init() { planted = [] }
 
-  /// The faults that these bugs are.
+  /// Creates the faults for these bugs.
   ///
-  /// - Parameter bugs: What a test wants to see found.
+  /// - Parameter bugs: What a test is expected to find.
   package init(planting bugs: Set<PlantedBug>) { planted = bugs }
 
-  /// Nothing is planted.
+  /// Whether nothing is planted.
   package var isEmpty: Bool { planted.isEmpty }
 
   // MARK: The device's engine
@@ -64,11 +64,11 @@ package struct Faults: Hashable, Sendable {
 }
 
 extension CellState {
-  /// The join, or what faults make of it.
+  /// Returns the join, or what faults turn it into.
   ///
   /// - Parameters:
   ///   - other: The state to join with.
-  ///   - faults: What is planted in the storage that decides.
+  ///   - faults: The faults planted in the storage.
   /// - Returns: The joined state.
   func joined(with other: CellState, under faults: Faults) -> CellState {
     guard !faults.isEmpty else { return joined(with: other) }

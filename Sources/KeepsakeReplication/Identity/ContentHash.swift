@@ -1,28 +1,28 @@
 public import Crypto
 public import Foundation
 
-/// The SHA-256 of a content's plain bytes: the name under which every store and cloud knows it.
+/// The SHA-256 of a content's plain bytes, which identifies it in every store and cloud.
 public struct ContentHash: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
   /// The 32 bytes of the hash as four big-endian words, so that comparing and hashing cost no allocation.
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// The hash of `bytes`. Costs one pass over them.
+  /// Computes the hash of `bytes`. Costs one pass over them.
   public init(of bytes: Data) {
     self.init(digest: SHA256.hash(data: bytes))
   }
 
-  /// A hash computed piece by piece.
+  /// Creates a hash from a digest that was computed incrementally.
   public init(digest: SHA256.Digest) {
     words = digest.withUnsafeBytes(Self.words(of:))
   }
 
-  /// Takes the 32 bytes of a hash; nil for any other count.
+  /// Creates a hash from its 32 bytes; nil for any other number of bytes.
   public init?(bytes: Data) {
     guard bytes.count == 32 else { return nil }
     words = bytes.withUnsafeBytes(Self.words(of:))
   }
 
-  /// Reads 64 hexadecimal digits; nil for anything else.
+  /// Parses 64 hexadecimal digits; nil for anything else.
   public init?(_ text: some StringProtocol) {
     guard let parts = Hexadecimal.words(in: text, count: 4) else { return nil }
     words = (parts[0], parts[1], parts[2], parts[3])

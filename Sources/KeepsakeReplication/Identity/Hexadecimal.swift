@@ -1,6 +1,7 @@
-/// Names as hexadecimal digits. They are read and written by the thousand whenever a store is opened, so without parsing numbers in general.
+/// Identifiers as hexadecimal digits. They are read and written by the thousand whenever a store is opened, so this
+/// doesn't use general number parsing.
 package enum Hexadecimal {
-  /// The words that `text` spells, sixteen digits each and nothing else; nil for any other text.
+  /// Returns the words in `text`, of sixteen digits each; nil if the text contains anything else.
   static func words(in text: some StringProtocol, count: Int) -> [UInt64]? {
     var text = String(text)
     return text.withUTF8 { digits in
@@ -14,7 +15,7 @@ package enum Hexadecimal {
     }
   }
 
-  /// Sixteen lowercase digits for each word.
+  /// Returns sixteen lowercase digits for each word.
   package static func text(_ words: UInt64...) -> String {
     String(unsafeUninitializedCapacity: 16 * words.count) { digits in
       for (index, word) in words.enumerated() {

@@ -1,14 +1,14 @@
-/// A random 128-bit name, typed by what it names, so that a version can't be mistaken for an operation.
+/// A random 128-bit identifier, typed by what it identifies, so that a version can't be mistaken for an operation.
 ///
-/// Written as 32 lowercase hexadecimal digits. Two identifiers drawn from a good random source never collide in practice;
-/// nothing here draws them by itself: the source is handed in.
+/// Written as 32 lowercase hexadecimal digits. Two identifiers drawn from a good random source never collide in
+/// practice. The source is always passed in; nothing here has one of its own.
 public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
   /// The first 64 bits.
   public let high: UInt64
   /// The last 64 bits.
   public let low: UInt64
 
-  /// Makes an identifier of 128 bits.
+  /// Creates an identifier from its 128 bits.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -19,7 +19,7 @@ public struct Identifier<Kind>: Hashable, Comparable, Sendable, Codable, CustomS
     self.init(high: source.next(), low: source.next())
   }
 
-  /// Reads 32 hexadecimal digits; nil for anything else.
+  /// Parses 32 hexadecimal digits; nil for anything else.
   public init?(_ text: some StringProtocol) {
     guard let words = Hexadecimal.words(in: text, count: 2) else { return nil }
     self.init(high: words[0], low: words[1])
@@ -56,7 +56,7 @@ extension Identifier: CodingKeyRepresentable {
     init?(intValue: Int) { nil }
   }
 
-  /// As the key of a keyed container, so that dictionaries by identifier encode as objects with sorted keys.
+  /// The key in a keyed container, so that dictionaries by identifier are encoded as objects with sorted keys.
   public var codingKey: any CodingKey { Key(description) }
 
   public init?(codingKey: some CodingKey) {
@@ -66,44 +66,44 @@ extension Identifier: CodingKeyRepresentable {
 
 /// Marks identifiers of versions.
 public enum VersionKind {}
-/// Names one version of a saved game or file, for ever.
+/// Identifies one version of a saved game or file, forever.
 public typealias VersionID = Identifier<VersionKind>
 
 /// Marks identifiers of wallet operations.
 public enum OperationKind {}
-/// Names one operation of the wallet. Repeating an operation under the same name changes nothing.
+/// Identifies one operation of the wallet. Repeating an operation with the same identifier changes nothing.
 public typealias OperationID = Identifier<OperationKind>
 
 /// Marks identifiers of scores.
 public enum ScoreKind {}
-/// Names one score on a board, for ever and on every device.
+/// Identifies one score on a board, forever and on every device.
 public typealias ScoreID = Identifier<ScoreKind>
 
 /// Marks identifiers of runs of wallet operations.
 public enum ChainKind {}
-/// Names one store's run of wallet operations.
+/// Identifies one store's run of wallet operations.
 package typealias ChainID = Identifier<ChainKind>
 
 /// Marks identifiers of containers.
 public enum ContainerKind {}
-/// Names all that one player keeps in one app.
+/// Identifies all that one player keeps in one app.
 package typealias ContainerID = Identifier<ContainerKind>
 
 /// Marks identifiers of devices.
 public enum DeviceKind {}
-/// Names a registered install.
+/// Identifies a registered install.
 package typealias DeviceID = Identifier<DeviceKind>
 
-/// The 64 random bits that a store mints each time it is opened, so that a copied or restored store never writes under
+/// The 64 random bits that a store draws each time it is opened, so that a copied or restored store never writes under
 /// the same name as its original.
 public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
   /// The 64 bits.
   public let value: UInt64
 
-  /// The writer that has these 64 bits.
+  /// Creates the writer identified by these 64 bits.
   public init(_ value: UInt64) { self.value = value }
 
-  /// Draws a new writer's name from `source`.
+  /// Draws a new writer from `source`.
   public init(using source: inout some RandomNumberGenerator) { self.init(source.next()) }
 
   public var description: String { Hexadecimal.text(value) }
@@ -127,8 +127,8 @@ public struct WriterID: Hashable, Comparable, Sendable, Codable, CustomStringCon
 }
 
 extension WriterID {
-  /// Another name for the same writer, for what has to be told apart: the same for the same numbers, and as unlikely to be any other writer's as
-  /// one that is drawn.
+  /// Returns another name for the same writer, for things that have to be kept apart. The same numbers always give the
+  /// same name, which is as unlikely to belong to another writer as a newly drawn one.
   package func alias(_ numbers: [UInt64]) -> WriterID {
     WriterID(numbers.reduce(value) { Self.mixed($0 &+ ($1 &+ 1) &* 0x9E37_79B9_7F4A_7C15) })
   }

@@ -3,11 +3,11 @@ package struct AccountDevice: Hashable, Sendable, Codable {
   package var device: DeviceID
   package var name: String
   package var createdMilliseconds: Int64
-  /// When it was last heard, to about a minute.
+  /// When it last contacted the cloud, to about a minute.
   package var seenMilliseconds: Int64
-  /// It is the one that asks.
+  /// It is the device that sent the request.
   package var isThis: Bool
-  /// Which of the versions that were asked about it has, or has a later one of, sorted; nil where none were asked about.
+  /// Which of the requested versions it has, or has a later one of, sorted; nil if none were requested.
   package var has: [VersionID]?
 
   package init(
@@ -22,7 +22,7 @@ package struct AccountDevice: Hashable, Sendable, Codable {
   }
 }
 
-/// What the cloud answers who asks for a player's devices.
+/// The response to a request for a player's devices.
 package struct DeviceList: Hashable, Sendable, Codable {
   package var devices: [AccountDevice]
 

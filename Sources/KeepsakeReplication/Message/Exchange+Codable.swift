@@ -3,7 +3,10 @@ extension ExchangeRequest: Codable {
     case protocolVersion, cursor, cells, versions, contents, wallet, limit, damaged, part, staged
   }
 
-  /// Throws `ExchangeError.unsupportedProtocol` before anything else is looked at: another protocol may have other fields.
+  /// Decodes a request.
+  ///
+  /// - Throws: `ExchangeError.unsupportedProtocol` before anything else is read, because another protocol may have
+  ///   other fields; or a `DecodingError`.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     protocolVersion = try container.decode(Int.self, forKey: .protocolVersion)
@@ -133,7 +136,8 @@ extension CloudChange: Codable {
   }
 }
 
-// {"seq": 7}, {"seq": 7, "unknown": {...}}, {"seq": 7, "after": {...}, "cursor": {...}, "changes": [...], "contents": [...]}
+// {"seq": 7}, {"seq": 7, "unknown": {...}}, {"seq": 7, "after": {...}, "cursor": {...}, "changes": [...], "contents":
+// [...]}
 extension CloudEvent: Codable {
   private enum CodingKeys: String, CodingKey {
     case seq, after, cursor, changes, contents, unknown
@@ -149,7 +153,7 @@ extension CloudEvent: Codable {
         after: after, cursor: try container.decode(Cursor.self, forKey: .cursor), changes: try container.decodeList(forKey: .changes),
         contents: try container.decodeList(forKey: .contents))
     } catch is DecodingError {
-      // What a later cloud may say here can be heard by an exchange, which also says what is wrong with it.
+      // A step of a later cloud may be unreadable here. An exchange fetches it, and reports what is wrong with it.
       step = nil
     }
   }

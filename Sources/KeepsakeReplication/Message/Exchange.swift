@@ -1,15 +1,16 @@
 package import Foundation
 
-/// How far a device has followed a container: the cloud's count of changes, and the random mark that was committed with it.
+/// How far a device has followed a container: the cloud's count of changes, and the random mark that was committed with
+/// it.
 ///
-/// A mark that no longer stands at its seq tells that the cloud was restored from a backup.
+/// A mark that doesn't match its seq any more shows that the cloud was restored from a backup.
 package struct Cursor: Hashable, Sendable, Codable {
-  /// Where a device starts that has never heard from the container.
+  /// The cursor of a device that has never fetched from the container.
   package static let start = Cursor(epoch: 0, seq: 0, mark: 0)
   /// Numbers above this are refused, so that arithmetic on them can't overflow.
   package static let maximumSeq: UInt64 = 1 << 62
 
-  /// A place in a history.
+  /// A position in a container's history.
   package struct Mark: Hashable, Sendable, Codable {
     package var seq: UInt64
     package var mark: UInt64
@@ -23,8 +24,9 @@ package struct Cursor: Hashable, Sendable, Codable {
   package var epoch: UInt64
   package var seq: UInt64
   package var mark: UInt64
-  /// While more pages follow: how far the cloud had come when it gave the last one. What changed meanwhile has left its old seq for a
-  /// later one; if the cloud is then restored from a backup, it is back at a seq that this device has passed.
+  /// Set while more pages follow: how far the cloud had come when it sent the last page. What changed meanwhile has
+  /// moved from its old seq to a later one; if the cloud is then restored from a backup, it is back at a seq that this
+  /// device has passed.
   package var ahead: Mark?
 
   package init(epoch: UInt64, seq: UInt64, mark: UInt64, ahead: Mark? = nil) {
@@ -35,12 +37,12 @@ package struct Cursor: Hashable, Sendable, Codable {
   }
 }
 
-/// A content as it is kept or sent: a zstd frame, alone or with the plain bytes of another content as its prefix.
+/// A content as it is stored or sent: a zstd frame, alone or with the plain bytes of another content as its prefix.
 package struct EncodedContent: Hashable, Sendable {
   package var hash: ContentHash
   /// Plain bytes.
   package var length: Int
-  /// The content whose plain bytes the frame takes as its prefix; nil for a full frame.
+  /// The content whose plain bytes are the frame's prefix; nil for a full frame.
   package var base: ContentHash?
   /// The zstd frame.
   package var bytes: Data
@@ -53,25 +55,25 @@ package struct EncodedContent: Hashable, Sendable {
   }
 }
 
-/// What a device sends: what it has written since, and how far it has followed.
+/// What a device sends: its changes, and how far it has followed the container.
 package struct ExchangeRequest: Hashable, Sendable {
   package static let currentProtocol = 1
 
   package var protocolVersion: Int
   package var cursor: Cursor
-  /// Applied in one transaction, all or none, with `versions`.
+  /// Applied in one transaction together with `versions`, all or none.
   package var cells: [CellUpdate]
   package var versions: [VersionRecord]
-  /// Small contents that the versions need; large ones are put before the exchange.
+  /// Small contents that the versions need; large ones are uploaded before the exchange.
   package var contents: [EncodedContent]
   package var wallet: WalletOffer?
-  /// The most changes that the answer may carry.
+  /// The most changes that the response may carry.
   package var limit: Int
-  /// Contents of the cloud that came damaged: it asks other devices for them.
+  /// Contents that the device received damaged: the cloud asks other devices for them.
   package var damaged: [ContentHash]
-  /// Set where cells and versions are only a part of what has to be taken together.
+  /// Set if cells and versions are only a part of what has to be accepted together.
   package var part: OfferPart?
-  /// Of what the cursor has passed something isn't shown yet, or not all here: it doesn't count as seen by this device.
+  /// Something that the cursor has passed isn't shown yet, or not all here: it doesn't count as seen by this device.
   package var hasStaged: Bool
 
   package init(
@@ -91,21 +93,22 @@ package struct ExchangeRequest: Hashable, Sendable {
   }
 }
 
-/// What became of the cells and versions that a device sent.
+/// What the cloud did with the cells and versions that a device sent.
 package enum ExchangeOutcome: Hashable, Sendable {
-  /// All applied; the newest of them at this seq. They are certain once the cursor held has passed it.
+  /// All applied, the newest of them at this seq. They are certain once the device's cursor has passed it.
   case accepted(seq: UInt64)
-  /// None applied: the cloud lacks these contents (or bases of deltas).
+  /// None applied: the cloud lacks these contents, some of which may be bases of deltas.
   case missing([ContentHash])
-  /// None applied, for good until the cause is gone.
+  /// None applied, and sending them again won't help until the cause is gone.
   case refused([Refusal])
-  /// None applied yet: so many parts of the offer are kept, from the first on, and the next one is expected.
+  /// None applied yet: this many parts of the offer are kept, from the first on, and the next one is expected.
   case held(parts: Int)
 }
 
-/// Why one item can't be taken.
+/// Why one item can't be accepted.
 package struct Refusal: Hashable, Sendable, Codable {
-  /// Why, as a stable word. A word that this program doesn't know is carried as it is: a later cloud may have more of them.
+  /// The reason as a stable word. A word that this program doesn't know is kept as it is: a later cloud may have more
+  /// of them.
   package struct Reason: RawRepresentable, Hashable, Sendable, Codable {
     package static let tooLarge = Reason(rawValue: "tooLarge")
     package static let invalid = Reason(rawValue: "invalid")
@@ -120,7 +123,7 @@ package struct Refusal: Hashable, Sendable, Codable {
   package var reason: Reason
   /// A sentence that a person can act on.
   package var message: String
-  /// With the reason `quota`: how much there is, and how much all that was refused together would take.
+  /// Set with the reason `quota`: how much room there is, and how much everything that was refused together would take.
   package var quota: QuotaShortage?
 
   package init(item: String, reason: Reason, message: String, quota: QuotaShortage? = nil) {
@@ -131,26 +134,26 @@ package struct Refusal: Hashable, Sendable, Codable {
   }
 }
 
-/// What the cloud answers.
+/// The cloud's response to an exchange.
 package struct ExchangeResponse: Hashable, Sendable {
-  /// Nil where neither cells nor versions were sent, or none were looked at.
+  /// Nil if neither cells nor versions were sent, or none were processed.
   package var outcome: ExchangeOutcome?
-  /// The device's cursor is not of this container's history: it starts again at `Cursor.start` of `cursor.epoch` and offers
-  /// everything that it holds.
+  /// The device's cursor isn't part of this container's history: the device starts again at `Cursor.start` of
+  /// `cursor.epoch` and offers everything that it holds.
   package var restart: Bool
   /// Changes after the request's cursor, in the order of their seq, at most `limit` in all.
   package var changes: [CloudChange]
-  /// Small contents of the versions above, where the device is likely to hold their bases.
+  /// Small contents of the versions above, if the device is likely to have their bases.
   package var contents: [EncodedContent]
   package var wallet: WalletReply?
-  /// Where the device stands after this page.
+  /// The device's cursor after this page.
   package var cursor: Cursor
-  /// There are more changes: ask again.
+  /// There are more changes: the device has to ask again.
   package var more: Bool
   package var serverTimeMilliseconds: Int64
-  /// Contents that are damaged in the cloud: whoever has them puts them again, in full.
+  /// Contents that are damaged in the cloud: a device that has them uploads them again, in full.
   package var wanted: [ContentHash]
-  /// Nil in a cloud that gives players no quota.
+  /// Nil in a cloud without a quota.
   package var quota: QuotaUse?
 
   package init(
@@ -185,11 +188,11 @@ package struct CloudChange: Hashable, Sendable {
   }
 }
 
-/// What the event stream says: the container has come this far, and where it is little, by what.
+/// An event of the event stream: how far the container has come, and what changed if that is little.
 package struct CloudEvent: Hashable, Sendable {
-  /// All that one exchange changed.
+  /// Everything that one exchange changed.
   package struct Step: Hashable, Sendable {
-    /// Where the container stood before, and after.
+    /// The container's position before and after.
     package var after: Cursor
     package var cursor: Cursor
     /// In the order of their seq.
@@ -204,9 +207,10 @@ package struct CloudEvent: Hashable, Sendable {
     }
   }
   package var seq: UInt64
-  /// Nil where it is too much for an event, or where more than cells and versions changed: an exchange tells.
+  /// Nil if it is too much for an event, or if other things than cells and versions changed: an exchange fetches it.
   package var step: Step?
-  /// The cursor that the listener named, if it is not of this container's history: an exchange from there would be answered by a restart.
+  /// The cursor that the listener named, if it isn't part of this container's history: an exchange from there would get
+  /// a restart as its response.
   package var unknown: Cursor?
 
   package init(seq: UInt64, step: Step? = nil, unknown: Cursor? = nil) {

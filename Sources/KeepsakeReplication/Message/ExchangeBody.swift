@@ -1,19 +1,22 @@
 package import Foundation
 import Synchronization
 
-/// The body of an exchange whose contents' frames stand behind the JSON. In it they would be base64, and a third longer.
+/// The body of an exchange, in which the frames of the contents follow the JSON. Inside the JSON they would be base64,
+/// and a third longer.
 ///
 ///     4 bytes   the length of the JSON, big-endian
 ///     JSON      the message; a content has `size` in place of `bytes`
 ///     frames    one after the other, in the order of `contents`
 ///
-/// The same message as plain JSON means the same; that form is for people and for small clients.
+/// The same message as plain JSON is equivalent; that form is for people and for small clients.
 package enum ExchangeBody {
   package static let contentType = "application/vnd.keepsake.exchange"
 
   private static let lengthBytes = 4
 
-  /// The body for an `ExchangeRequest` or `ExchangeResponse`. Throws what `JSONEncoder` throws.
+  /// Encodes an `ExchangeRequest` or `ExchangeResponse`.
+  ///
+  /// - Throws: What `JSONEncoder` throws.
   package static func encode(_ message: some Encodable) throws -> Data {
     let frames = FrameCollector()
     let encoder = JSONEncoder()
@@ -32,7 +35,9 @@ package enum ExchangeBody {
     return body
   }
 
-  /// Reads a body; throws a `DecodingError` where it isn't one, or has bytes that belong to no content.
+  /// Decodes a body.
+  ///
+  /// - Throws: A `DecodingError` if it isn't a valid body, or has bytes that belong to no content.
   package static func decode<Message: Decodable>(_ type: Message.Type, from body: Data) throws -> Message {
     guard body.count >= lengthBytes else { throw damaged("the body ends before the length of its JSON") }
     let length = body.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) }
@@ -56,13 +61,13 @@ extension CodingUserInfoKey {
   fileprivate static let frameReader = named("keepsake.frameReader")
 
   private static func named(_ name: String) -> Self {
-    // Fails for no text; its result is optional because the standard library declares it so.
+    // No text makes this fail; the result is optional because the standard library declares it so.
     guard let key = Self(rawValue: name) else { preconditionFailure("a key of user info has no name") }
     return key
   }
 }
 
-/// Frames in the order in which a message names them.
+/// Collects frames in the order in which a message names them.
 private final class FrameCollector: Sendable {
   private let frames = Mutex<[Data]>([])
 
@@ -71,7 +76,7 @@ private final class FrameCollector: Sendable {
   func add(_ frame: Data) { frames.withLock { $0.append(frame) } }
 }
 
-/// Hands out frames in the order in which a message names them.
+/// Returns frames in the order in which a message names them.
 private final class FrameReader: Sendable {
   private let rest: Mutex<Data>
 
@@ -79,7 +84,7 @@ private final class FrameReader: Sendable {
 
   var isAtEnd: Bool { rest.withLock { $0.isEmpty } }
 
-  /// The next `size` bytes; nil if there aren't as many.
+  /// Returns the next `size` bytes; nil if there are fewer.
   func next(_ size: Int) -> Data? {
     rest.withLock { rest in
       guard size >= 0, size <= rest.count else { return nil }

@@ -1,13 +1,13 @@
-/// Why a whole request can't be taken: whoever sent it doesn't speak this protocol, or means harm.
+/// Why a whole request can't be accepted: the sender doesn't speak this protocol, or is malicious.
 package enum ExchangeError: Error, Hashable, Sendable, CustomStringConvertible {
   case unsupportedProtocol(Int)
   case malformed(String)
   /// More of something than one request, or one container, may have.
   case tooMany(String)
-  /// A wallet reply or the like from another protocol: the answer makes no sense.
+  /// A wallet reply or the like that belongs to another protocol: the response makes no sense.
   case badResponse(String)
 
-  /// A stable word for logs and wire.
+  /// A stable word for logs and the wire.
   package var code: String {
     switch self {
     case .unsupportedProtocol: "unsupportedProtocol"

@@ -1,50 +1,52 @@
-/// The limits that every item of an exchange holds to, checked on both sides: a device refuses to keep what its cloud would
-/// refuse to take.
+/// The limits for every item of an exchange, checked on both sides: a device refuses to store what its cloud would
+/// refuse to accept.
 package enum ExchangeRules {
   /// A key names one value of a game; longer ones are mistakes, and databases index them.
   package static let maximumKeyBytes = 256
   package static let maximumCollectionBytes = 64
   package static let maximumSlotBytes = 256
-  /// A cell is read and joined whole at every change.
+  /// A cell is read and joined as a whole at every change.
   package static let maximumCellBytes = 256 * 1024
-  /// 256 MiB of plain bytes in a content, cut into at most this many per version.
+  /// The plain bytes of a content (256 MiB), and the most contents into which a version is cut.
   package static let maximumContentBytes = 256 * 1024 * 1024
   package static let maximumContents = 4096
   package static let maximumVersionBytes = 1 << 40
-  /// What one save replaces: its basis, and own saves offered since the cloud last answered. A device that tries every five
-  /// minutes and never gets an answer comes to this in more than half a year.
+  /// What one save replaces: its parents, and the device's own saves offered since the cloud last responded. A device
+  /// that tries every five minutes and never gets a response takes more than half a year to reach this.
   package static let maximumCovers = 65_536
   /// Items of one request.
   package static let maximumCells = 8192
   package static let maximumVersions = 1024
   package static let maximumInlineContents = 1024
-  /// Larger contents are put one by one.
+  /// Larger contents are uploaded one by one.
   package static let maximumInlineBytes = 1024 * 1024
-  /// Items of one answer, which is bounded by its bytes in the first place.
+  /// Items of one response, which is limited by its bytes in the first place.
   package static let maximumChanges = 20_000
-  /// Contents that one request says are damaged, and that one answer asks for: each answer repeats the latter until they are here.
+  /// Contents that one request reports as damaged, and contents that one response asks for: each response repeats the
+  /// latter until they are here.
   package static let maximumDamaged = 64
   package static let maximumWanted = 16
-  /// Versions about which one request asks who has them: two kilobytes of an address, which is what proxies let through.
+  /// Versions for which one request asks who has them: two kilobytes of a URL, which is what proxies let through.
   package static let maximumAskedVersions = 64
-  /// What one checkpoint may take, contents aside: it travels as a whole, and JSON makes up to three times as much of it.
+  /// What one checkpoint may take, without contents: it is sent as a whole, and JSON makes up to three times as much of
+  /// it.
   package static let maximumCommitBytes = 2 * 1024 * 1024
-  /// What a device offers in parts and the cloud takes together: all that a store holds but its contents. It is joined in one transaction, for
-  /// which everybody else waits.
+  /// What a device offers in parts and the cloud accepts together: all that a store holds except its contents. It is
+  /// joined in one transaction, for which every other device waits.
   package static let maximumOfferParts = 1_024
   package static let maximumOfferBytes = 32 << 20
-  /// Offers of a container that are begun and not ended, and what they take: a few for each device, since one that was started anew begins
-  /// another, and two of the largest.
+  /// Unfinished offers of a container, and their bytes: a few for each device, since a device that was restarted begins
+  /// another offer, and the bytes of two of the largest.
   package static let maximumOffers = 32
   package static let maximumHeldBytes = 64 << 20
-  /// An offer that nobody went on with for two minutes, in which a slow network brings the next part, makes room for another. One of a day is
-  /// no device's any more.
+  /// An offer that wasn't continued for two minutes, in which even a slow network transfers the next part, makes room
+  /// for another. After a day no device continues it any more.
   package static let offerIdleMilliseconds: Int64 = 120_000
   package static let offerLifetimeMilliseconds: Int64 = 86_400_000
   /// Times beyond this (the year 287396) are refused, so that arithmetic on them can't overflow.
   package static let maximumMilliseconds = Stamp.maximumMilliseconds
 
-  /// Why the cell can't be taken; nil if it can.
+  /// Returns why the cell can't be accepted; nil if it can.
   package static func objection(to update: CellUpdate) -> Refusal? {
     func refuse(_ reason: Refusal.Reason, _ message: String) -> Refusal {
       Refusal(item: item(update.key), reason: reason, message: message)
@@ -63,15 +65,15 @@ package enum ExchangeRules {
     return nil
   }
 
-  /// Why a device can't change the cell to this; nil if it can. A value that other devices filled beyond the limit may get smaller step by
-  /// step: nothing else would ever make it fit again.
+  /// Returns why a device can't change the cell to this; nil if it can. A value that other devices filled beyond the
+  /// limit may shrink step by step: nothing else would ever make it fit again.
   package static func objection(to update: CellUpdate, over known: CellState?) -> Refusal? {
     guard let refusal = objection(to: update) else { return nil }
     guard refusal.reason == .tooLarge, let known, update.state.value.size < known.value.size else { return refusal }
     return nil
   }
 
-  /// Why the version can't be taken; nil if it can.
+  /// Returns why the version can't be accepted; nil if it can.
   package static func objection(to version: VersionRecord) -> Refusal? {
     func refuse(_ reason: Refusal.Reason, _ message: String) -> Refusal {
       Refusal(item: item(version.id), reason: reason, message: message)
@@ -100,10 +102,10 @@ package enum ExchangeRules {
     return nil
   }
 
-  /// How refusals name a cell.
+  /// The name of a cell in refusals.
   package static func item(_ key: CellKey) -> String { "cell \(key)" }
 
-  /// How refusals name a version.
+  /// The name of a version in refusals.
   package static func item(_ id: VersionID) -> String { "version \(id)" }
 
   package static func isName(_ text: String, _ limit: Int) -> Bool {
@@ -113,17 +115,17 @@ package enum ExchangeRules {
 }
 
 extension VersionRecord {
-  /// Bytes that the record takes in a message, roughly.
+  /// The approximate size of the record in a message, in bytes.
   package var size: Int { 256 + metadata.size + slot.utf8.count + covers.count * 36 + contents.count * 68 }
 }
 
 extension CellUpdate {
-  /// Bytes that the update takes in a message, roughly.
+  /// The approximate size of the update in a message, in bytes.
   package var size: Int { 64 + key.key.utf8.count + state.value.size }
 }
 
 extension SaveMetadata {
-  /// Bytes of everything whose size is the game's choice.
+  /// Bytes of everything whose size is up to the game.
   package var size: Int {
     var sum = (title?.utf8.count ?? 0) + (thumbnail?.count ?? 0)
     for (key, value) in custom { sum += key.utf8.count + value.utf8.count }
@@ -132,6 +134,6 @@ extension SaveMetadata {
 }
 
 extension Int64 {
-  /// Itself, but never the one number whose magnitude doesn't fit.
+  /// The number, but never the one whose magnitude can't be represented.
   fileprivate var clamped: Int64 { Swift.max(self, -.max) }
 }

@@ -1,12 +1,12 @@
 /// Marks identifiers of offers.
 public enum OfferKind {}
-/// Names what a device offers in several requests.
+/// Identifies what a device offers in several requests.
 package typealias OfferID = Identifier<OfferKind>
 
-/// Says that a request is one of several that the cloud takes together, or not at all.
+/// Marks a request as one of several that the cloud accepts together or not at all.
 package struct OfferPart: Hashable, Sendable {
   package var offer: OfferID
-  /// From 0 on, without gaps.
+  /// Starts at 0, without gaps.
   package var number: Int
   package var isLast: Bool
 
@@ -17,7 +17,7 @@ package struct OfferPart: Hashable, Sendable {
   }
 }
 
-/// What the cloud keeps of a part until the last one comes.
+/// The items of a part, which the cloud keeps until the last one arrives.
 package struct OfferItems: Hashable, Sendable, Codable {
   package var cells: [CellUpdate]
   package var versions: [VersionRecord]
@@ -27,16 +27,16 @@ package struct OfferItems: Hashable, Sendable, Codable {
     self.versions = versions
   }
 
-  /// Bytes that the items take in a message, roughly.
+  /// The approximate size of the items in a message, in bytes.
   package var size: Int { cells.reduce(0) { $0 + $1.size } + versions.reduce(0) { $0 + $1.size } }
 }
 
-/// An offer of which the cloud holds the first parts.
+/// An offer whose first parts the cloud keeps.
 package struct HeldOffer: Hashable, Sendable {
   package var id: OfferID
   package var parts: Int
   package var bytes: Int
-  /// When its newest part came.
+  /// When its newest part arrived.
   package var touchedMilliseconds: Int64
 
   package init(id: OfferID, parts: Int, bytes: Int, touchedMilliseconds: Int64) {
@@ -48,7 +48,7 @@ package struct HeldOffer: Hashable, Sendable {
 }
 
 extension ExchangeRequest {
-  /// The request that this last part and the parts before it are together.
+  /// Returns the request that this last part and the parts before it form together.
   package func joined(with parts: [OfferItems]) -> ExchangeRequest {
     var whole = self
     whole.part = nil

@@ -1,4 +1,4 @@
-/// What a player may keep in the cloud, what is kept, and what one more thing would take, in bytes: why the cloud refused it.
+/// What a player may keep in the cloud, what is kept, and what the refused items would take in addition, in bytes.
 package struct QuotaShortage: Hashable, Sendable, Codable {
   package var limit: Int64
   package var used: Int64
@@ -11,7 +11,7 @@ package struct QuotaShortage: Hashable, Sendable, Codable {
   }
 }
 
-/// What a player may keep in the cloud, and what is kept, in bytes: so that a device learns when there is room again.
+/// What a player may keep in the cloud, and what is kept, in bytes, so that a device learns when there is room again.
 package struct QuotaUse: Hashable, Sendable, Codable {
   package var limit: Int64
   package var used: Int64
@@ -21,7 +21,7 @@ package struct QuotaUse: Hashable, Sendable, Codable {
     self.used = used
   }
 
-  /// What is missing for so many bytes more; nil if they fit.
+  /// Returns what is missing for this many more bytes; nil if they fit.
   package func shortage(for needed: Int64) -> QuotaShortage? {
     let (sum, overflow) = used.addingReportingOverflow(needed)
     return overflow || sum > limit ? QuotaShortage(limit: limit, used: used, needed: needed) : nil

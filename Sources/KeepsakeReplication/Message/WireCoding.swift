@@ -1,5 +1,5 @@
-// How messages are written: what is empty (a list, a table, false) is left out, and what isn't there is empty. Fields that this
-// program doesn't know are passed over, so that a later one may add some.
+// How messages are encoded: empty lists and tables and false flags are omitted, and a missing field counts as empty.
+// Unknown fields are ignored, so that a later version can add some.
 
 extension KeyedDecodingContainer {
   func decodeList<Element: Decodable>(forKey key: Key) throws -> [Element] { try decodeIfPresent([Element].self, forKey: key) ?? [] }
@@ -22,9 +22,12 @@ extension KeyedEncodingContainer {
 }
 
 extension Decoder {
-  /// For values that say by their only key which case they are, as `{"accepted": ...}` does: the container, and the key.
+  /// Decodes values whose only key is the name of their case, such as `{"accepted": ...}`.
   ///
-  /// A case that this program doesn't know is an error, and so are two at once: to take such a value for another would lose it.
+  /// A case that this program doesn't know is an error, and so are two cases at the same time: taking such a value for
+  /// another would lose it.
+  ///
+  /// - Returns: The container, and the key.
   func decodeCase<Key: CodingKey & CaseIterable>(by keys: Key.Type) throws -> (KeyedDecodingContainer<Key>, Key) {
     let container = try container(keyedBy: keys)
     guard let key = container.allKeys.first, container.allKeys.count == 1 else {

@@ -1,9 +1,9 @@
 /// What the cloud's acceptance reads and writes of one container, inside one transaction that the caller opened and in
-/// which nobody else touches the container.
+/// which nothing else accesses the container.
 package protocol ContainerStorage {
-  /// Epoch, newest seq and its mark; `seq` 0 with mark 0 in a new container.
+  /// Returns the epoch, the newest seq and its mark; seq and mark are 0 in a new container.
   func position() throws -> Cursor
-  /// Moves to `position`, whose seq is greater than all before; its mark stays readable for ever.
+  /// Moves to `position`, whose seq is greater than all before; its mark stays readable forever.
   mutating func advance(to position: Cursor) throws
   func mark(of seq: UInt64) throws -> UInt64?
 
@@ -12,72 +12,77 @@ package protocol ContainerStorage {
 
   func version(_ id: VersionID) throws -> SequencedVersion?
   mutating func putVersion(_ version: SequencedVersion) throws
-  /// The versions of `slot` that nothing known covers, sorted by id.
+  /// Returns the versions of `slot` that no known version covers, sorted by id.
   func heads(of slot: String) throws -> [VersionID]
   func isCovered(_ id: VersionID) throws -> Bool
   mutating func markCovered(_ id: VersionID) throws
 
   func hasContent(_ hash: ContentHash) throws -> Bool
-  /// As it was received; nil if it isn't here.
+  /// Returns the content as it was received; nil if it isn't here.
   func content(_ hash: ContentHash) throws -> EncodedContent?
-  /// Keeps the encoding, unread. If the content is here already, the one that is here stays, unless that is suspect.
+  /// Stores the encoding without decoding it. A content that is here already stays as it is, unless it is suspect.
   mutating func putContent(_ content: EncodedContent) throws
 
-  // Room. A container that knows no quota needs none of these.
-  /// Bytes that are kept of this player: frames of contents, records of versions, cells.
+  // Room. A container without a quota needs none of these.
+  /// Returns the bytes kept for this player: frames of contents, records of versions, cells.
   func usedBytes() throws -> Int64
-  /// Versions that are covered and still hold their contents here; of one slot, or of all.
+  /// Returns the versions that are covered and still hold their contents here, of one slot or of all.
   func replacedHolders(in slot: String?) throws -> [SlotVersion]
-  /// The version needs its contents no longer: those that nothing else needs go, with bases that only they needed.
+  /// Releases the contents of a version that doesn't need them any more: those that nothing else needs are removed,
+  /// with bases that only they needed.
   mutating func releaseContents(of version: VersionID) throws
-  /// Lets go contents that came before this time and that no version was ever told to need.
+  /// Removes contents that arrived before this time and that no version has ever named.
   mutating func removeStrayContents(before milliseconds: Int64) throws
 
   // Damage
-  /// Contents that a device found damaged and that weren't put again since, sorted. They are served, and count as not here.
+  /// Returns the contents that a device found damaged and that weren't uploaded again since, sorted. They are served,
+  /// but don't count as here.
   func suspectContents() throws -> [ContentHash]
   func isSuspect(_ hash: ContentHash) throws -> Bool
-  /// Does nothing for a content that isn't here.
+  /// Marks a content as suspect; does nothing for one that isn't here.
   mutating func suspectContent(_ hash: ContentHash) throws
-  /// The heads that need this content, as their own or as a base, sorted by id.
+  /// Returns the heads that need this content, directly or as a base, sorted by id.
   func heads(needing hash: ContentHash) throws -> [VersionID]
 
   // Offers in parts
-  /// What is kept of offers that aren't whole yet, in no order.
+  /// Returns what is kept of unfinished offers, in no particular order.
   func heldOffers() throws -> [HeldOffer]
-  /// The parts of an offer that are kept, in their order.
+  /// Returns the parts of an offer that are kept, in order.
   func items(of offer: OfferID) throws -> [OfferItems]
-  /// Keeps a part, the next one of its offer.
+  /// Keeps a part, which is the next one of its offer.
   mutating func hold(_ items: OfferItems, as part: OfferPart, now: Int64) throws
-  /// Lets go all parts of an offer.
+  /// Removes all parts of an offer.
   mutating func dropOffer(_ offer: OfferID) throws
 
   // Devices
-  /// How far each device has come, by its own last word; without those that never had one, or start again.
+  /// Returns how far each device has come according to its latest report, without devices that never reported, or that
+  /// start over.
   func reached() throws -> [DeviceID: UInt64]
-  /// Takes it down, and writes nothing if it is so already. No change of the container.
+  /// Records how far a device has come; writes nothing if that is recorded already. This isn't a change of the
+  /// container.
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws
 
-  /// Cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
+  /// Returns cells and versions whose seq is greater than `seq`, in that order, at most `limit`.
   func changes(after seq: UInt64, limit: Int) throws -> [CloudChange]
 
   func bank() throws -> BankState
   mutating func setBank(_ state: BankState) throws
-  /// What was decided about an operation; nil if it was never seen.
+  /// Returns the decision about an operation; nil if the operation was never seen.
   func decision(on operation: OperationID) throws -> WalletDecision.Verdict?
   mutating func recordDecision(_ verdict: WalletDecision.Verdict, on operation: WalletOperation, of chain: ChainID) throws
-  /// The operation at this number of this chain, for finding where copies of a chain part.
+  /// Returns the chain's head after this many operations, to find where copies of a chain diverge.
   func chainHead(of chain: ChainID, at count: UInt64) throws -> ChainHead?
   mutating func recordChainHead(_ head: ChainHead, of chain: ChainID) throws
 
-  /// The bugs that a test planted; none in any storage of the product.
+  /// The bugs that a test planted; none in any production storage.
   var faults: Faults { get }
 }
 
 extension ContainerStorage {
   package var faults: Faults { Faults() }
 
-  // What a folder that devices share does: it has no quota, and its contents are checked by whoever reads them.
+  // The behaviour of a folder that devices share: it has no quota, and its contents are checked by the devices that
+  // read them.
   package func usedBytes() -> Int64 { 0 }
   package func replacedHolders(in slot: String?) -> [SlotVersion] { [] }
   package mutating func releaseContents(of version: VersionID) {}
@@ -86,12 +91,12 @@ extension ContainerStorage {
   package func isSuspect(_ hash: ContentHash) -> Bool { false }
   package mutating func suspectContent(_ hash: ContentHash) {}
   package func heads(needing hash: ContentHash) -> [VersionID] { [] }
-  // It knows no devices either.
+  // It doesn't know devices either.
   package func reached() -> [DeviceID: UInt64] { [:] }
   package mutating func setReached(_ seq: UInt64, by device: DeviceID) {}
 }
 
-/// A version, and the slot that it is of.
+/// A version and its slot.
 package struct SlotVersion: Hashable, Sendable {
   package var slot: String
   package var version: VersionID

@@ -1,5 +1,5 @@
-/// What a device's decisions read and write, inside one transaction that the caller opened: SQLite in a game, memory in a
-/// simulation. A change made here is seen by the reads that follow it; nothing is certain before the transaction commits.
+/// What a device's decisions read and write, inside one transaction that the caller opened: SQLite in a game, memory in
+/// a simulation. Later reads see a change immediately; nothing is certain before the transaction commits.
 package protocol DeviceStorage {
   // Facts
   func facts() throws -> DeviceFacts
@@ -7,64 +7,68 @@ package protocol DeviceStorage {
 
   // Cells
   func cell(_ key: CellKey) throws -> CellState?
-  /// Sorted by key; of one collection, or of all.
+  /// Returns the cells of one collection, or of all, sorted by key.
   func cells(in collection: String?) throws -> [CellUpdate]
   mutating func setCell(_ update: CellUpdate) throws
-  /// The best score that is kept here under a key of `scores`, whether or not the cell holds it; nil if none is.
+  /// Returns the best score that is kept here under a key of `scores`, whether or not the cell holds it; nil if none
+  /// is.
   func keptBest(for key: CellKey, _ order: ScoreOrder) throws -> BestScore?
 
   // Versions
   func version(_ id: VersionID) throws -> StoredVersion?
   /// Adds the version, or replaces what is known of it.
   mutating func putVersion(_ version: StoredVersion) throws
-  /// Sorted by name; every slot that has a version.
+  /// Returns every slot that has a version, sorted by name.
   func slots() throws -> [String]
-  /// The versions of `slot` that nothing known covers, sorted by id.
+  /// Returns the versions of `slot` that no known version covers, sorted by id.
   func heads(of slot: String) throws -> [VersionID]
   func isCovered(_ id: VersionID) throws -> Bool
-  /// Remembers for ever that `id` is covered, whether or not the version itself is known.
+  /// Remembers forever that `id` is covered, whether or not the version itself is known.
   mutating func markCovered(_ id: VersionID) throws
-  /// Whether what is saved in the slot stays on this device, so that no cloud gets any of it; deletes go, for a slot that left its cloud.
+  /// Returns whether what is saved in the slot stays on this device, so that no cloud gets any of it. Deletes are still
+  /// sent, for a slot that left its cloud.
   func staysHere(_ slot: String) throws -> Bool
-  /// Versions that are not yet acknowledged, sorted by id.
+  /// Returns the versions that aren't acknowledged yet, sorted by id.
   func unacknowledgedVersions() throws -> [VersionID]
-  /// Those of them that nobody else can have yet, sorted by id.
+  /// Returns those of them that no other device can have yet, sorted by id.
   func unofferedVersions() throws -> [VersionID]
-  /// The heads of which only the record is here because the game wants their contents when it asks, sorted by id.
+  /// Returns the heads that aren't downloaded because the game wants to ask for their contents, sorted by id.
   func notDownloadedVersions() throws -> [VersionID]
-  /// Makes a head one of them, or one whose contents are here and held.
+  /// Marks a head as not downloaded, or as one whose contents are here and kept.
   mutating func setNotDownloaded(_ isNotDownloaded: Bool, _ id: VersionID) throws
 
   // Contents
   func hasContent(_ hash: ContentHash) throws -> Bool
-  /// Whether a content that is here has the bytes that its name says. Reads all of it.
+  /// Returns whether a content that is here has the bytes that its hash promises. Reads all of it.
   func isReadable(_ hash: ContentHash) throws -> Bool
-  /// Plain bytes of a content; nil if it isn't here.
+  /// Returns the plain bytes of a content; nil if it isn't here.
   func contentLength(_ hash: ContentHash) throws -> Int?
-  /// How many bases the cloud has to decode for this content (0 for a full frame); nil if the cloud isn't known to have it.
+  /// Returns how many bases the cloud has to decode for this content (0 for a full frame); nil if the cloud isn't known
+  /// to have it.
   func cloudDepth(of hash: ContentHash) throws -> Int?
   mutating func setCloudDepth(_ depth: Int?, of hash: ContentHash) throws
-  /// Forgets all cloud depths: the cloud starts again.
+  /// Forgets all cloud depths, because the cloud starts over.
   mutating func clearCloudDepths() throws
-  /// The content as it goes over the wire: a delta against `base` where that pays, else a full frame.
+  /// Returns the content as it is sent: a delta against `base` if that saves bytes, else a full frame.
   func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent
-  /// Takes a content that came over the wire. Its plain bytes are checked against its name.
+  /// Stores a content that was received. Its plain bytes are checked against its hash.
   mutating func receiveContent(_ content: EncodedContent) throws -> ContentReceipt
 
   // Outbox
-  /// What waits to be sent or to be certain, oldest first, at most `limit` groups.
+  /// Returns what waits to be sent or acknowledged, oldest first, at most `limit` groups.
   func outbox(limit: Int) throws -> [OutboxGroup]
   func outboxCount() throws -> Int
-  /// The group that was appended last; nil if nothing waits. Every commit asks for it: it may not take longer because much waits.
+  /// Returns the group that was appended last; nil if nothing waits. Every commit calls this, so it must not take
+  /// longer when much waits.
   func newestOutboxGroup() throws -> OutboxGroup?
-  /// Appends a group; its `id` is given by the storage and greater than all before.
+  /// Appends a group. The storage assigns its `id`, which is greater than all before.
   mutating func appendToOutbox(_ group: OutboxGroup) throws
   mutating func updateOutbox(_ group: OutboxGroup) throws
   mutating func removeFromOutbox(_ id: Int64) throws
 
   // Changes received but not yet shown
   func staged() throws -> [CloudChange]
-  /// Whether there are any. Asked with every exchange.
+  /// Returns whether there are any. Called for every exchange.
   func hasStaged() throws -> Bool
   mutating func stage(_ changes: [CloudChange]) throws
   mutating func clearStaged() throws
@@ -73,7 +77,7 @@ package protocol DeviceStorage {
   func wallet() throws -> WalletState?
   mutating func setWallet(_ state: WalletState) throws
 
-  /// The bugs that a test planted; none in any storage of the product.
+  /// The bugs that a test planted; none in any production storage.
   var faults: Faults { get }
 }
 
@@ -83,9 +87,10 @@ extension DeviceStorage {
   package func hasStaged() throws -> Bool { try !staged().isEmpty }
   package func staysHere(_ slot: String) throws -> Bool { false }
 
-  /// What a version consists of. Contents that aren't here are taken to share what is left of its length.
+  /// Returns the contents of a version with their lengths. Contents that aren't here are assumed to share equally what
+  /// is left of the version's length.
   package func parts(of record: VersionRecord) throws -> [ContentAlignment.Part] {
-    // As another device, or a damaged row, may say it.
+    // Another device, or a damaged row, may give any length.
     let whole = min(max(record.length, 0), ExchangeRules.maximumVersionBytes)
     if record.contents.count == 1 { return [ContentAlignment.Part(hash: record.contents[0], length: whole)] }
     let lengths = try record.contents.map(contentLength)
@@ -97,36 +102,36 @@ extension DeviceStorage {
   }
 }
 
-/// What became of a content that was received.
+/// The result of storing a received content.
 package enum ContentReceipt: Hashable, Sendable {
   case stored
-  /// Its base isn't here: fetch that first.
+  /// Its base isn't here and has to be fetched first.
   case needsBase(ContentHash)
-  /// The decoded bytes don't match the name; nothing was kept.
+  /// The decoded bytes don't match the hash; nothing was stored.
   case damaged
 }
 
 /// The few facts that a store keeps about itself and its cloud.
 package struct DeviceFacts: Hashable, Sendable, Codable {
-  /// Which container of which cloud the cursor belongs to; nil while the store has never been connected.
+  /// The container and cloud that the cursor belongs to; nil as long as the store has never been connected.
   package var container: ContainerID?
   package var cursor: Cursor
   /// The store has once shown everything that its cloud had.
   package var caughtUp: Bool
-  /// Milliseconds to add to the device's clock to get the server's; 0 before the first answer.
+  /// Milliseconds to add to the device's clock to get the server's; 0 before the first response.
   package var serverOffsetMilliseconds: Int64
-  /// When the cloud last answered, by the device's clock; nil if it never did.
+  /// When the cloud last responded, by the device's clock; nil if it never did.
   package var lastFetchedMilliseconds: Int64?
   /// How often what it holds joined another player's container; nil for never.
   package var moves: UInt64?
-  /// What is staged is whole, with the contents that it needs, and kept back until the game takes it.
+  /// What is staged is complete, including the contents that it needs, and kept back until the game takes it.
   package var hasArrivals: Bool
-  /// Of what is kept back so: what shows without its contents.
+  /// Of the changes kept back: the versions that are shown without their contents.
   package var arrivalsNotDownloaded: [VersionID] = []
   /// The cloud refused this device the last time it was asked: what was certain there may be gone.
   package var isRefused = false
 
-  // The names on disk; two are older than the properties'.
+  // The names on disk; two are older than the properties' names.
   private enum CodingKeys: String, CodingKey {
     case container, cursor, caughtUp, serverOffsetMilliseconds, moves, hasArrivals, isRefused
     case lastFetchedMilliseconds = "lastHeardMilliseconds"
@@ -153,23 +158,24 @@ package struct DeviceFacts: Hashable, Sendable, Codable {
     serverOffsetMilliseconds = try values.decode(Int64.self, forKey: .serverOffsetMilliseconds)
     lastFetchedMilliseconds = try values.decodeIfPresent(Int64.self, forKey: .lastFetchedMilliseconds)
     moves = try values.decodeIfPresent(UInt64.self, forKey: .moves)
-    // A store from before there was such a thing.
+    // Written by a store that didn't have this field yet.
     hasArrivals = try values.decodeIfPresent(Bool.self, forKey: .hasArrivals) ?? false
     arrivalsNotDownloaded = try values.decodeIfPresent([VersionID].self, forKey: .arrivalsNotDownloaded) ?? []
     isRefused = try values.decodeIfPresent(Bool.self, forKey: .isRefused) ?? false
   }
 }
 
-/// What one commit, or several in a row, have for the cloud: kept until it is certain there, and applied there as a whole.
+/// What one commit, or several in a row, have to send to the cloud: kept until it is certain there, and applied there
+/// as a whole.
 package struct OutboxGroup: Hashable, Sendable {
-  /// Given by the storage; 0 before.
+  /// Assigned by the storage; 0 before that.
   package var id: Int64
   package var cells: [CellUpdate]
   package var versions: [VersionID]
   /// Why the cloud refused the group, if it did.
   package var refusals: [Refusal]
-  /// Not what commits made, but a piece of all that the store holds: it goes together with whatever else waits, or others would see half of
-  /// a checkpoint.
+  /// The group doesn't come from commits, but is a piece of all that the store holds: it is sent together with
+  /// everything else that waits, or other devices would see half of a checkpoint.
   package var isPiece: Bool
 
   package init(
@@ -194,7 +200,7 @@ extension OutboxGroup: Codable {
     cells = try container.decode([CellUpdate].self, forKey: .cells)
     versions = try container.decode([VersionID].self, forKey: .versions)
     refusals = try container.decode([Refusal].self, forKey: .refusals)
-    // Groups of older stores don't say it.
+    // Groups of older stores don't have this field.
     isPiece = try container.decodeFlag(forKey: .isPiece)
   }
 

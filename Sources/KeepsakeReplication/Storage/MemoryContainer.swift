@@ -1,8 +1,10 @@
 import Foundation
 
-/// A container of the cloud in memory: a value, so that a copy is a backup, and dropping a changed copy is a rollback.
+/// A container of the cloud in memory: a value, so that a copy is a backup, and discarding a changed copy is a
+/// rollback.
 ///
-/// It has no clock and no chance: what `CloudAcceptance` makes of the same requests, times and random numbers is the same container.
+/// It has no clock and no random source: the same requests, times and random numbers given to `CloudAcceptance` produce
+/// the same container.
 package struct MemoryContainer: ContainerStorage, Sendable {
   private enum Name: Hashable, Sendable {
     case cell(CellKey)
@@ -16,22 +18,22 @@ package struct MemoryContainer: ContainerStorage, Sendable {
   private var covered: Set<VersionID> = []
   private var headsBySlot: [String: Set<VersionID>] = [:]
   private var contents: [ContentHash: EncodedContent] = [:]
-  /// How many contents lean on one.
+  /// How many contents have each content as their base.
   private var leaning: [ContentHash: Int] = [:]
-  /// By content, the versions that hold it; and the other way, those that still hold theirs.
+  /// By content, the versions that hold it; and the versions that still hold theirs.
   private var holders: [ContentHash: Set<VersionID>] = [:]
   private var holding: Set<VersionID> = []
   private var suspect: Set<ContentHash> = []
   private var offers: [OfferID: (parts: [OfferItems], touched: Int64)] = [:]
   private var used: Int64 = 0
   private var reachedSeqs: [DeviceID: UInt64] = [:]
-  /// Every change in the order of its seq; those that a later change of the same item replaces stay, and are passed over.
+  /// Every change in the order of its seq. Those that a later change of the same item replaces stay, and are skipped.
   private var log: [(seq: UInt64, name: Name)] = []
   private var theBank = BankState()
-  /// What was decided about every operation, with the operation.
+  /// The decision about every operation, with the operation.
   package private(set) var decisions: [OperationID: (verdict: WalletDecision.Verdict, operation: WalletOperation)] = [:]
   private var chainHeads: [ChainID: [UInt64: ChainHead]] = [:]
-  /// Operations that were decided twice: never happens.
+  /// Operations that were decided twice, which must never happen.
   package private(set) var decidedTwice: [OperationID] = []
   /// For tests of the tests; nothing else plants any.
   package var faults = Faults()
@@ -80,7 +82,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     used += Int64(content.bytes.count)
     if let base = content.base { leaning[base, default: 0] += 1 }
   }
-  /// Throws away every content but these.
+  /// Removes all contents except these.
   package mutating func removeContents(butNot kept: Set<ContentHash>) {
     for hash in contents.keys where !kept.contains(hash) { removeContent(hash) }
   }
@@ -97,7 +99,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
 
   package func usedBytes() -> Int64 { used }
 
-  /// The same, counted anew.
+  /// Returns the same number, counted anew.
   package func recountedBytes() -> Int64 {
     cells.values.reduce(Int64(0)) { $0 + Int64($1.update.size) } + versions.values.reduce(Int64(0)) { $0 + Int64($1.record.size) }
       + contents.values.reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
@@ -127,7 +129,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     }
   }
 
-  /// Nothing: it has no clock, and doesn't know when a content came.
+  /// Does nothing: it has no clock, and doesn't know when a content arrived.
   package mutating func removeStrayContents(before milliseconds: Int64) {}
 
   // MARK: Damage
@@ -146,7 +148,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     return Set(needing.flatMap { holders[$0] ?? [] }).subtracting(covered).sorted()
   }
 
-  /// Damages what is kept of a content, as a disk does.
+  /// Damages the stored bytes of a content, as a disk may.
   package mutating func damageContent(_ hash: ContentHash) {
     guard var content = contents[hash], !content.bytes.isEmpty else { return }
     content.bytes[content.bytes.startIndex] ^= 0xFF
@@ -166,7 +168,7 @@ package struct MemoryContainer: ContainerStorage, Sendable {
     offers[part.offer]?.touched = now
   }
   package mutating func dropOffer(_ offer: OfferID) { offers[offer] = nil }
-  /// Takes over what another state of this container keeps of offers.
+  /// Takes over the unfinished offers of another state of this container.
   package mutating func holdOffers(of other: MemoryContainer) { offers = other.offers }
 
   // MARK: Devices

@@ -1,13 +1,15 @@
-/// Finds, for each content of a version, the content of an earlier version that it probably came from: what a delta is made against.
+/// Finds, for each content of a version, the content of an earlier version that it probably came from, which becomes
+/// the base of a delta.
 ///
-/// A large save is cut where its bytes say so, hence most of its contents are the earlier ones. Those that are new stand between known
-/// ones, and so did what they came from. How they lie within such a gap is told by their lengths: a cut that stands as far from the gap's
-/// beginning as one did before, give or take what was put in on the way, is the same cut.
+/// A large save is cut at positions that its bytes determine, hence most of its contents are unchanged. The new ones
+/// lie between known ones, and so did those that they came from. Lengths show how they correspond within such a gap: a
+/// cut that is as far from the beginning of the gap as a former one was, plus what was inserted on the way, is the same
+/// cut.
 package struct ContentAlignment {
   /// One content of a version.
   package struct Part: Hashable, Sendable {
     package var hash: ContentHash
-    /// Of the plain bytes.
+    /// The number of plain bytes.
     package var length: Int
 
     package init(hash: ContentHash, length: Int) {
@@ -15,7 +17,7 @@ package struct ContentAlignment {
     }
   }
 
-  /// New contents side by side, and what stood in their place.
+  /// Consecutive new contents, and what was in their place before.
   private struct Gap {
     var new: Range<Int>
     var old: Range<Int>
@@ -23,11 +25,12 @@ package struct ContentAlignment {
 
   private let new: [Part]
   private let old: [Part]
-  /// Two cuts no farther apart than this are the same cut, moved by what was put in or taken out before it.
+  /// Cuts no farther apart than this are the same cut, moved by what was inserted or removed before it.
   private let tolerance: Int
   private var gaps: [Gap] = []
 
-  /// Costs time in proportion to both counts, and to the product of those that changed side by side.
+  /// Compares two versions. Costs time in proportion to both counts, and to the product of the numbers of consecutive
+  /// contents that changed.
   ///
   /// - Parameter tolerance: In bytes; less than the smallest content of a large save.
   package init(of new: [Part], in old: [Part], tolerance: Int = 64 << 10) {
@@ -35,7 +38,7 @@ package struct ContentAlignment {
     gaps = Self.gaps(new, old)
   }
 
-  /// One base for each new content, nil where there was nothing before. A content that was there is its own base.
+  /// One base for each new content; nil if the earlier version has no contents. An unchanged content is its own base.
   package var bases: [ContentHash?] {
     var bases = new.map { Optional($0.hash) }
     for gap in gaps {
@@ -44,18 +47,19 @@ package struct ContentAlignment {
     return bases
   }
 
-  /// New contents side by side that would better be cut otherwise.
+  /// Consecutive new contents that should be cut differently.
   package struct Recut: Hashable, Sendable {
-    /// Places in the list of new contents.
+    /// Indices in the list of new contents.
     package var range: Range<Int>
-    /// The lengths to cut all of them into instead.
+    /// The lengths into which all of them should be cut instead.
     package var lengths: [Int]
   }
 
-  /// Where new contents should be cut as what stood in their place was. A content that goes over what was a cut before is like no single
-  /// earlier one; two that were one have to be told apart by nobody.
+  /// Returns where new contents should be cut like those that were in their place. A content that spans a former cut
+  /// resembles no single earlier one; and two contents that were one before don't have to be separate.
   ///
-  /// No piece is shorter than `minimum`, unless it was already, and none is made longer than `maximum` and `minimum` together.
+  /// No piece is shorter than `minimum`, unless it was already, and none is made longer than `maximum` and `minimum`
+  /// together.
   package func recuts(minimum: Int, maximum: Int) -> [Recut] {
     gaps.compactMap { gap in
       guard !gap.old.isEmpty else { return nil }
@@ -64,7 +68,7 @@ package struct ContentAlignment {
       var lengths: [Int] = []
       var start = 0
       func cut(_ place: Int) {
-        // What is too long for one is cut where its bytes say so.
+        // What is too long for one content is cut where its bytes determine it.
         for cut in cuts where place - start > maximum && cut - start >= minimum && place - cut >= minimum {
           lengths.append(cut - start)
           start = cut
@@ -80,11 +84,11 @@ package struct ContentAlignment {
 
   // MARK: Gaps
 
-  /// What lies between the contents that both have, in order.
+  /// Returns what lies between the contents that both versions have, in order.
   private static func gaps(_ new: [Part], _ old: [Part]) -> [Gap] {
     var gaps: [Gap] = []
     var places: [ContentHash: [Int]] = [:]
-    // Backwards, so that the first place is the last of the list.
+    // Backwards, so that the first index is the last one in the list.
     for (place, part) in old.enumerated().reversed() { places[part.hash, default: []].append(place) }
     var gap = Gap(new: 0..<0, old: 0..<0)
     for (index, part) in new.enumerated() {
@@ -102,7 +106,7 @@ package struct ContentAlignment {
     return gaps
   }
 
-  /// The ends of all parts but the last, in bytes from the gap's beginning.
+  /// Returns the ends of all parts but the last, in bytes from the beginning of the gap.
   private static func cuts(_ parts: ArraySlice<Part>) -> [Int] {
     var end = 0
     return parts.dropLast().map { part in
@@ -111,21 +115,24 @@ package struct ContentAlignment {
     }
   }
 
-  /// Where the cuts of before would be now, in bytes from the gap's beginning: those that are there still, and those that aren't.
+  /// Returns where the former cuts would be in the new version, in bytes from the beginning of the gap: those that
+  /// still exist, and those that don't.
   private func formerCuts(in gap: Gap) -> [Int] {
     let cuts = Self.cuts(new[gap.new])
     let former = Self.cuts(old[gap.old])
     let (newEnd, oldEnd) = (new[gap.new].reduce(0) { $0 + $1.length }, old[gap.old].reduce(0) { $0 + $1.length })
     var next = 0
-    // How much more was put in before here than taken out.
+    // How many more bytes were inserted before this position than removed.
     var drift = 0
-    /// How many of the cuts behind a former one, with the end, would be where there is one, if all moved by `shift` and a little more.
+    /// How many of the cuts after a former one, including the end, would coincide with a new one if all moved by
+    /// `shift`, give or take `tolerance`.
     func agreement(behind index: Int, shift: Int, within tolerance: Int) -> Int {
       (former[(index + 1)...].prefix(Self.lookahead) + [oldEnd]).count { cut in
         (cut == oldEnd ? [newEnd] : cuts).contains { abs($0 - cut - shift) <= tolerance }
       }
     }
-    /// Where a cut is that isn't about where it was: moved by much, if that explains more of what follows than that it is gone.
+    /// Where a cut is that isn't near its former position: it moved far, if that explains more of what follows than its
+    /// removal does.
     func moved(_ index: Int) -> Int? {
       var (best, most) = (nil as Int?, max(agreement(behind: index, shift: drift, within: tolerance), 1))
       for candidate in cuts.indices[next...].prefix(Self.lookahead) {
@@ -146,13 +153,13 @@ package struct ContentAlignment {
     }
   }
 
-  /// So many cuts are looked at where one isn't where it was.
+  /// How many cuts are searched for one that isn't where it was.
   private static let lookahead = 8
 
-  /// For each new content of a gap, the earlier one that it shares the most bytes of its place with.
+  /// Returns for each new content of a gap the earlier one that it overlaps most.
   private func places(in gap: Gap) -> [Int?] {
     guard !gap.old.isEmpty else {
-      // Something was put in: its neighbour is as good as any.
+      // Something was inserted: its neighbour is as good a base as any.
       let neighbour = old.isEmpty ? nil : min(gap.old.lowerBound, old.count - 1)
       return gap.new.map { _ in neighbour }
     }

@@ -1,14 +1,15 @@
-/// How what another store holds enters this one: joined, and to the cloud as new as what a fresh install wrote before it first heard from it.
+/// How the data of another store is added to this one: it is joined, and to the cloud it is like what a fresh install
+/// wrote before it first fetched.
 extension DeviceCommit {
-  /// What became of values that were adopted.
+  /// What happened to the adopted values.
   package struct AdoptedCells: Hashable, Sendable {
     /// Sorted.
     package var changed: [CellKey] = []
-    /// Those that both stores filled to more than any cloud takes; the store's own stay as they are.
+    /// Values that both stores together filled to more than any cloud accepts; this store's own stay as they are.
     package var refused: [CellKey] = []
   }
 
-  /// Joins the cells of another store; what changes goes into `group`. Joining the same again changes nothing.
+  /// Joins the cells of another store, and adds what changes to `groups`. Joining the same cells again changes nothing.
   package static func adopt(
     _ cells: [CellUpdate], into groups: inout AdoptedGroups, in storage: inout some DeviceStorage
   ) throws -> AdoptedCells {
@@ -29,15 +30,15 @@ extension DeviceCommit {
     return adopted
   }
 
-  /// Whether a version of another store is news here: neither here nor replaced by what is.
+  /// Returns whether a version of another store is new here: neither here nor replaced by a version that is here.
   package static func isUnknown(_ id: VersionID, in storage: some DeviceStorage) throws -> Bool {
     try storage.version(id) == nil && !storage.isCovered(id)
   }
 
-  /// Adds a version of another store, a lineage beside those that are here. Its contents have to be here.
+  /// Adds a version of another store, unrelated to those that are here. Its contents have to be here.
   ///
-  /// - Parameter isHead: Whether nothing replaced it there. What was replaced is history, for this device alone, like what a device replaced
-  ///   before it was sent.
+  /// - Parameter isHead: Whether nothing replaced it there. A replaced version is history for this device alone, like
+  ///   one that a device replaced before it was sent.
   package static func adopt(
     _ version: StoredVersion, isHead: Bool, into groups: inout AdoptedGroups, in storage: inout some DeviceStorage
   ) throws {
@@ -55,7 +56,7 @@ extension DeviceCommit {
   }
 }
 
-/// What was adopted, as it goes to the cloud: together, or, where that would be more than one exchange carries, in parts.
+/// What was adopted, as it is sent to the cloud: together, or in parts if it is more than one exchange carries.
 package struct AdoptedGroups: Sendable {
   private var groups = [OutboxGroup()]
   private var bytes = 0
@@ -82,7 +83,7 @@ package struct AdoptedGroups: Sendable {
     bytes += size
   }
 
-  /// Puts everything into the outbox.
+  /// Appends everything to the outbox.
   package func enter(_ storage: inout some DeviceStorage) throws {
     for var group in groups where !group.cells.isEmpty || !group.versions.isEmpty {
       group.cells.sort { $0.key < $1.key }

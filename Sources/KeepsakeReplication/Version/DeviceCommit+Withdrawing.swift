@@ -1,8 +1,9 @@
-/// How what waits to be sent is kept from it.
+/// How what waits to be sent is kept from being sent.
 extension DeviceCommit {
-  /// Takes what waits of a slot out of the outbox, deletes excepted: it stays on this device from here on. What was committed with it goes all the same.
+  /// Removes what waits of a slot from the outbox, except deletes: it stays on this device from then on. What was
+  /// committed with it is sent nevertheless.
   ///
-  /// What is under way at this moment may get there. A later save names what these replaced, too.
+  /// What is in flight at this moment may reach the cloud. A later save also covers what these versions replaced.
   package static func withdraw(_ slot: String, in storage: inout some DeviceStorage) throws {
     for group in try storage.outbox(limit: storage.outboxCount()) {
       var left = group

@@ -1,22 +1,23 @@
-/// How a device's own writes enter its storage, and the outbox with them.
+/// How a device's own writes are stored and added to the outbox.
 package enum DeviceCommit {
-  /// What a group may hold before the next commit starts a new one. Commits that wait together travel together, so a
+  /// What a group may hold before the next commit starts a new one. Commits that wait together are sent together, so a
   /// hundred autosaves made offline are one upload; but each commit rewrites the group that it joins.
   package static let maximumGroupCells = 200
   package static let maximumGroupVersions = 50
   package static let maximumGroupBytes = 128 * 1024
 
-  /// Sessions of a store that was never connected whose first saves a later one still names. A copy of the store from before
-  /// that shows as a conflict that need not be, once both are connected; without a bound each save would name every session.
+  /// For a store that was never connected: the number of sessions whose first saves a later save still covers. An older
+  /// copy of the store shows a needless conflict once both are connected; without a limit each save would name every
+  /// session.
   package static let maximumUnconnectedCovers = 64
 
-  /// Applies `draft`, and appends what the cloud has to know to the outbox.
+  /// Applies `draft`, and appends what has to be sent to the outbox.
   ///
   /// - Parameters:
   ///   - now: The device's clock, in milliseconds since 1970.
-  /// - Returns: The versions as they are kept, in the order of the drafts.
-  /// - Throws: ``CommitError``, ``CellError``, ``WalletError``, or what the storage throws. The caller rolls back then: some
-  ///   of the draft may have been written.
+  /// - Returns: The versions as they are stored, in the order of the drafts.
+  /// - Throws: ``CommitError``, ``CellError``, ``WalletError``, or what the storage throws. The caller has to roll back
+  ///   then, because some of the draft may have been written.
   @discardableResult
   package static func apply(
     _ draft: CommitDraft, now: Int64, writer: WriterID, in storage: inout some DeviceStorage,
@@ -70,10 +71,10 @@ package enum DeviceCommit {
     return records
   }
 
-  /// To be run in a transaction of its own each time a store is opened, before anything else is written.
+  /// Prepares a store that was opened. Run it in a transaction of its own each time, before anything else is written.
   ///
-  /// From here on a copy of the store may exist that holds the same unacknowledged saves and sends them: later saves have to
-  /// name them as replaced. Also mints the wallet's chain where there is none.
+  /// From then on a copy of the store may exist that holds the same unacknowledged saves and sends them, so later saves
+  /// have to cover them. Also creates the wallet's chain if there is none.
   package static func opened(
     in storage: inout some DeviceStorage, using random: inout some RandomNumberGenerator
   ) throws {
@@ -100,10 +101,11 @@ package enum DeviceCommit {
     }
   }
 
-  /// To be run when a store that was never connected gets its first container, which may hold another device's values already.
+  /// Prepares a store that was never connected for its first container, which may hold another device's values already.
+  /// Run it when the store gets that container.
   ///
-  /// Bests that were taken back here take nothing back there: their generations begin with the container. Nor may what was taken back come
-  /// again from what still waits to be sent.
+  /// Best scores that were taken back here take nothing back there, because generations start anew with the container.
+  /// Nor may a score that was taken back return with something that still waits to be sent.
   package static func connected(in storage: inout some DeviceStorage) throws {
     var lowered: [CellKey: CellState] = [:]
     for var cell in try storage.cells(in: nil) where cell.state.generation > 0 {
@@ -117,14 +119,14 @@ package enum DeviceCommit {
     }
   }
 
-  /// To be run when what a store holds joins another player's container: to that container it is what a fresh install wrote
-  /// before it first heard from its cloud, whatever it was to the one before.
+  /// Prepares a store whose data joins another player's container. Run it at that moment: to that container everything
+  /// is like what a fresh install wrote before it first fetched, whatever it was to the container before.
   ///
-  /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional. What is counted from here on
-  /// is counted under another name.
+  /// So `latest` values rank below those there, resets made here take nothing back there, and saves are provisional.
+  /// Whatever is counted from then on is counted under another writer's name.
   package static func moved(in storage: inout some DeviceStorage) throws {
     func demoted(_ update: CellUpdate) -> CellUpdate { CellUpdate(key: update.key, state: update.state.beforeCatchUp) }
-    // What was taken back must not come again from what still waits to be sent.
+    // A value that was taken back must not return with something that still waits to be sent.
     var lowered: [CellKey: CellState] = [:]
     for cell in try storage.cells(in: nil) {
       let demoted = demoted(cell)
@@ -169,7 +171,7 @@ package enum DeviceCommit {
     case .game, .file: throw CommitError.invalid(save.id, "what it replaces was not decided before")
     }
 
-    // A store that was never connected has sent nothing: what it replaces needs no place in the outbox.
+    // A store that was never connected has sent nothing: what it replaces needn't stay in the outbox.
     let isConnected = facts.container != nil
     var covers = Set(parents)
     var provisional = true
@@ -178,7 +180,8 @@ package enum DeviceCommit {
       guard var replaced = try storage.version(id) else { continue }
       known = true
       provisional = provisional && replaced.record.provisional
-      // What the cloud has is enough to name. What it may never get has to be seen through.
+      // For a replaced version that the cloud has, its id is enough. For one that the cloud may never get, what that
+      // one covers has to be covered too.
       if !replaced.acknowledged || replaced.neverLeft {
         for older in replaced.record.covers {
           if let version = try storage.version(older), version.neverLeft { continue }
@@ -201,7 +204,7 @@ package enum DeviceCommit {
       metadata: save.metadata, savedAtMilliseconds: save.savedAtMilliseconds, writer: writer, provisional: provisional,
       tombstone: save.isTombstone)
     if let why = ExchangeRules.objection(toOwn: record) { throw CommitError.invalid(save.id, why.message) }
-    // Of a local slot nothing is owed to any cloud.
+    // Nothing of a local slot has to be sent.
     let isLocal = record.key.isLocal
     try storage.putVersion(StoredVersion(record: record, acknowledged: isLocal, offered: false))
     for id in record.covers { try storage.markCovered(id) }
@@ -209,7 +212,8 @@ package enum DeviceCommit {
     return record
   }
 
-  /// What a save of a store that was never connected names: its basis, and what the last sessions began with.
+  /// Returns what a save of a store that was never connected covers: its parents, and the first saves of the last
+  /// sessions.
   private static func newest(
     of covers: Set<VersionID>, keeping parents: [VersionID], in storage: some DeviceStorage
   ) throws -> Set<VersionID> {
@@ -222,12 +226,12 @@ package enum DeviceCommit {
 
   // MARK: Outbox
 
-  /// The newest group, if what is committed now may join it.
+  /// Returns the newest group, if what is being committed may join it.
   private static func pendingGroup(_ facts: DeviceFacts, in storage: some DeviceStorage) throws -> OutboxGroup? {
     guard let newest = try storage.newestOutboxGroup(), newest.refusals.isEmpty, !newest.isPiece else { return nil }
     guard facts.container != nil else { return newest }
     for id in newest.versions {
-      // Sent, perhaps: the engine may be waiting for the answer about just this group.
+      // It may have been sent: the engine may be waiting for the response about this very group.
       if let version = try storage.version(id), version.offered { return nil }
     }
     return newest
@@ -235,19 +239,20 @@ package enum DeviceCommit {
 }
 
 extension OutboxGroup {
-  /// Whether it has nothing but these versions. What a checkpoint wrote beside them waits for them, or for what replaces them: without their
-  /// ids nobody could tell, and other devices would see half of it.
+  /// Returns whether the group contains nothing but these versions. What a checkpoint wrote beside them waits for them,
+  /// or for what replaces them: without their ids that couldn't be known, and other devices would see half of the
+  /// checkpoint.
   package func isOnly(of ids: Set<VersionID>) -> Bool { cells.isEmpty && !versions.isEmpty && versions.allSatisfy(ids.contains) }
 
-  /// Takes a version out that nobody will ask for; false if it isn't here.
+  /// Removes a version that won't be needed; returns false if it isn't in this group.
   mutating func removeVersion(_ id: VersionID) -> Bool {
     guard let index = versions.firstIndex(of: id) else { return false }
     versions.remove(at: index)
     return true
   }
 
-  /// Both as one group, under this one's id; nil if that would be too much. A group that is large already takes what doesn't
-  /// make it larger: the same values again.
+  /// Returns both groups as one, under this one's id; nil if that would be too much. A group that is already too large
+  /// still takes what doesn't make it larger, such as new states of the same values.
   func merged(with later: OutboxGroup) -> OutboxGroup? {
     let joined = CellUpdate.joined(cells, later.cells)
     let size = joined.reduce(0) { $0 + $1.size }
@@ -264,7 +269,7 @@ extension OutboxGroup {
 }
 
 extension CellUpdate {
-  /// Both lists as one, sorted by key, states of the same key joined.
+  /// Returns both lists as one, sorted by key, with states of the same key joined.
   package static func joined(_ left: [CellUpdate], _ right: [CellUpdate]) -> [CellUpdate] {
     var states: [CellKey: CellState] = [:]
     for update in left + right { states[update.key] = states[update.key]?.joined(with: update.state) ?? update.state }

@@ -1,10 +1,11 @@
-/// From which versions a merge of several heads starts, and from which those are made one where there are several.
+/// The versions that a merge of several heads starts from, and, if there are several of those, the ones that they in
+/// turn are merged from.
 ///
-/// Heads need not have one ancestor: two may come from a version that the third, a game begun anew, never saw. And two that come of the same
-/// two saves, merged on each of two devices, have both of these as nearest ancestors. What those differ in is told by what they come from in
-/// turn, and so on.
+/// Heads need not have a single ancestor: two may come from a version that the third, a game started anew, never saw.
+/// And two heads made from the same two saves, merged on each of two devices, have both of these as nearest ancestors.
+/// How those differ follows from what they come from in turn, and so on.
 package struct MergeAncestors: Sendable {
-  /// Two versions, whichever is named first.
+  /// Two versions, in any order.
   private struct Pair: Hashable {
     let first: VersionID
     let second: VersionID
@@ -12,34 +13,36 @@ package struct MergeAncestors: Sendable {
     init(_ one: VersionID, _ other: VersionID) { (first, second) = one < other ? (one, other) : (other, one) }
   }
 
-  /// So many times in a row two devices may have merged the same saves and gone on without hearing of each other, and the merge is still made
-  /// from all that they come from. One further back starts as if its sides had nothing in common.
+  /// How many times in a row two devices may have merged the same saves and continued without syncing, such that the
+  /// merge is still made from everything that they come from. One further back starts as if its sides had nothing in
+  /// common.
   package static let maximumDepth = 16
-  /// So many versions the merge of a merge's ancestors may take in, all depths together. Each is kept while there is a conflict, and decoded to
-  /// load it. The depth that would go beyond isn't taken in, nor what is behind it.
+  /// The most versions that the merges of a merge's ancestors may use, over all depths. Each is kept while there is a
+  /// conflict, and decoded to load it. A depth that would exceed this isn't used, nor is anything behind it.
   package static let maximumVersions = 64
 
   /// The nearest versions that all heads descend from, best first.
   package private(set) var common: [VersionID] = []
-  /// There is more behind than was looked at.
+  /// Whether there are more ancestors than were searched.
   package private(set) var isCut = false
-  /// By two versions that are merged: the nearest ones that both descend from.
+  /// For two versions that are merged: the nearest ones that both descend from.
   private var shared: [Pair: Set<VersionID>] = [:]
-  /// Pairs without any ancestor in common, known or not.
+  /// Pairs without any common ancestor, known or not.
   private var strangers: Set<Pair> = []
-  /// By version in `shared`: the others there that it descends from.
+  /// For each version in `shared`, the others there that it descends from.
   private var older: [VersionID: Set<VersionID>] = [:]
   private var records: [VersionID: VersionRecord] = [:]
   private var policy = SavePolicy.mostProgress
 
-  /// Nothing in common.
+  /// Creates an empty result, for heads that have nothing in common.
   package init() {}
 
   /// Every version that a merge may start from, at any depth, sorted.
   package var all: [VersionID] { records.keys.sorted() }
 
-  /// The nearest versions that one, a head or an ancestor, and any of those merged before it descend from. The best first, as a device showed
-  /// them that merged them: made one in this order, they are what their descendants come from.
+  /// Returns the nearest versions that `id`, a head or an ancestor, and any of those merged before it both descend
+  /// from. They are ordered best first, as the device that merged them showed them: merged in this order, they give
+  /// what their descendants come from.
   package func nearest(of id: VersionID, with merged: [VersionID]) -> [VersionID] {
     let found = merged.reduce(into: Set<VersionID>()) { $0.formUnion(shared[Pair(id, $1)] ?? []) }
     return ordered(found.filter { id in !found.contains { older[$0]?.contains(id) == true } })
@@ -53,7 +56,7 @@ package struct MergeAncestors: Sendable {
 
   // MARK: Finding
 
-  /// Where each version leads, walked once.
+  /// The ancestors of each version, walked once.
   private struct Walk {
     var records: [VersionID: VersionRecord] = [:]
     private var reached: [VersionID: Set<VersionID>] = [:]
@@ -109,7 +112,7 @@ package struct MergeAncestors: Sendable {
     common = ordered(Set(common))
   }
 
-  /// Those of which neither comes from the other, and that weren't compared before.
+  /// Returns the pairs in which neither version comes from the other, and that weren't compared before.
   private func unknownPairs(
     of level: [VersionID], _ walk: inout Walk, _ record: (VersionID) throws -> VersionRecord?
   ) throws -> [Pair] {
@@ -126,13 +129,15 @@ package struct MergeAncestors: Sendable {
 }
 
 extension Resolution {
-  /// So many before it each version is compared with. More sides than a player has devices merge as if they were strangers.
+  /// How many versions before it each version is compared with. Sides beyond that, more than a player has devices,
+  /// merge as if they were unrelated.
   package static let comparedHeads = 16
 
-  /// What a merge of the heads starts from, whichever of them take part in it. Costs a walk from each head, and from each ancestor of several,
-  /// to its beginnings, and a look at what each pair has in common.
+  /// Returns what a merge of the heads starts from, whichever of them take part in it. Costs a walk from each head, and
+  /// from each ancestor if there are several, to its beginnings, and a look at what each pair has in common.
   ///
-  /// - Parameter depth: How often the ancestors' own ancestors are looked for; at one, what several of them differ in isn't told.
+  /// - Parameter depth: How many levels of the ancestors' own ancestors are searched; with one, it isn't known how
+  ///   several of them differ.
   package static func mergeAncestors(
     of heads: [VersionID], policy: SavePolicy = .mostProgress, depth: Int = MergeAncestors.maximumDepth,
     record: (VersionID) throws -> VersionRecord?
@@ -140,18 +145,18 @@ extension Resolution {
     try MergeAncestors(of: heads, policy: policy, depth: depth, record: record)
   }
 
-  /// What the rules for history never take from a slot: its heads, what they replace directly of what others have, the versions from which
-  /// several of either come, and what those are merged from in turn.
+  /// Returns what pruning never removes from a slot: its heads, those of the versions they directly replace that other
+  /// devices have, the versions from which several of either come, and what those are merged from in turn.
   package static func needed(by heads: [VersionID], in storage: some DeviceStorage) throws -> Set<VersionID> {
     if storage.faults.prunesAncestors { return Set(heads) }
     return try needed(by: heads, record: storage.sharedRecords()) { id in
-      // What others don't have they can't have gone on from.
+      // Other devices can't have continued from what they don't have.
       guard let version = try storage.version(id) else { return false }
       return version.acknowledged && version.offered
     }
   }
 
-  /// The same over any source of records.
+  /// Does the same with any source of records.
   ///
   /// - Parameter isShared: Whether other devices may have a version.
   package static func needed(
@@ -162,7 +167,8 @@ extension Resolution {
     for head in heads {
       let replaced = try record(head)?.covers.filter(isShared) ?? []
       needed.formUnion(replaced)
-      // Another device that saw the same ones may make a save of them too: that and this one are merged from what these come from.
+      // Another device that saw the same versions may make a save of them too: that save and this one are merged from
+      // what these come from.
       var further: Set<VersionID> = []
       for id in replaced { further.formUnion(try record(id)?.covers ?? []) }
       let nearest = Array(replaced.filter { !further.contains($0) }.prefix(comparedHeads))

@@ -1,20 +1,21 @@
-/// How the shown version is chosen where several stand beside each other.
+/// How the shown version is chosen if a slot has several heads.
 package enum SavePolicy: String, Hashable, Sendable, Codable {
   case mostProgress
   case longestPlayed
-  /// The newest by the writers' clocks, between saves with a common ancestor only.
+  /// The newest by the writers' clocks, compared only between saves with a common ancestor.
   case newest
 }
 
-/// A slot as the versions known here make it: a view, computed anew each time and never written.
+/// A slot as it follows from the versions known here: a view, computed anew each time and never written.
 package struct SlotView: Hashable, Sendable {
-  /// The live heads, best first; those with equal contents once. Empty if the slot is empty or deleted.
+  /// The live heads, best first; one of those with equal contents. Empty if the slot is empty or deleted.
   package var heads: [VersionRecord]
-  /// The nearest versions that all of `heads` descend from and that are known here, sorted; empty without conflict.
+  /// The nearest versions that all of `heads` descend from and that are known here, sorted; empty without a conflict.
   package var ancestors: [VersionID]
-  /// The heads have a common ancestor, known here or not.
+  /// Whether the heads have a common ancestor, known here or not.
   package var related: Bool
-  /// Every head, those with equal contents and deletes included: what a save covers that saw them all. Sorted.
+  /// Every head, including deletes and those with equal contents: what a save covers that was made after seeing all of
+  /// them. Sorted.
   package var parents: [VersionID]
 
   package var isConflict: Bool { heads.count > 1 }
@@ -29,20 +30,20 @@ package struct SlotView: Hashable, Sendable {
   }
 }
 
-/// What the heads of a slot amount to.
+/// Computes what a slot shows from its heads.
 package enum Resolution {
-  /// Versions that are looked at in search of an ancestor: years of daily saves. Beyond, heads count as unrelated.
+  /// The most versions that are searched for an ancestor: years of daily saves. Beyond that, heads count as unrelated.
   package static let maximumWalk = 20_000
 
-  /// The slot as it is shown. The same versions give the same answer everywhere. Costs a walk from the heads to their
-  /// ancestor where there is a conflict, nothing else.
+  /// Returns the slot as it is shown. The same versions give the same result on every device. Costs a walk from the
+  /// heads to their ancestor if there is a conflict, and nothing else.
   package static func view(
     of slot: String, in storage: some DeviceStorage, policy: SavePolicy = .mostProgress
   ) throws -> SlotView {
     try view(of: slot, in: storage, policy: policy, record: storage.sharedRecords())
   }
 
-  /// The same, with records that the caller may have at hand.
+  /// Does the same with records that the caller may have read already.
   package static func view(
     of slot: String, in storage: some DeviceStorage, policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
   ) throws -> SlotView {
@@ -55,7 +56,7 @@ package enum Resolution {
     return view
   }
 
-  /// The same over any source of records.
+  /// Does the same with any source of records.
   package static func view(
     heads parents: [VersionID], policy: SavePolicy, record: (VersionID) throws -> VersionRecord?
   ) throws -> SlotView {
@@ -70,7 +71,7 @@ package enum Resolution {
       let ranked = live.sorted { precedes($0, $1, policy, related: true) }
       return SlotView(heads: Array(ranked.prefix(1)), ancestors: [], related: true, parents: parents)
     }
-    // Which of several equal ones stands for them is settled before anything is compared.
+    // Which one represents several equal heads is decided before different ones are compared.
     let (ancestors, related) = try commonAncestors(of: live.map(\.id), record: record)
     let shown = groups.values.compactMap { $0.min { precedes($0, $1, policy, related: related) } }
     return SlotView(
@@ -78,7 +79,7 @@ package enum Resolution {
       parents: parents)
   }
 
-  /// The nearest known versions that all of `heads` descend from, and whether there is any, known or not.
+  /// Returns the nearest known versions that all of `heads` descend from, and whether there are any, known or not.
   package static func commonAncestors(
     of heads: [VersionID], record: (VersionID) throws -> VersionRecord?
   ) throws -> (known: [VersionID], related: Bool) {
@@ -93,13 +94,13 @@ package enum Resolution {
     return (nearest(common, records).sorted(), true)
   }
 
-  /// Those of a set of common ancestors that are known and that no other of them descends from.
+  /// Returns those of a set of common ancestors that are known and that no other of them descends from.
   static func nearest(_ common: Set<VersionID>, _ records: [VersionID: VersionRecord]) -> Set<VersionID> {
-    // A common ancestor of a common ancestor is not a nearest one.
+    // An ancestor of a common ancestor isn't a nearest one.
     var further: Set<VersionID> = []
     let known = common.filter { records[$0] != nil }
     for id in known { further.formUnion(records[id]?.covers ?? []) }
-    // `covers` may skip generations, so what is further has to be followed all the way.
+    // `covers` may skip generations, so what is further back has to be followed to the end.
     var open = Array(further)
     while let id = open.popLast() {
       for older in records[id]?.covers ?? [] where further.insert(older).inserted { open.append(older) }
@@ -131,7 +132,7 @@ package enum Resolution {
     }
     let progress = greater(left.metadata.progress, right.metadata.progress)
     let playtime = greater(left.metadata.playtime, right.metadata.playtime)
-    // Clocks say nothing about lineages that never met.
+    // Clocks can't order versions without a common ancestor.
     let newer =
       related && left.savedAtMilliseconds != right.savedAtMilliseconds
       ? left.savedAtMilliseconds > right.savedAtMilliseconds : nil

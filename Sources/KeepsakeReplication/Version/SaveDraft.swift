@@ -2,27 +2,27 @@ package import Foundation
 
 /// What a save replaces.
 package enum SaveParents: Hashable, Sendable {
-  /// Every version that went into what the player sees.
+  /// Every version that contributed to what the player sees.
   case versions([VersionID])
-  /// All that the slot list showed: for a new game over a slot, a delete, a restore from history.
+  /// Everything that the list of slots showed: for a new game over a slot, a delete, or a restore from history.
   case everyHead
-  /// What the running game's state came from. Becomes `versions` when the commits before it are decided.
+  /// What the running game's state came from. Becomes `versions` when the commits before it have succeeded or failed.
   case game(SaveOrigin)
-  /// The version from which the tracked file on this device came, and these. Becomes `versions` within the commit.
+  /// The version that the tracked file on this device came from, and these. Becomes `versions` within the commit.
   case file(alsoReplaced: [VersionID])
 }
 
-/// What a save holds.
+/// The contents of a save.
 package enum SaveContent: Hashable, Sendable {
-  /// Encoded by the caller. Becomes `stored` before the commit.
+  /// Bytes encoded by the caller. Becomes `stored` before the commit.
   case bytes(Data)
-  /// What the storage has under these names, and how many plain bytes that is.
+  /// Contents that the storage has, by hash, and their plain bytes in total.
   case stored([ContentHash], length: Int)
-  /// Nothing: a delete.
+  /// No contents: a delete.
   case tombstone
 }
 
-/// One save on its way, from where it is captured to where it becomes a version: before it is known which versions it covers.
+/// One save between being captured and becoming a version, before it is known which versions it covers.
 package struct SaveDraft: Hashable, Sendable {
   package var id: VersionID
   package var slot: String
@@ -43,7 +43,7 @@ package struct SaveDraft: Hashable, Sendable {
     self.savedAtMilliseconds = savedAtMilliseconds
   }
 
-  /// One whose contents are in the storage, or a delete.
+  /// Creates a save whose contents are in the storage, or a delete.
   package init(
     id: VersionID, slot: String, parents: SaveParents, contents: [ContentHash], length: Int,
     metadata: SaveMetadata = SaveMetadata(), savedAtMilliseconds: Int64, tombstone: Bool = false
@@ -56,7 +56,7 @@ package struct SaveDraft: Hashable, Sendable {
   package var isTombstone: Bool { content == .tombstone }
 }
 
-/// What one checkpoint writes: all of it or nothing.
+/// What one checkpoint writes, all of it or nothing.
 package struct CommitDraft: Hashable, Sendable {
   package var saves: [SaveDraft]
   package var cells: [CellDraft]
@@ -74,15 +74,15 @@ package enum CommitError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The save names a content that the storage doesn't have.
   case missingContent(VersionID, ContentHash)
   case idTaken(VersionID)
-  /// The save breaks a limit that every store and cloud holds to.
+  /// The save exceeds a limit that applies to every store and cloud.
   case invalid(VersionID, String)
-  /// A cell breaks a limit that every store and cloud holds to.
+  /// A cell exceeds a limit that applies to every store and cloud.
   case invalidCell(CellKey, String)
-  /// One checkpoint has more than one exchange can carry.
+  /// One checkpoint holds more than one exchange can carry.
   case tooMuch(String)
-  /// A board has as many players as one may have.
+  /// A board has the most players that it may have.
   case tooManyPlayers(board: String, maximum: Int)
-  /// Versions of a slot, or of a file, are beside each other, where one is needed.
+  /// A slot or a file has several heads where a single one is needed.
   case inConflict(String)
 
   package var description: String {

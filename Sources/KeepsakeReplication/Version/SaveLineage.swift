@@ -1,13 +1,13 @@
-/// From which versions a running game's state in a slot came when it was captured.
+/// The versions that a running game's state in a slot came from when it was captured.
 package struct SaveOrigin: Hashable, Sendable {
-  /// Counts the loads of the slot: a save made before a load is no basis for one made after it.
+  /// Counts the loads of the slot: a save made before a load is no parent of one made after it.
   package var load: UInt64
   /// What the load, or the list of slots, showed then.
   package var loaded: [VersionID]
-  /// What the save replaces besides: the heads shown before a delete or a restore, the sides of a conflict.
+  /// What the save replaces in addition: the heads shown before a delete or a restore, or the sides of a conflict.
   package var alsoReplaced: [VersionID]
-  /// Where the save only changes what is said about a version: that one. The game's next save goes on from it only if the game's state came
-  /// from that version.
+  /// Set if the save only changes the metadata of a version: that version. The game's next save continues from it only
+  /// if the game's state came from that version.
   package var redescribed: VersionID?
 
   package init(load: UInt64, loaded: [VersionID], alsoReplaced: [VersionID] = [], redescribed: VersionID? = nil) {
@@ -18,32 +18,35 @@ package struct SaveOrigin: Hashable, Sendable {
   }
 }
 
-/// What the commits of a running game leave behind for the next ones: the newest save in each slot, which the next save there replaces.
+/// What the commits of a running game pass on to the next ones: the newest save in each slot, which the next save there
+/// replaces.
 ///
-/// A value: a commit is handed the one that the commit before it left, and hands on another one if it succeeds.
+/// A value: a commit receives the one that the commit before it returned, and returns another one if it succeeds.
 package struct SaveLineage: Hashable, Sendable {
   private struct Newest: Hashable, Sendable {
     var load: UInt64
     var id: VersionID
   }
   private var newest: [String: Newest] = [:]
-  /// By versions that a game may have loaded before their slot left the cloud, or came back: the version that is the same one since.
+  /// By version that a game may have loaded before its slot left the cloud or came back: the version that is its
+  /// substitute since.
   private var substitutes: [VersionID: VersionID] = [:]
 
   package init() {}
 
-  /// The newest save of the running game in a slot, whatever was loaded since; nil if there is none.
+  /// Returns the newest save of the running game in a slot, whatever was loaded since; nil if there is none.
   package func newest(in slot: String) -> VersionID? { newest[slot]?.id }
 
-  /// The versions that went into what the player saw when a save was captured: what was loaded, or the game's own newest save since.
+  /// Returns the versions that the player's state came from when a save was captured: what was loaded, or the game's
+  /// own newest save since.
   package func versions(of origin: SaveOrigin, in slot: String) -> [VersionID] {
     if let newest = newest[slot], newest.load == origin.load { return current([newest.id]) }
     return current(origin.loaded)
   }
 
-  /// These versions, or what they were substituted by.
+  /// Returns these versions, or their substitutes.
   ///
-  /// A chain ends: the last one of it has no substitute.
+  /// A chain of substitutes ends, because its last version has none.
   package func current(_ ids: [VersionID]) -> [VersionID] {
     ids.map { id in
       var id = id
@@ -52,17 +55,17 @@ package struct SaveLineage: Hashable, Sendable {
     }
   }
 
-  /// Makes a save the newest of its slot.
+  /// Makes a save the newest one of its slot.
   package mutating func insert(_ id: VersionID, from origin: SaveOrigin, in slot: String) {
     newest[slot] = Newest(load: origin.load, id: id)
   }
 
   /// Substitutes versions that a game may have loaded.
   ///
-  /// - Parameter new: By a version, the one that is the same since.
+  /// - Parameter new: For each version, its substitute.
   package mutating func substitute(_ new: [VersionID: VersionID]) {
     substitutes.merge(new) { _, new in new }
-    // Back to where it began: going on would never end.
+    // A chain that leads back to where it began would never end, so a new substitute has none itself.
     for id in new.values { substitutes[id] = nil }
   }
 }

@@ -19,7 +19,7 @@ extension VersionRecord: Codable {
     tombstone = try container.decodeFlag(forKey: .tombstone)
   }
 
-  /// Without what is empty, as in messages: most versions have little metadata and replace one other.
+  /// Omits what is empty, as in messages: most versions have little metadata and replace one other version.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(id, forKey: .id)

@@ -1,7 +1,7 @@
-// What two records of one version have in common, and what of it may be left out.
+// Comparing and joining two records of one version, and omitting parts of one.
 extension VersionRecord {
-  /// Equal in all that never changes: what a version covers may grow, being provisional may be lifted, and what people see of it may have been
-  /// left out.
+  /// Returns whether everything is equal that never changes: what a version covers may grow, it may stop being
+  /// provisional, and what people see of it may have been omitted.
   package func isSame(as other: VersionRecord) -> Bool {
     var (own, other) = (self, other)
     other.covers = own.covers
@@ -11,7 +11,8 @@ extension VersionRecord {
     return own == other
   }
 
-  /// What both records say of the same version. Where they contradict each other this one stands, whatever a cloud says.
+  /// Returns what both records contain about the same version. Where they contradict each other this one wins, whatever
+  /// a cloud sends.
   package func joined(with other: VersionRecord) -> VersionRecord {
     var joined = self
     joined.covers = Set(covers).union(other.covers).sorted()
@@ -20,8 +21,9 @@ extension VersionRecord {
     return joined
   }
 
-  /// Without what people see of a version that can be loaded: of one that was replaced long ago a device needs to know where it stands among
-  /// the others. What decides between versions stays, and the names of the contents, which a merge may start from.
+  /// The record without what people see of a version that can be loaded: of one that was replaced long ago a device
+  /// needs to know only how it relates to the others. What decides between versions stays, and so do the hashes of the
+  /// contents, which a merge may start from.
   package var withoutLabels: VersionRecord {
     var record = self
     (record.metadata.title, record.metadata.thumbnail, record.metadata.custom) = (nil, nil, [:])
@@ -30,7 +32,7 @@ extension VersionRecord {
 }
 
 extension SaveMetadata {
-  /// Takes what was left out here.
+  /// Takes over what was omitted here.
   fileprivate mutating func complete(from other: SaveMetadata) {
     title = title ?? other.title
     thumbnail = thumbnail ?? other.thumbnail

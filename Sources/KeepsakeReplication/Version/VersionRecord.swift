@@ -1,30 +1,30 @@
 public import Foundation
 
-/// What a slot list shows of a saved game without decoding it.
+/// What a list of slots shows of a saved game without decoding it.
 public struct SaveMetadata: Hashable, Sendable, Codable {
-  /// The most that a title, a thumbnail, and keys and values of `custom` may take together, in bytes: metadata travels with
-  /// every version, so it has to stay small beside the smallest saves.
+  /// The most bytes that a title, a thumbnail, and keys and values of `custom` may take together: metadata travels with
+  /// every version, so it has to be small even compared with the smallest saves.
   public static let maximumBytes = 64 * 1024
 
-  /// What a list calls the save.
+  /// The name of the save in a list.
   public var title: String?
-  /// Seconds played, as the game counts them.
+  /// Seconds played, as counted by the game.
   public var playtime: Double?
-  /// How far the game has come, on a scale of the game's own; compared by the policy `mostProgress`.
+  /// How far the player has come, on a scale of the game's own; compared by the policy `mostProgress`.
   public var progress: Double?
-  /// A small picture, encoded as the game likes.
+  /// A small picture, in any encoding that the game chooses.
   public var thumbnail: Data?
-  /// What else the game wants to show, by names of its own.
+  /// Whatever else the game wants to show, by names of its own.
   public var custom: [String: String]
 
-  /// Makes metadata; whatever isn't given is empty.
+  /// Creates metadata; parameters that aren't given are empty.
   ///
   /// - Parameters:
-  ///   - title: What a list calls the save.
+  ///   - title: The name of the save in a list.
   ///   - playtime: Seconds played.
-  ///   - progress: How far the game has come, on a scale of the game's own.
-  ///   - thumbnail: A small picture, encoded as the game likes.
-  ///   - custom: What else the game wants to show.
+  ///   - progress: How far the player has come, on a scale of the game's own.
+  ///   - thumbnail: A small picture, in any encoding that the game chooses.
+  ///   - custom: Whatever else the game wants to show.
   public init(
     title: String? = nil, playtime: Double? = nil, progress: Double? = nil, thumbnail: Data? = nil,
     custom: [String: String] = [:]
@@ -37,22 +37,22 @@ public struct SaveMetadata: Hashable, Sendable, Codable {
   }
 }
 
-/// One saved game or file as it was at one save: what it holds, by name, and which versions it replaces.
+/// One saved game or file as of one save: its contents, by hash, and which versions it replaces.
 package struct VersionRecord: Hashable, Sendable {
   package var id: VersionID
   /// The text of its key.
   package var slot: String
   /// The versions that this one replaces, sorted. A version that no known version covers is a head.
   package var covers: [VersionID]
-  /// The contents whose plain bytes, one after the other, are the save. Empty for a tombstone.
+  /// The contents whose plain bytes, concatenated, are the save. Empty for a tombstone.
   package var contents: [ContentHash]
-  /// Plain bytes in all.
+  /// Plain bytes in total.
   package var length: Int
   package var metadata: SaveMetadata
-  /// The writer's clock, milliseconds since 1970. Shown to people; never decides between lineages.
+  /// The writer's clock, in milliseconds since 1970. Shown to people; never decides between unrelated versions.
   package var savedAtMilliseconds: Int64
   package var writer: WriterID
-  /// True if this lineage began before its store had ever caught up with its cloud.
+  /// True if the history of this version began before its store had ever caught up with its cloud.
   package var provisional: Bool
   /// True for a delete.
   package var tombstone: Bool
@@ -75,14 +75,14 @@ package struct VersionRecord: Hashable, Sendable {
   }
 }
 
-/// A version as a store keeps it, with what the store knows of its way.
+/// A version as a store keeps it, with what the store knows about sending it.
 package struct StoredVersion: Hashable, Sendable {
   package var record: VersionRecord
-  /// Nothing about it is owed to the cloud any more: the cloud has it, or knows it as covered, and this store's cursor has
-  /// passed that; or it was replaced here before anybody else could know it (then `offered` is false).
+  /// Nothing about it has to be sent any more: the cloud has it, or knows it as covered, and this store's cursor has
+  /// passed that; or it was replaced here before any other device could know it (then `offered` is false).
   package var acknowledged: Bool
-  /// Others may know it: it was offered to the cloud, received from it, or stood here when the store was opened (a copy of
-  /// the store may hold it too).
+  /// Other devices may know it: it was offered to the cloud, received from it, or was here when the store was opened (a
+  /// copy of the store may have it too).
   package var offered: Bool
 
   package init(record: VersionRecord, acknowledged: Bool, offered: Bool) {
@@ -91,9 +91,10 @@ package struct StoredVersion: Hashable, Sendable {
     self.offered = offered
   }
 
-  /// Replaced here before anybody else could know it: never to be sent, nor to be named to the cloud but as a direct basis.
+  /// Whether it was replaced here before any other device could know it: it is never sent, and the cloud gets its id
+  /// only as a direct parent of another version.
   package var neverLeft: Bool { acknowledged && !offered }
 
-  /// It isn't to be sent any more. What replaces it names what it replaced, too.
+  /// Marks it as not to be sent any more. What replaces it also covers what it covered.
   package mutating func withdraw() { (acknowledged, offered) = (true, false) }
 }

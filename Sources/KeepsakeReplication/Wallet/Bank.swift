@@ -1,25 +1,26 @@
-/// The cloud's side of the money: what it makes of a store's offer, in the transaction of the exchange.
+/// The cloud's side of the wallet: handles a store's offer, in the transaction of the exchange.
 ///
-/// Money is in the pool or is the right of a chain; operations alone create or destroy it, once each. The bank never lets
-/// the pool or a chain's rights fall below zero.
+/// Money is either in the pool or a right of a chain; only operations create or destroy it, once each. The bank never
+/// lets the pool or a chain's rights fall below zero.
 ///
-/// Not here yet: late spends that wait for rights to be recalled (they are declined where the pool can't pay at once),
-/// and a bank that was restored from a backup.
+/// Not implemented: late spends that wait for rights to be recalled (they are declined if the pool can't pay
+/// immediately), and a bank that was restored from a backup.
 package struct Bank: Sendable {
-  /// Chains that a container may have: each install, and each copy that was found out, makes one.
+  /// The most chains of a container: each install, and each copy that was detected, creates one.
   package static let maximumChains = 10_000
 
   package private(set) var state: BankState
 
   package init(_ state: BankState) { self.state = state }
 
-  /// Answers `offer`, and records decisions and heads in `storage`. The caller stores `state` if it has changed.
+  /// Replies to `offer`, and records decisions and heads in `storage`. The caller stores `state` if it has changed.
   ///
-  /// A chain that follows another one gets no rights, and none of its operations counts, before it is offered by a device that has heard of its
-  /// beginning. Else a late copy of a request whose store was set back meanwhile would leave money on a chain that nobody holds.
+  /// A chain that follows another one gets no rights, and none of its operations counts, until a device offers it that
+  /// has fetched its beginning. Otherwise a delayed copy of a request whose store was restored meanwhile would leave
+  /// money on a chain that nobody has.
   ///
-  /// - Parameter heard: How far the device has heard of the container's changes: the seq of the cursor that it sent.
-  /// - Throws: ``ExchangeError`` for an offer that breaks a limit, and what the storage throws.
+  /// - Parameter heard: How far the device has fetched the container's changes: the seq of the cursor that it sent.
+  /// - Throws: ``ExchangeError`` for an offer that exceeds a limit, and what the storage throws.
   package mutating func answer(
     _ offer: WalletOffer, heard: UInt64, in storage: inout some ContainerStorage
   ) throws -> WalletReply {
@@ -32,7 +33,7 @@ package struct Bank: Sendable {
     if let known {
       let common = try common(of: heads, chain: offer.chain, known.head, empty: empty, in: storage)
       guard let common else {
-        // What the store takes for acknowledged is not the bank's: the bank lost it, or never had it.
+        // The head that the store considers acknowledged isn't the bank's: the bank lost it, or never had it.
         return try reply(offer, .behind(known.head), in: storage)
       }
       if known.fenced { return try reply(offer, .fenced(common), in: storage) }
@@ -47,7 +48,7 @@ package struct Bank: Sendable {
       state.chains[offer.chain] = BankState.Chain(head: empty, follows: offer.follows)
       if let old = offer.follows {
         fence(old, sparing: offer.chain)
-        // What the bank does moves the seq by one.
+        // A change of the bank advances the seq by one.
         state.chains[offer.chain]?.begun = try storage.position().seq + 1
       }
     }
@@ -141,12 +142,12 @@ package struct Bank: Sendable {
     try storage.recordDecision(verdict, on: operation, of: chain)
   }
 
-  /// Closes `old` and every living chain that follows from it: their rights go back to the pool.
+  /// Closes `old` and every open chain that descends from it: their rights go back to the pool.
   private mutating func fence(_ old: ChainID, sparing new: ChainID) {
     for id in state.chains.keys.sorted() where id != new && descends(id, from: old) { close(id) }
   }
 
-  /// Closes the chains of a device that was removed; one that isn't known, or is closed already, stays as it is.
+  /// Closes the chains of a device that was removed; unknown or closed ones stay as they are.
   package mutating func close(_ chains: [ChainID]) {
     for id in chains { close(id) }
   }
@@ -167,7 +168,8 @@ package struct Bank: Sendable {
 
   private func descends(_ id: ChainID, from ancestor: ChainID) -> Bool {
     var current: ChainID? = id
-    // Each chain was made after the one it follows, but the names come from outside: the number of chains bounds the walk.
+    // Each chain was created after the one that it follows, but the ids come from outside: the number of chains limits
+    // the walk.
     for _ in 0...state.chains.count {
       guard let step = current else { return false }
       if step == ancestor { return true }
@@ -178,14 +180,14 @@ package struct Bank: Sendable {
 
   // MARK: Rights
 
-  /// The player's money in one currency.
+  /// Returns the player's money in one currency.
   package func balance(_ currency: String) -> Int64 {
     var sum = state.pool[currency] ?? 0
     for chain in state.chains.values where !chain.fenced { sum += chain.totals[currency]?.rights ?? 0 }
     return sum
   }
 
-  /// Every currency that the bank has heard of, sorted.
+  /// Every currency that the bank knows, sorted.
   package var currencies: [String] {
     var names = Set(state.pool.keys)
     for chain in state.chains.values { names.formUnion(chain.totals.keys) }
@@ -196,7 +198,7 @@ package struct Bank: Sendable {
     balance(currency) + amount <= Wallet.maximumTotal
   }
 
-  /// What each living chain would get if all got the same.
+  /// Returns what each open chain would get if all got the same.
   private func fairShare(_ currency: String) -> Int64 {
     let living = Int64(state.chains.values.count(where: \.isLiving))
     guard living > 0 else { return 0 }
@@ -208,7 +210,7 @@ package struct Bank: Sendable {
     max(0, chain.wanted[currency] ?? fair)
   }
 
-  /// Gives a chain what it wants, or its fair share, as far as the pool can.
+  /// Grants a chain what it wants, or its fair share, as far as the pool allows.
   private mutating func grant(to id: ChainID) {
     guard var chain = state.chains[id], !chain.fenced else { return }
     for currency in currencies {
@@ -224,8 +226,8 @@ package struct Bank: Sendable {
     state.chains[id] = chain
   }
 
-  /// What a chain should give back, because others have less than half of what they should and the pool can't help: never
-  /// more than leaves it its own fair share, or what it said that it wants.
+  /// Returns what a chain should give back, because others have less than half of their target and the pool can't help.
+  /// That always leaves the chain its own fair share, or what it asked for if that is more.
   private func recall(from id: ChainID) -> [String: Int64] {
     guard let chain = state.chains[id], !chain.fenced else { return [:] }
     var result: [String: Int64] = [:]
@@ -247,7 +249,7 @@ package struct Bank: Sendable {
 
   // MARK: Answers
 
-  /// The greatest of `heads` that the bank's chain has, too; nil if it has none.
+  /// Returns the greatest of `heads` that the bank's chain has, too; nil if there is none.
   private func common(
     of heads: [ChainHead], chain: ChainID, _ newest: ChainHead, empty: ChainHead, in storage: some ContainerStorage
   ) throws -> ChainHead? {
@@ -262,7 +264,7 @@ package struct Bank: Sendable {
     _ offer: WalletOffer, _ replyState: WalletReply.State, in storage: some ContainerStorage
   ) throws -> WalletReply {
     var reply = WalletReply(chain: offer.chain, state: replyState)
-    // Asked again because an answer was lost, the bank says the same again.
+    // If an offer is repeated because a response was lost, the bank replies the same again.
     for operation in offer.operations + offer.late {
       guard let verdict = try storage.decision(on: operation.id) else { continue }
       if verdict == .declined || operation.isClaim { reply.decisions.append(WalletDecision(id: operation.id, verdict: verdict)) }
@@ -297,6 +299,6 @@ package struct Bank: Sendable {
 }
 
 extension BankState {
-  /// No chain, no money: nothing was ever earned or spent.
+  /// Whether there is no chain and no money: nothing was ever earned or spent.
   package var isEmpty: Bool { chains.isEmpty && pool.isEmpty && paidClaims.isEmpty }
 }

@@ -10,7 +10,7 @@ extension BankState {
     paidClaims = Set(try container.decode([String].self, forKey: .paidClaims))
   }
 
-  /// With the claims sorted, so that equal states have equal bytes.
+  /// Encodes the state with sorted claims, so that equal states have equal bytes.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(pool, forKey: .pool)

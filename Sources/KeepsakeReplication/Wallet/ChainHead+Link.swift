@@ -10,7 +10,7 @@ extension ChainHead {
     self.init(count: 0, hash: ContentHash(digest: hasher.finalize()))
   }
 
-  /// The head after `operation`: two chains with the same head had the same operations in the same order.
+  /// Returns the head after `operation`: two chains with the same head have had the same operations in the same order.
   package func appending(_ operation: WalletOperation) -> ChainHead {
     var hasher = SHA256()
     hasher.update(data: hash.bytes)
@@ -29,7 +29,8 @@ extension ChainHead {
 }
 
 extension SHA256 {
-  /// Numbers go in as eight big-endian bytes, texts with their length before them, so that no two inputs look alike.
+  /// Hashes a number as eight big-endian bytes, and a text after its length, so that different inputs never have the
+  /// same bytes.
   fileprivate mutating func update(_ number: UInt64) {
     withUnsafeBytes(of: number.bigEndian) { update(bufferPointer: $0) }
   }

@@ -1,18 +1,20 @@
 import Synchronization
 
-/// Operations that the bank doesn't know yet, oldest first. A game without a cloud keeps all that were ever made, so that appending one,
-/// taking some away at the front, looking one up and adding up a currency cost the same however many there are.
+/// Operations that the bank doesn't know yet, oldest first. A game without a cloud keeps every operation that was ever
+/// made, so appending one, removing some at the front, looking one up and summing up a currency cost the same however
+/// many there are.
 ///
-/// A value. Copies that only differ in where they begin and end share one log, as do what is committed, what is about to be, and what
-/// somebody reads meanwhile. A copy that goes on where another one went on already, as after a commit that failed, gets a log of its own, which
-/// costs a pass over its operations; so does every other change in the middle.
+/// A value. Copies that differ only in where they begin and end share one log; that is the case for what is committed,
+/// what is about to be, and what somebody reads meanwhile. A copy that is appended to where another one was already, as
+/// after a failed commit, gets a log of its own, which costs a pass over its operations; so does every change in the
+/// middle.
 ///
-/// Takes some 200 bytes an operation, and its texts of more than 15 bytes beside them.
+/// Takes about 200 bytes per operation, plus its texts of more than 15 bytes.
 package struct OperationList: Sendable {
-  /// What the operations of one currency come to.
+  /// The sums over the operations of one currency.
   package struct Sums: Hashable, Sendable {
     package fileprivate(set) var count = 0
-    // As wide as this none can overflow, whatever stands in the operations.
+    // Wide enough never to overflow, whatever the operations contain.
     package fileprivate(set) var earned: Int128 = 0
     package fileprivate(set) var spent: Int128 = 0
     package fileprivate(set) var returned: Int128 = 0
@@ -20,22 +22,22 @@ package struct OperationList: Sendable {
   }
 
   private var log: OperationLog
-  /// Where this list stands in the log.
+  /// The positions of this list in the log.
   private var places: Range<Int>
-  /// By currency; none of those without operations.
+  /// By currency, without those that have no operations.
   package private(set) var sums: [String: Sums]
 
   package init() { (log, places, sums) = (OperationLog(), 0..<0, [:]) }
 
-  /// How many operations were looked at, copied or looked up, one by one, in this list and those that share its log: what an operation
-  /// costs, without a clock.
+  /// How many operations were accessed, copied or looked up, one by one, in this list and those that share its log: the
+  /// cost of an operation, measured without a clock.
   package var visits: Int { log.visits }
 
   // MARK: Looking up
 
   package func contains(_ id: OperationID) -> Bool { place(of: id) != nil }
 
-  /// The operation of that id; nil if it isn't here.
+  /// Returns the operation of that id; nil if it isn't here.
   package func operation(_ id: OperationID) -> WalletOperation? { place(of: id).map { log[$0] } }
 
   package func containsClaim(_ key: String) -> Bool { log.place(ofClaim: key).map(places.contains) ?? false }
@@ -44,13 +46,14 @@ package struct OperationList: Sendable {
 
   // MARK: Changes
 
-  /// What became of a list: some were taken away at its front, some came at its end.
+  /// How a list has changed: operations were removed at its front and appended at its end.
   package struct Shift {
     package var dropped: Int
     package var appended: Slice<OperationList>
   }
 
-  /// What became of `before`, if no more than a shift; nil also where that would have to be found out by looking at all.
+  /// Returns how the list differs from `before`; nil if it does so by more than a shift, or if finding out would take a
+  /// look at every operation.
   package func shift(since before: OperationList) -> Shift? {
     guard log === before.log, places.lowerBound >= before.places.lowerBound, places.upperBound >= before.places.upperBound,
       places.lowerBound <= before.places.upperBound
@@ -74,7 +77,8 @@ package struct OperationList: Sendable {
       if sums[operation.currency]?.count == 0 { sums[operation.currency] = nil }
     }
     places = places.lowerBound + count..<places.upperBound
-    // What was let go of must not stay for ever; half of it at a time, so that it costs no more than the letting go.
+    // What was removed must not stay in memory forever. The log is copied when more than half of it is unused, so that
+    // copying costs no more than removing.
     if places.lowerBound > places.count { takeOwnLog(Array(self)) }
   }
 
@@ -139,13 +143,14 @@ extension OperationList.Sums {
   }
 }
 
-/// What lists share: operations that are only ever appended, and where each stands. What stands at a place never changes.
+/// The storage that lists share: operations that are only ever appended, and the position of each. What is at a
+/// position never changes.
 private final class OperationLog: Sendable {
   private struct Content {
     var operations: [WalletOperation] = []
-    /// The last place of each.
+    /// The last position of each operation.
     var places: [OperationID: Int] = [:]
-    /// The last place of each claim's key.
+    /// The last position of each claim's key.
     var claims: [String: Int] = [:]
     var visits = 0
 
@@ -178,7 +183,7 @@ private final class OperationLog: Sendable {
     }
   }
 
-  /// False, and nothing is changed, if something stands there already.
+  /// Appends an operation; returns false, and changes nothing, if there is one at that position already.
   func append(_ operation: WalletOperation, at place: Int) -> Bool {
     content.withLock { content in
       guard content.operations.count == place else { return false }

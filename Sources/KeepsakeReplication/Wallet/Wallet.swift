@@ -1,20 +1,20 @@
-/// The store's side of the money: what it may do by itself, and what the bank's answers make of it.
+/// The store's side of the wallet: what it may do by itself, and how it handles the bank's replies.
 package struct Wallet: Hashable, Sendable {
-  /// The most that one operation moves: far above any game's prices, and any number of them that a container can hold adds
-  /// up within 64 bits.
+  /// The most that one operation moves: far above any game's prices, while the sum of as many operations as a container
+  /// can hold fits into 64 bits.
   package static let maximumAmount: Int64 = 1 << 40
-  /// What one chain's totals may reach: four of them stay within 64 bits.
+  /// The greatest value of one of a chain's totals, so that four of them together fit into 64 bits.
   package static let maximumTotal: Int64 = 1 << 60
-  /// Operations that one exchange carries, of the chain and late ones each: the rest follows in the next.
+  /// The most operations in one exchange, of the chain and late ones each; the rest follows in the next exchange.
   package static let maximumBatch = 500
-  /// Operations that a store remembers by name after the bank has them: repeats come soon or not at all, and the bank
+  /// How many operations a store remembers by id after the bank has them: repeats come soon or not at all, and the bank
   /// remembers all of them.
   package static let rememberedOperations = 256
-  /// Bytes of a currency's name, a claim's key or a good's name, and of a reason.
+  /// The most bytes of a currency's name, a claim's key or a good's name, and of a reason.
   package static let maximumNameBytes = 128
   package static let maximumReasonBytes = 512
   package static let maximumGoods = 64
-  /// Currencies for which a store may name a level.
+  /// The most currencies for which a store may ask for a level.
   package static let maximumWanted = 256
 
   package var state: WalletState
@@ -23,20 +23,21 @@ package struct Wallet: Hashable, Sendable {
 
   // MARK: What the game sees
 
-  /// What the store may spend by itself.
+  /// Returns what the store may spend by itself.
   package func spendable(_ currency: String) -> Int64 { state.totals[currency]?.rights ?? 0 }
 
-  /// The player's money as this store knows it: what the bank said last, and what was done here since. Claims not counted.
+  /// Returns the player's money as this store knows it: what the bank last reported, and what was done here since.
+  /// Claims aren't counted.
   package func total(_ currency: String) -> Int64 {
     var sum = Int128(state.balances[currency] ?? 0)
     for sums in sums(currency) { sum += sums.earned - sums.spent }
     return Int64(clamping: sum)
   }
 
-  /// Claimed and not yet decided.
+  /// Returns what is claimed and not yet decided.
   package func pending(_ currency: String) -> Int64 { Int64(clamping: sums(currency).reduce(0) { $0 + $1.claimed }) }
 
-  /// Every currency that the wallet has heard of, sorted.
+  /// Every currency that the wallet knows, sorted.
   package var currencies: [String] {
     Set(state.totals.keys).union(state.balances.keys).union(state.operations.sums.keys).union(state.late.sums.keys).sorted()
   }
@@ -47,9 +48,10 @@ package struct Wallet: Hashable, Sendable {
 
   // MARK: What the game does
 
-  /// Does `operation`, or nothing if it was done before under its id (or its claim's key). Costs the same however many the bank doesn't know.
+  /// Performs `operation`, or does nothing if it was performed before under its id (or its claim's key). Costs the same
+  /// however many operations the bank doesn't know.
   ///
-  /// - Returns: whether anything changed.
+  /// - Returns: Whether anything changed.
   /// - Throws: ``WalletError``; nothing has changed then.
   @discardableResult
   package mutating func perform(_ operation: WalletOperation) throws(WalletError) -> Bool {
@@ -75,20 +77,20 @@ package struct Wallet: Hashable, Sendable {
     return true
   }
 
-  /// Says how much the store would like to be able to spend by itself, for the bank to grant in the next exchange; nil for a
-  /// fair share.
+  /// Sets how much the store would like to be able to spend by itself, which the bank may grant in the next exchange;
+  /// nil for a fair share.
   package mutating func want(_ level: Int64?, of currency: String) {
     state.wanted[currency] = level.map { min(max(0, $0), Self.maximumTotal) }
   }
 
-  /// Whether performing it changes nothing, because it was done before.
+  /// Returns whether performing the operation changes nothing, because it was performed before.
   package func knows(_ operation: WalletOperation) -> Bool {
     if state.recent.contains(operation.id) || state.operations.contains(operation.id) || state.late.contains(operation.id) { return true }
     guard let key = operation.kind.key else { return false }
     return isSettled(claim: key) || state.operations.containsClaim(key) || state.late.containsClaim(key)
   }
 
-  /// By halves: a daily gift is claimed for years.
+  /// Uses a binary search: a daily gift is claimed for years.
   private func isSettled(claim key: String) -> Bool {
     var (low, high) = (0, state.settledClaims.count)
     while low < high {
@@ -100,13 +102,13 @@ package struct Wallet: Hashable, Sendable {
 
   // MARK: The bank
 
-  /// Something here that the bank doesn't know yet.
+  /// Whether there are operations here that the bank doesn't know yet.
   package var hasUnreportedOperations: Bool { !state.operations.isEmpty || !state.late.isEmpty }
 
-  /// The currencies of that.
+  /// The currencies of those operations.
   package var unreported: Set<String> { Set(state.operations.sums.keys).union(state.late.sums.keys) }
 
-  /// What to say to the bank in the next exchange.
+  /// The offer to the bank for the next exchange.
   package var offer: WalletOffer {
     WalletOffer(
       chain: state.chain, follows: state.follows, base: state.acknowledged,
@@ -114,19 +116,20 @@ package struct Wallet: Hashable, Sendable {
       wanted: state.wanted)
   }
 
-  /// What a reply did.
+  /// The effect of a reply.
   package struct Change: Hashable, Sendable {
     package var balancesChanged = false
-    /// Claims, late operations and declined ones that are decided now.
+    /// Claims, late operations and declined operations that this reply decided.
     package var decisions: [WalletDecision] = []
-    /// There is something to tell the bank at once: a new chain, or rights given back.
+    /// There is something to report to the bank immediately: a new chain, or returned rights.
     package var hasMore = false
 
     package init() {}
   }
 
-  /// Takes the bank's answer to the offer that is in flight. A reply about another chain, or one that this store's own chain
-  /// refutes, changes nothing; nor does one with amounts that can't be. Costs the operations that it settles.
+  /// Handles the bank's reply to the offer in flight. A reply about another chain, one that contradicts this store's
+  /// own chain, or one with impossible amounts changes nothing. Costs time in proportion to the operations that it
+  /// settles.
   package mutating func receive(_ reply: WalletReply, using random: inout some RandomNumberGenerator) -> Change {
     var change = Change()
     guard reply.chain == state.chain, Self.arePossible(reply.totals), Self.arePossible(reply.balances) else { return change }
@@ -146,13 +149,13 @@ package struct Wallet: Hashable, Sendable {
       change.hasMore = true
       return change
     case .fork(let head, let common):
-      // A head that stands on our own chain is from before a retry that was accepted.
+      // A head that is part of our own chain is from before a retry that was accepted.
       guard position(of: head) == nil else { return change }
       startChain(after: common, using: &random)
     case .fenced(let common):
       startChain(after: common, using: &random)
     case .behind:
-      // What the bank lost of this chain can't be offered again from here; what it never had can.
+      // What the bank lost of this chain can't be offered again from here; what it never had can be.
       startChain(after: state.acknowledged, using: &random)
     }
     change.hasMore = state != before && (hasUnreportedOperations || state.chain != before.chain)
@@ -160,7 +163,7 @@ package struct Wallet: Hashable, Sendable {
     return change
   }
 
-  /// How many of the operations not yet acknowledged lead to `head`; nil if it isn't on the chain from there on.
+  /// Returns how many of the unacknowledged operations lead to `head`; nil if it isn't on the chain from there on.
   private func position(of head: ChainHead) -> Int? {
     guard head.count >= state.acknowledged.count, head.count <= state.head.count else { return nil }
     var current = state.acknowledged
@@ -194,13 +197,13 @@ package struct Wallet: Hashable, Sendable {
     state.totals = bank
     for (currency, sums) in state.operations.sums {
       var totals = bank[currency] ?? WalletTotals()
-      // Full totals were refused when the operation was made; the bank's can be no greater.
+      // An operation that makes totals too great is refused when it is made; the bank's can be no greater.
       totals.count(sums)
       state.totals[currency] = totals
     }
   }
 
-  /// Gives back what the bank recalls, but keeps half of what there is: the game may be offline next.
+  /// Returns what the bank recalls, but keeps half of what there is, because the game may be offline next.
   private mutating func giveBack(_ recalled: [String: Int64], using random: inout some RandomNumberGenerator) {
     for (currency, asked) in recalled.sorted(by: { $0.key < $1.key }) {
       let rights = spendable(currency)
@@ -208,17 +211,17 @@ package struct Wallet: Hashable, Sendable {
       guard amount > 0 else { continue }
       let operation = WalletOperation(
         id: OperationID(using: &random), kind: .giveBack, currency: currency, amount: amount, reason: "recalled")
-      // Within rights by construction; a name that the bank made up badly is not worth an error here.
+      // It is within rights by construction; an invalid name made up by the bank isn't worth an error here.
       _ = try? perform(operation)
     }
   }
 
-  /// Goes on with a new chain; what came after `common` on the old one, and what never counted there, is late.
+  /// Continues with a new chain; what came after `common` on the old one, and what never counted there, is late.
   private mutating func startChain(after common: ChainHead, using random: inout some RandomNumberGenerator) {
     let kept = position(of: common) ?? 0
     var late = state.late
     for operation in state.operations.dropFirst(kept) {
-      // The bank takes back the rights of a chain that it closes: there is nothing left to give.
+      // The bank takes back the rights of a chain that it closes, so there is nothing left to return.
       if operation.effect != .giveBack { late.append(operation) }
     }
     var next = WalletState(chain: ChainID(using: &random), follows: state.chain)
@@ -232,7 +235,7 @@ package struct Wallet: Hashable, Sendable {
 }
 
 extension Wallet {
-  /// Whether a bank or a store can have such amounts, of currencies with such names.
+  /// Returns whether a bank or a store can have such amounts, of currencies with such names.
   static func arePossible(_ amounts: [String: Int64]) -> Bool {
     amounts.allSatisfy { isPossible(currency: $0.key) && (0...maximumTotal).contains($0.value) }
   }
@@ -248,7 +251,7 @@ extension Wallet {
 }
 
 extension WalletTotals {
-  /// Counts in what operations come to; a total that would become too great stays full.
+  /// Adds the sums of operations; a total that would become too great is capped.
   mutating func count(_ sums: OperationList.Sums) {
     func grown(_ total: Int64, by sum: Int128) -> Int64 { Int64(clamping: min(Int128(total) + sum, Int128(Wallet.maximumTotal))) }
     earned = grown(earned, by: sums.earned)
@@ -256,7 +259,8 @@ extension WalletTotals {
     returned = grown(returned, by: sums.returned)
   }
 
-  /// Counts an operation in; false, and nothing changed, if a total would become too great. Claims count when they are paid.
+  /// Adds an operation; returns false, and changes nothing, if a total would become too great. Claims count when they
+  /// are paid.
   mutating func count(_ operation: WalletOperation) -> Bool {
     func grown(_ total: Int64) -> Int64? {
       let (sum, overflow) = total.addingReportingOverflow(operation.amount)
@@ -279,7 +283,7 @@ extension WalletTotals {
 }
 
 extension WalletOperation {
-  /// Throws unless amount and texts are within limits.
+  /// Throws unless amount and texts are within their limits.
   package func check() throws(WalletError) {
     guard amount > 0, amount <= Wallet.maximumAmount else { throw .invalidAmount(amount) }
     func check(_ text: String, _ what: String, _ limit: Int, emptyAllowed: Bool = false) throws(WalletError) {

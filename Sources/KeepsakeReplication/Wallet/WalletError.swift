@@ -1,6 +1,6 @@
-/// Why a wallet doesn't take an operation.
+/// Why a wallet refuses an operation.
 package enum WalletError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The store may not spend that much by itself; the balance says what the player has in all.
+  /// The store may not spend that much by itself; the balance is what the player has in total.
   case insufficientRights(currency: String, spendable: Int64, balance: Int64)
   /// Amounts are positive and at most `Wallet.maximumAmount`.
   case invalidAmount(Int64)

@@ -88,7 +88,7 @@ extension WalletReply.State: Codable {
   }
 }
 
-// The kind is a word; a claim's key stands beside it.
+// The kind is a word; a claim's key is beside it.
 extension WalletOperation: Codable {
   private enum CodingKeys: String, CodingKey {
     case id, kind, key, currency, amount, reason, goods, madeAtMilliseconds

@@ -1,8 +1,8 @@
 /// The head of a chain: how many operations it has, and the hash that links them all.
 package struct ChainHead: Hashable, Sendable, Codable {
-  /// Operations on the chain; the first has the number 1, 0 stands for an empty chain.
+  /// The number of operations on the chain; 0 for an empty chain. The first operation has the number 1.
   package var count: UInt64
-  /// The SHA-256 over the previous head's hash and the operation; of the chain's id where it is empty.
+  /// The SHA-256 over the previous head's hash and the operation; for an empty chain, over the chain's id.
   package var hash: ContentHash
 
   package init(count: UInt64, hash: ContentHash) {
@@ -16,12 +16,12 @@ package struct WalletOffer: Hashable, Sendable {
   package var chain: ChainID
   /// The chain that this one follows after a fork or a fence.
   package var follows: ChainID?
-  /// The head that the bank last acknowledged: where `operations` begins.
+  /// The head that the bank last acknowledged, after which `operations` begin.
   package var base: ChainHead
   package var operations: [WalletOperation]
-  /// Operations of chains that this one follows, made there but never seen by the bank.
+  /// Operations of chains that this one follows, which were made there and never seen by the bank.
   package var late: [WalletOperation]
-  /// The rights that the store would like to hold, by currency.
+  /// The rights that the store would like to have, by currency.
   package var wanted: [String: Int64]
 
   package init(
@@ -37,29 +37,31 @@ package struct WalletOffer: Hashable, Sendable {
   }
 }
 
-/// The bank's answer.
+/// The bank's reply to an offer.
 package struct WalletReply: Hashable, Sendable {
   package enum State: Hashable, Sendable {
-    /// The chain as offered is the bank's, up to this head.
+    /// The bank has the chain as offered, up to this head.
     case accepted(ChainHead)
-    /// The chain follows another one and is known now, empty as yet: offer the same again, with the cursor of this answer.
+    /// The chain follows another one; the bank knows it now, still empty. Send the same offer again, with the cursor of
+    /// this response.
     case begun(ChainHead)
-    /// The chain is closed at this head: go on with a new one that follows it, and offer what came after as late.
+    /// The chain is closed at this head: continue with a new one that follows it, and offer what came after the head as
+    /// late.
     case fenced(ChainHead)
-    /// Another copy of this store went on with the chain; both agree up to `common`.
+    /// Another copy of this store continued the chain; both are the same up to `common`.
     case fork(head: ChainHead, common: ChainHead)
-    /// The bank knows less of the chain than the store thinks: offer again from this head.
+    /// The bank knows less of the chain than the store assumes: offer again from this head.
     case behind(ChainHead)
   }
   package var chain: ChainID
   package var state: State
-  /// The chain's totals as the bank keeps them, up to the head that `state` names.
+  /// The chain's totals as the bank keeps them, up to the head in `state`.
   package var totals: [String: WalletTotals]
-  /// The player's money: what the bank holds and all rights together, by currency.
+  /// The player's money by currency: what the bank holds plus all rights.
   package var balances: [String: Int64]
-  /// What the bank would like back from this chain for another device, by currency.
+  /// What this chain should give back for another device, by currency.
   package var recalled: [String: Int64]
-  /// What became of late operations and claims.
+  /// The decisions about late operations and claims.
   package var decisions: [WalletDecision]
 
   package init(
@@ -75,12 +77,12 @@ package struct WalletReply: Hashable, Sendable {
   }
 }
 
-/// What the bank decided about an operation that was not within rights held beforehand.
+/// The bank's decision about an operation that wasn't covered by rights in advance.
 package struct WalletDecision: Hashable, Sendable, Codable {
   package enum Verdict: String, Hashable, Sendable, Codable {
-    /// Counted, once.
+    /// Counted, exactly once.
     case accepted
-    /// The balance could not cover it; it was never charged, its goods are revoked.
+    /// The balance couldn't cover it: it was never charged, and its goods are revoked.
     case declined
   }
   package var id: OperationID

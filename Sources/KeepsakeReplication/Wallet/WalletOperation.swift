@@ -4,10 +4,10 @@ package struct WalletOperation: Hashable, Sendable {
     case earn
     case spend
     case giveBack
-    /// Under a key that counts once per player.
+    /// Paid under a key that counts once per player.
     case claim(key: String)
 
-    /// What is known of the kind.
+    /// The description of the kind.
     var rule: Rule {
       switch self {
       case .earn: Rule(word: "earn", tag: 0, effect: .credit)
@@ -17,7 +17,7 @@ package struct WalletOperation: Hashable, Sendable {
       }
     }
 
-    /// The kind of that word; nil for a word that no kind has. The key is asked for only where the kind has one.
+    /// Returns the kind of that word; nil for an unknown word. Calls `key` only if the kind has one.
     init?(word: String, key: () throws -> String) rethrows {
       switch word {
       case "earn": self = .earn
@@ -28,18 +28,19 @@ package struct WalletOperation: Hashable, Sendable {
       }
     }
 
-    /// Of a claim.
+    /// The key of a claim.
     package var key: String? {
       if case .claim(let key) = self { return key }
       return nil
     }
   }
 
-  /// A kind of operation, described once: chains, banks, ledgers and messages decide by this and by no kind's name.
+  /// A kind of operation, described once: chains, banks, ledgers and messages decide by this, and never by the kind's
+  /// name.
   struct Rule: Sendable {
-    /// On the wire and in stores. Never changes.
+    /// Used on the wire and in stores. Never changes.
     let word: String
-    /// In a chain's hash. Never changes.
+    /// Used in a chain's hash. Never changes.
     let tag: UInt64
     let effect: Effect
   }
@@ -48,11 +49,11 @@ package struct WalletOperation: Hashable, Sendable {
   package enum Effect: Sendable {
     /// Adds to the money, and to what the chain may spend.
     case credit
-    /// Takes from both; the chain must hold rights for the amount.
+    /// Subtracts from both; the chain must have rights for the amount.
     case debit
-    /// Gives rights back to the bank; the money stays the same.
+    /// Returns rights to the bank; the money stays the same.
     case giveBack
-    /// Asks the bank to pay, once per player under a key: pending until it has decided.
+    /// Asks the bank to pay, once per player and key; pending until the bank has decided.
     case claim
   }
 
@@ -64,7 +65,7 @@ package struct WalletOperation: Hashable, Sendable {
   package var amount: Int64
   package var reason: String
   package var goods: [String]
-  /// By the device's clock, milliseconds since 1970: for people who read the ledger. Nothing is decided by it.
+  /// By the device's clock, in milliseconds since 1970, for people who read the ledger. Nothing depends on it.
   package var madeAtMilliseconds: Int64
 
   package init(

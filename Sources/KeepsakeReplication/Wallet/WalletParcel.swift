@@ -1,14 +1,15 @@
-/// Money on its way from the wallet of one store into that of another: taken out of the one for good before the other gets it, and kept in between
-/// by whoever moves it. So it is in one place at any time.
+/// Money in transit from the wallet of one store into that of another. It is removed from the one for good before the
+/// other receives it, and kept in between by the code that moves it, so it exists in one place at any time.
 package struct WalletParcel: Hashable, Sendable, Codable {
-  /// Operations that go over as they were made; more are put together into one for each currency.
+  /// The most operations that are transferred as they were made; if there are more, they are combined into one for each
+  /// currency.
   package static let maximumOperations = 10_000
-  /// Spends of the greatest amount that take one currency out of a wallet; what is left after them stays.
+  /// The most spends of the greatest amount that remove one currency from a wallet; what is left after them stays.
   package static let maximumSpends = 16
 
-  /// Random: who got it once knows it again.
+  /// Random, so that a wallet that received the parcel recognizes it.
   package var id: OperationID
-  /// For the other wallet, in this order.
+  /// Operations for the other wallet, in this order.
   package var operations: [WalletOperation]
 
   package init(id: OperationID, operations: [WalletOperation]) {
@@ -24,20 +25,22 @@ package struct WalletParcel: Hashable, Sendable, Codable {
 }
 
 extension Wallet {
-  /// Where its chain ends now, for the next parcel to begin.
+  /// Where its chain ends, which is where the next parcel begins.
   package var mark: WalletParcel.Mark { WalletParcel.Mark(chain: state.chain, count: state.head.count) }
 
-  /// Takes out all that may be spent here but what claims paid, and puts it into a parcel with the claims; nil, and nothing done, if there is
-  /// nothing to take.
+  /// Takes out everything that may be spent here, except what claims paid, and puts it into a parcel together with the
+  /// claims.
   ///
-  /// Whoever gets the parcel makes the claims anew, because they count once for each player. A wallet that no bank was ever told of gives its
-  /// operations themselves, so that copies of it give nothing twice. Any other gives what it holds: what it may spend by itself is its alone, and
-  /// its own bank hears of the spending like of any other.
+  /// The receiver of the parcel makes the claims anew, because they count once for each player. A wallet that no bank
+  /// has ever seen gives its operations themselves, so that copies of it give nothing twice. Any other wallet gives
+  /// what it holds: what it may spend by itself belongs to it alone, and its own bank receives the spending like any
+  /// other.
   ///
   /// - Parameters:
-  ///   - neverConnected: Whether no bank can have heard of any operation.
+  ///   - neverConnected: Whether no bank can know any of the operations.
   ///   - handed: The mark after the last parcel.
   ///   - claims: The claims in the ledger that a bank has decided.
+  /// - Returns: The parcel; nil, with nothing changed, if there is nothing to take.
   package mutating func pack(
     neverConnected: Bool, since handed: WalletParcel.Mark?, claims: [WalletOperation], reason: String, now: Int64,
     using random: inout some RandomNumberGenerator
@@ -64,7 +67,8 @@ extension Wallet {
     return WalletParcel(id: OperationID(using: &random), operations: incoming)
   }
 
-  /// The operations after the last parcel, if they alone make what can be spent here; nil if they have to be put together.
+  /// Returns the operations after the last parcel, if they alone amount to what can be spent here; nil if operations
+  /// have to be combined.
   private func ownOperations(since handed: WalletParcel.Mark?) -> [WalletOperation]? {
     guard state.acknowledged.count == 0, state.follows == nil, state.late.isEmpty, handed.map({ $0.chain == state.chain }) ?? true,
       let passed = Int(exactly: handed?.count ?? 0), passed <= state.operations.count,
@@ -85,14 +89,14 @@ extension Wallet {
     return own
   }
 
-  /// Does what a parcel holds, but for what is known here already.
+  /// Performs the operations of a parcel, except those that are known here already.
   ///
-  /// A spend whose money came with an operation that is known, as after a copy of the other store, may be more than is held here: it is late, and
-  /// the bank decides.
+  /// A spend whose money came with an operation that is known already, as after a copy of the other store, may exceed
+  /// what is here: it becomes late, and the bank decides.
   ///
-  /// - Parameter knows: Whether an operation of that id was ever done here.
-  /// - Returns: What was done.
-  /// - Throws: ``WalletError`` where a total would become too great; the caller gives the wallet up.
+  /// - Parameter knows: Whether an operation of that id was ever performed here.
+  /// - Returns: What was performed.
+  /// - Throws: ``WalletError`` if a total would become too great; the caller discards the wallet.
   package mutating func receive(_ parcel: WalletParcel, knowing knows: (OperationID) -> Bool) throws(WalletError) -> [WalletOperation] {
     var done: [WalletOperation] = []
     for operation in parcel.operations where !knows(operation.id) {

@@ -1,4 +1,4 @@
-/// A store's wallet: its chain, what it knows of the bank, and what it still has to tell it.
+/// A store's wallet: its chain, what it knows of the bank, and what it has still to report to it.
 package struct WalletState: Hashable, Sendable, Codable {
   package var chain: ChainID
   /// The chain that this one follows after a fork or a fence.
@@ -11,15 +11,15 @@ package struct WalletState: Hashable, Sendable, Codable {
   package var operations: OperationList
   /// Operations of earlier chains that the bank has not decided yet.
   package var late: OperationList
-  /// Totals of this chain by currency: the bank's at `acknowledged`, and `operations` counted in.
+  /// Totals of this chain by currency: the bank's at `acknowledged`, with `operations` added.
   package var totals: [String: WalletTotals]
-  /// What the bank said last: the player's money in all, by currency, at `acknowledged`.
+  /// The player's money in total by currency at `acknowledged`, as last reported by the bank.
   package var balances: [String: Int64]
-  /// The rights that the game would like to hold here, by currency; a fair share where nothing is said.
+  /// The rights that the game would like to have here, by currency; a fair share for any other currency.
   package var wanted: [String: Int64]
   /// Keys of claims that this store made and the bank has decided, sorted.
   package var settledClaims: [String]
-  /// The newest operations that this store made, so that a repeated one is found without asking the bank; at most
+  /// The newest operations that this store made, so that a repeated one is recognized without the bank; at most
   /// `Wallet.rememberedOperations`.
   package var recent: [OperationID]
 
@@ -37,7 +37,8 @@ package struct WalletState: Hashable, Sendable, Codable {
     recent = []
   }
 
-  /// Why no wallet can be like this, as somebody may have written it who knows the format; nil if one can. Looks at no operation.
+  /// Why no wallet can have this state, which somebody who knows the format may have written; nil if one can. Looks at
+  /// no operation.
   package var objection: String? {
     guard acknowledged.count <= head.count, head.count <= Cursor.maximumSeq else { return "its chain has an impossible length" }
     guard Wallet.arePossible(totals), Wallet.arePossible(balances) else { return "it holds amounts that can't be" }
@@ -56,9 +57,9 @@ package struct WalletTotals: Hashable, Sendable, Codable {
 
   package init() {}
 
-  /// What may be spent; never negative where the totals are the bank's or this store's own.
+  /// What may be spent; never negative if the totals are the bank's or this store's own.
   package var rights: Int64 {
-    // Each term is at most `Wallet.maximumTotal`, so that these can't overflow.
+    // Each term is at most `Wallet.maximumTotal`, so this can't overflow.
     granted &+ earned &- spent &- returned
   }
 }
@@ -70,9 +71,10 @@ package struct BankState: Hashable, Sendable, Codable {
     package var follows: ChainID?
     package var fenced: Bool
     package var totals: [String: WalletTotals]
-    /// What this chain said that it would like to hold.
+    /// The rights that this chain asked for.
     package var wanted: [String: Int64]
-    /// The container's seq at which a chain that follows another one began, until a device is heard that knows of it.
+    /// The container's seq at which a chain that follows another one began; nil after a device that knows of it has
+    /// made an offer.
     package var begun: UInt64?
 
     package init(head: ChainHead, follows: ChainID?) {
@@ -83,7 +85,7 @@ package struct BankState: Hashable, Sendable, Codable {
       wanted = [:]
     }
 
-    /// Whether it may hold rights.
+    /// Whether it may have rights.
     var isLiving: Bool { !fenced && begun == nil }
   }
   /// What the bank itself holds, by currency.

@@ -1,11 +1,11 @@
 import Foundation
 import KeepsakeReplication
 
-/// The file of one content: a line that says what it is, and the frame.
+/// The file of one content: a line that describes it, and the frame.
 ///
 ///     keepsake-content 1 <hash> <plain bytes> <base, or -> <frame bytes> <checksum>
 ///
-/// The checksum is the SHA-256 of all that stands before it in the line, and of the frame's own SHA-256 behind that.
+/// The checksum is the SHA-256 of everything before it in the line, followed by the SHA-256 of the frame.
 enum ContentFile {
   struct Head: Hashable, Sendable {
     var hash: ContentHash
@@ -13,12 +13,12 @@ enum ContentFile {
     var base: ContentHash?
     var frameBytes: Int
     var checksum: ContentHash
-    /// Of the line, its end included.
+    /// Bytes of the line, including its end.
     var byteCount: Int
 
     var fileBytes: Int64 { Int64(byteCount) + Int64(frameBytes) }
   }
-  /// The largest frame, as over HTTP, and the line.
+  /// The largest frame, as over HTTP, plus the line.
   static let maximumBytes = SyncLimits.contentBytes + FolderLimits.contentHeadBytes
 
   static func encoded(_ content: EncodedContent) -> Data {
@@ -36,7 +36,7 @@ enum ContentFile {
     ContentHash(of: Data("\(claim) \(ContentHash(of: frame))".utf8))
   }
 
-  /// Reads the line at the beginning of a file; nil if it isn't one.
+  /// Parses the line at the beginning of a file; nil if it isn't valid.
   static func head(of bytes: Data) -> Head? {
     guard let end = bytes.prefix(FolderLimits.contentHeadBytes).firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     let words = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
@@ -54,7 +54,7 @@ enum ContentFile {
       byteCount: bytes.distance(from: bytes.startIndex, to: end) + 1)
   }
 
-  /// The content of a whole file; nil if anything in it isn't as it was written.
+  /// Returns the content of a complete file; nil if anything in it isn't as it was written.
   static func decoded(_ bytes: Data) -> EncodedContent? {
     guard let head = head(of: bytes), head.fileBytes == Int64(bytes.count) else { return nil }
     let frame = Data(bytes.dropFirst(head.byteCount))

@@ -2,23 +2,26 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The contents of a folder: whether they are there as a whole, and how they get there.
+/// The contents of a folder: checks whether they are complete, and stores new ones.
 ///
-/// Used from one place at a time, and remembers what it has verified for as long as a file's size, dates and inode stay the same.
+/// Used by one caller at a time. What was verified is remembered as long as a file's size, dates and inode stay the
+/// same.
 final class ContentFolder {
   private let layout: FolderLayout
   private var verified: [ContentHash: (signature: FolderSignature, head: ContentFile.Head)] = [:]
-  /// Files that don't verify, as they were when that was found.
+  /// Files that failed verification, with their signatures at that time.
   private var broken: [ContentHash: FolderSignature] = [:]
 
   init(_ layout: FolderLayout) { self.layout = layout }
 
-  /// Whether a content can be decoded from what is here: its own file, and those of its bases, are whole. Reads each file once.
+  /// Returns whether a content can be decoded from what is here: its own file, and those of its bases, are intact.
+  /// Reads each file once.
   func isComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
     try follow(hash) { hash throws(TransportFailure) in try self.verifiedHead(hash) }
   }
 
-  /// The same by names, heads and sizes alone, without reading the frames: what a sync program left out or cut shows.
+  /// Does the same by names, heads and sizes alone, without reading the frames: this detects files that a sync program
+  /// left out or truncated.
   func seemsComplete(_ hash: ContentHash) throws(TransportFailure) -> Bool {
     try follow(hash) { hash throws(TransportFailure) in try self.head(hash) }
   }
@@ -27,7 +30,7 @@ final class ContentFolder {
     _ hash: ContentHash, _ look: (ContentHash) throws(TransportFailure) -> ContentFile.Head?
   ) throws(TransportFailure) -> Bool {
     var next = hash
-    // Bases in a circle end here, too.
+    // This also ends if the bases form a cycle.
     for _ in 0...FolderLimits.contentChain {
       guard let head = try look(next) else { return false }
       guard let base = head.base else { return true }
@@ -54,7 +57,7 @@ final class ContentFolder {
     return verified[hash]?.head
   }
 
-  /// A content as it lies here; nil if it isn't here, or not as a whole.
+  /// Returns a content as it is stored here; nil if it isn't here, or not intact.
   func content(_ hash: ContentHash) throws(TransportFailure) -> EncodedContent? {
     let path = layout.content(hash)
     verified[hash] = nil
@@ -67,19 +70,19 @@ final class ContentFolder {
       broken[hash] = signature
       return nil
     }
-    // Taken before the reading: a change meanwhile has another signature, and is looked at again.
+    // The signature was taken before reading: after a change meanwhile it differs, and the file is checked again.
     verified[hash] = (signature, head)
     return content
   }
 
-  /// Bytes of the file, without opening it; nil if there is none.
+  /// Returns the size of the file without opening it; nil if there is none.
   func fileSize(_ hash: ContentHash) throws(TransportFailure) -> Int64? {
     try FolderFiles.signature(of: layout.content(hash))?.size
   }
 
-  /// Keeps a content durably. What is here and can be decoded stays as it is.
+  /// Stores a content durably. A content that is here and can be decoded stays as it is.
   ///
-  /// Throws `rejected` if its base isn't here: whoever sends it has to send it whole.
+  /// - Throws: `rejected` if its base isn't here: the sender has to send it in full.
   func put(_ content: EncodedContent) throws {
     if try isComplete(content.hash) { return }
     if let base = content.base, try !isComplete(base) {
@@ -93,7 +96,8 @@ final class ContentFolder {
     try AtomicFile.write(ContentFile.encoded(content), to: URL(fileURLWithPath: layout.content(content.hash)))
   }
 
-  /// Removes every content that `kept` and their bases don't name and that is older than `milliseconds`, and what killed processes left.
+  /// Removes every content that is older than `milliseconds` and neither in `kept` nor a base of one that is. Also
+  /// removes the files that killed processes left behind.
   func collect(keeping kept: Set<ContentHash>, changedBefore milliseconds: Int64, partialsBefore: Int64) throws {
     var needed = kept
     for hash in kept {

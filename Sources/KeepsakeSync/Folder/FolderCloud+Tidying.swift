@@ -2,13 +2,13 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What keeps a folder whole and small. Nothing depends on it, so whoever calls it may go on after an error.
+/// Keeps a folder complete and small. Nothing depends on it, so callers may ignore its errors.
 extension FolderCloud {
-  /// What a killed process may leave beside a file that it was writing.
+  /// Returns whether a file is one that a killed process may have left behind while writing.
   static func isPartial(_ name: String) -> Bool { name.hasPrefix(".") && name.hasSuffix(".partial") }
 
-  /// Puts contents again that heads need and the folder has lost; removes what a snapshot of this store replaces, once it may, and with
-  /// that the contents which nothing needs any more.
+  /// Stores contents again that heads need and the folder has lost. Removes what a snapshot of this store replaces, as
+  /// soon as that is allowed, together with the contents that nothing needs any more.
   func tidy(now: Int64) throws {
     guard let replica, try FolderIdentity.read(in: layout)?.container == container else { return }
     let needed = try replica.neededContents()
@@ -33,11 +33,11 @@ extension FolderCloud {
     }
   }
 
-  /// What snapshots of this store replace that others have, or had time enough for.
+  /// Returns what snapshots of this store replace that other stores have, or had enough time to get.
   private func replaceable(_ replica: FolderReplica, _ now: Int64) -> Set<SegmentHash> {
     let chain = ownChain()
     let places = Dictionary(chain.enumerated().map { ($1, $0) }) { first, _ in first }
-    // The newest own segment that another store says it has: it has all before that, too.
+    // The newest of this store's segments that another store has seen: it has all before that, too.
     var seenFrom = Int.max
     for (hash, links) in links where places[hash] == nil && replica.applied[hash] != nil {
       for seen in links.seen { seenFrom = min(seenFrom, places[seen] ?? .max) }

@@ -2,40 +2,40 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// A folder as a cloud: reads what other devices put there, and writes what this one sends, both as whole segments.
+/// A folder as a cloud: reads what other devices put there, and writes what this one sends, both as complete segments.
 ///
-/// The decisions of a cloud are `CloudAcceptance`'s, over a replica that all segments make together; so outbox, cursor, staging and
-/// conflicts are the engine's, as with a server. What the folder adds is when a segment counts (`FolderReplica`), and that an exchange is
-/// answered when it lies in the folder durably.
+/// The decisions of a cloud are made by `CloudAcceptance`, over a replica that all segments form together; so outbox,
+/// cursor, staging and conflicts are those of the engine, as with a server. The folder adds when a segment counts
+/// (`FolderReplica`), and that an exchange has its response when it is in the folder durably.
 ///
-/// Used from one place at a time. Every call blocks for what it reads and writes.
+/// Used by one caller at a time. Every call blocks while it reads and writes.
 final class FolderCloud {
   let layout: FolderLayout
   let container: ContainerID
   let options: FolderOptions
   let contents: ContentFolder
-  /// The device's own contents, whole; nil for what it doesn't have.
+  /// Returns the device's own contents, in full; nil for what it doesn't have.
   let ownContent: (ContentHash) throws -> EncodedContent?
 
   private struct Seen {
     var signature: FolderSignature
-    /// Nil if the file is no whole segment of this container.
+    /// Nil if the file is no complete segment of this container.
     var hash: SegmentHash?
   }
-  /// What stands in `state`, by name: looked into once, and again when it changes.
+  /// The files in `state`, by name: each is read once, and again when it changes.
   private var files: [String: Seen] = [:]
-  /// Of every segment that was ever read here.
+  /// The links of every segment that was ever read here.
   private(set) var links: [SegmentHash: StateSegment.Links] = [:]
-  /// Segments that stand in the folder now, whatever they are called.
+  /// Segments that are in the folder at present, whatever their names.
   private(set) var present: Set<SegmentHash> = []
   /// What the snapshots among them name as replaced.
   private(set) var replacedByPresent: Set<SegmentHash> = []
-  /// Read, and not applied yet.
+  /// Segments that are read, and not applied yet.
   private(set) var waiting: [SegmentHash: StateSegment] = [:]
   private(set) var replica: FolderReplica?
-  /// Segments of this store since its last snapshot.
+  /// The number of this store's segments since its last snapshot.
   private var ownLength = 0
-  /// Announced while there is no replica: 0 at first, and beyond where the device stands when it has to begin again.
+  /// Announced while there is no replica: 0 at first, and more than the device's seq when it has to start over.
   private var announced: UInt64 = 0
 
   init(
@@ -51,15 +51,15 @@ final class FolderCloud {
 
   // MARK: What a transport asks
 
-  /// Takes what the device sends, durably, and says what is new, as a server would.
+  /// Stores what the device sends durably, and responds with what is new, as a server would.
   func exchange(_ request: ExchangeRequest, now: Int64) throws -> ExchangeResponse {
     var request = request
-    // No bank: the offer stays unanswered, and the engine asks no more.
+    // There is no bank: the offer gets no reply, and the engine stops asking.
     request.wallet = nil
-    // A page that follows is of the same replica, or of one that begins anew.
+    // A further page comes from the same replica, or from one that starts over.
     request.cursor.ahead = nil
     try look()
-    // A device that begins again gets everything one by one, also what it was thought to have.
+    // A device that starts over gets every change, including what it was assumed to have.
     if request.cursor.seq == 0, let replica, replica.start > 0 { try forget() }
     if replica == nil, !open(at: request.cursor) { return restart(now) }
     try applyWaiting()
@@ -72,7 +72,7 @@ final class FolderCloud {
     let earlier = request.part.map { Array(replica.memory.items(of: $0.offer).prefix($0.number)) } ?? []
     let whole = request.joined(with: earlier)
     if response.more, case .accepted = response.outcome {
-      // Until the device has all pages it would send the same again. It hears first.
+      // Until the device has all pages, it would send the same again. It fetches first.
       (request.cells, request.versions, request.contents, request.part) = ([], [], [], nil)
       next = FolderContainer(replica.memory, contents)
       response = try CloudAcceptance.exchange(request, now: now, in: &next, using: &marks)
@@ -88,7 +88,7 @@ final class FolderCloud {
       if ownLength > options.segmentsBeforeSnapshot { writeSnapshot() }
       response.cursor = self.replica?.memory.position() ?? response.cursor
     } else if case .held = response.outcome {
-      // In memory only: a process that begins anew is asked for them again.
+      // Kept in memory only: after a restart of the process the device is asked for them again.
       replica.keepsOffers(of: next.memory)
       self.replica = replica
     }
@@ -105,7 +105,7 @@ final class FolderCloud {
     return try contents.content(hash)
   }
 
-  /// Looks at the folder, and says how far its container has come; 0 until the first exchange.
+  /// Looks at the folder, and returns how far its container has come; 0 until the first exchange.
   func poll() throws -> UInt64 {
     try look()
     if replica != nil { try applyWaiting() }
@@ -126,8 +126,8 @@ final class FolderCloud {
     }
   }
 
-  /// Reads segments that are new or changed. If this store's own chain isn't all there any more, the replica goes: the next exchange
-  /// begins again.
+  /// Reads segments that are new or changed. If this store's own chain isn't complete any more, the replica is
+  /// discarded: the next exchange starts over.
   private func look() throws {
     try checkIdentity()
     if try readSegments() { recordContents() }
@@ -137,7 +137,7 @@ final class FolderCloud {
     }
   }
 
-  /// Lets go of the replica, and reads again what it held.
+  /// Discards the replica, and reads again what it contained.
   private func forget() throws {
     replica = nil
     (files, links, present, replacedByPresent, waiting) = ([:], [:], [], [], [:])
@@ -145,7 +145,7 @@ final class FolderCloud {
     recordContents()
   }
 
-  /// True if anything is otherwise than at the last look.
+  /// Reads new and changed segments; returns whether anything differs from the last look.
   private func readSegments() throws -> Bool {
     switch try FolderFiles.kind(of: layout.state) {
     case .file?, .other?: throw TransportFailure.folderBlocked(layout.state)
@@ -167,7 +167,7 @@ final class FolderCloud {
       do {
         bytes = try FolderFiles.read(path, limit: FolderLimits.segmentBytes)
       } catch {
-        // One file that can't be read must not keep the others away. It isn't noted, so it is tried at each look.
+        // One unreadable file must not keep the others away. It isn't recorded, so it is tried again at each look.
         continue
       }
       var seen = Seen(signature: signature)
@@ -194,7 +194,7 @@ final class FolderCloud {
   private func applyWaiting() throws {
     guard var replica else { return }
     var isDone = waiting.isEmpty
-    // Each round applies something, or is the last: what a snapshot replaces may let others follow.
+    // Each round applies something, or is the last: what a snapshot replaces may allow others to follow.
     while !isDone {
       let (applied, refused) = try replica.apply(waiting) { [contents] hash throws(TransportFailure) in try contents.isComplete(hash) }
       for hash in applied + refused { waiting[hash] = nil }
@@ -206,7 +206,7 @@ final class FolderCloud {
 
   // MARK: Chains
 
-  /// Whether a segment and all that its store wrote before are in the folder, or in a snapshot that is.
+  /// Returns whether a segment and all that its store wrote before are in the folder, or in a snapshot that is.
   private func isWhole(_ tip: SegmentHash) -> Bool {
     var next: SegmentHash? = tip
     while let hash = next {
@@ -218,7 +218,7 @@ final class FolderCloud {
     return true
   }
 
-  /// Own segments that are known here, the newest first, beyond snapshots too.
+  /// Returns the known segments of this store, the newest first, beyond snapshots too.
   func ownChain() -> [SegmentHash] {
     var chain: [SegmentHash] = []
     var next = replica?.tip
@@ -229,7 +229,7 @@ final class FolderCloud {
     return chain
   }
 
-  /// Begins where the device's cursor stands; false if that isn't a place in this folder.
+  /// Opens the replica at the device's cursor; returns false if that isn't a position in this folder.
   private func open(at cursor: Cursor) -> Bool {
     guard cursor.seq > 0 else {
       replica = FolderReplica(container, startingAt: .start, tip: nil)
@@ -254,8 +254,8 @@ final class FolderCloud {
     return true
   }
 
-  /// What the device has for certain: what it wrote, what its snapshots replaced, and what it said that it had seen, with what came before
-  /// that.
+  /// Returns what the device certainly has: what it wrote, what its snapshots replaced, and what it recorded as seen,
+  /// with everything before that.
   private func heldByDevice(_ chain: [SegmentHash]) -> Set<SegmentHash> {
     var held: Set<SegmentHash> = []
     for own in chain {
@@ -274,7 +274,8 @@ final class FolderCloud {
 
   // MARK: Writing
 
-  /// The versions as they were taken: what is no longer provisional is said once, by whoever found nothing beside it.
+  /// Returns the versions as they were accepted: that one is no longer provisional is recorded once, by the device that
+  /// found no other head.
   private static func taken(_ versions: [VersionRecord], in memory: MemoryContainer) -> [VersionRecord] {
     var names: Set<VersionID> = []
     return versions.compactMap { version in
@@ -307,13 +308,13 @@ final class FolderCloud {
     let direct = replica.applied.keys.sorted()
     var named = Set(direct)
     var inherited: [SegmentHash] = []
-    // Its own last snapshot has the newest first; then what others' name.
+    // The replaced segments of this store's own last snapshot come first, newest first; then those that others name.
     let last = ownChain().first { links[$0]?.isSnapshot == true }.flatMap { links[$0]?.replaces } ?? []
     for hash in last + replica.replaced.sorted() where named.insert(hash).inserted { inherited.append(hash) }
     let replaces = direct + inherited.prefix(max(0, min(FolderLimits.inherited, FolderLimits.replaced - direct.count)))
     guard replaces.count <= FolderLimits.replaced else { return }
     let (cells, versions) = replica.everything()
-    // However this ends, the next comes after as many segments more.
+    // However this ends, the next attempt comes after the same number of segments again.
     ownLength = 0
     do {
       let segment = try write(
@@ -321,23 +322,24 @@ final class FolderCloud {
       replica.wrote(segment, replica.memory)
       self.replica = replica
     } catch {
-      // A disk that is full, or too much for one file. What the device sent is in the folder already, and that must be said.
+      // A full disk, or too much for one file. What the device sent is in the folder already, and that has to be
+      // reported.
     }
   }
 
   // MARK: Tidying up
 
-  /// Names of files in `state` that hold one of these segments.
+  /// Returns the names of files in `state` that contain one of these segments.
   func names(of segments: Set<SegmentHash>) -> [String] {
     files.compactMap { name, seen in seen.hash.map(segments.contains) == true ? name : nil }.sorted()
   }
 
-  /// When a segment's file was last written; nil if it isn't there.
+  /// Returns when a segment's file was last written; nil if it isn't there.
   func date(of segment: SegmentHash) -> Int64? {
     files.values.filter { $0.hash == segment }.map(\.signature.modifiedMilliseconds).min()
   }
 
-  /// Takes files out that aren't needed any more.
+  /// Removes files that aren't needed any more.
   func remove(_ names: [String]) throws {
     defer { recordContents() }
     for name in names {
@@ -347,7 +349,7 @@ final class FolderCloud {
   }
 }
 
-/// Marks of changes aren't drawn here: each says which own segment was the last.
+/// Marks of changes aren't random here: each identifies the store's own last segment.
 private struct ConstantMarks: RandomNumberGenerator {
   let mark: UInt64
 

@@ -4,7 +4,7 @@ import KeepsakeReplication
 struct FolderContainer: ContainerStorage {
   var memory: MemoryContainer
   private let contents: ContentFolder
-  /// Contents that came with the request, in an order in which each one's base is there before it.
+  /// Contents that came with the request, each after its base.
   private(set) var arriving: [EncodedContent] = []
 
   init(_ memory: MemoryContainer, _ contents: ContentFolder) {
@@ -33,7 +33,7 @@ struct FolderContainer: ContainerStorage {
   func hasContent(_ hash: ContentHash) throws -> Bool {
     try arriving.contains { $0.hash == hash } || contents.isComplete(hash)
   }
-  /// For contents that go along with an answer. Larger ones, which don't, are left unread: they count as not here.
+  /// Returns contents to be sent inside a response. Larger ones, which aren't, are left unread and count as not here.
   func content(_ hash: ContentHash) throws -> EncodedContent? {
     let limit = CloudAcceptance.inlineContentBytes + FolderLimits.contentHeadBytes
     guard let size = try contents.fileSize(hash), size <= Int64(limit) else { return nil }
@@ -41,7 +41,7 @@ struct FolderContainer: ContainerStorage {
   }
   mutating func putContent(_ content: EncodedContent) { arriving.append(content) }
 
-  // Wallet offers are taken out of a request before it comes here.
+  // Wallet offers are removed from a request before it gets here.
   func bank() -> BankState { memory.bank() }
   mutating func setBank(_ state: BankState) { memory.setBank(state) }
   func decision(on operation: OperationID) -> WalletDecision.Verdict? { memory.decision(on: operation) }

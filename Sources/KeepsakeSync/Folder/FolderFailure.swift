@@ -1,16 +1,16 @@
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What can be wrong with a folder, as failures that the engine knows what to do about.
+/// What can be wrong with a folder, as failures that the engine can handle.
 extension TransportFailure {
-  /// Nothing was written, and nothing is known to be wrong but that the folder isn't here now.
+  /// Nothing was written, and nothing is known to be wrong, except that the folder isn't here at present.
   static func folderMissing(_ path: String) -> TransportFailure {
     TransportFailure(
       .unreachable,
       "the folder \(path) isn't there, or holds no keepsake.json: it may not be mounted, not yet synced, or emptied")
   }
 
-  /// Asking again won't help: a person has to choose.
+  /// Retrying won't help: a person has to choose.
   static func otherFolder(_ path: String, held: ContainerID, found: ContainerID) -> TransportFailure {
     TransportFailure(
       .unauthorized,
@@ -21,7 +21,7 @@ extension TransportFailure {
     TransportFailure(.unauthorized, "the folder \(path) was made by a newer release of this game: update it to sync again")
   }
 
-  /// Where a plain file or folder should be stands something else.
+  /// Something else is where a plain file or folder should be.
   static func folderBlocked(_ path: String) -> TransportFailure {
     TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) is in the way: it has to be a plain folder or file; remove it")
   }
@@ -38,18 +38,19 @@ extension TransportFailure {
       "\(path) holds more than \(FolderLimits.waitingBytes >> 20) MiB that can't be used yet: remove what this game didn't put there")
   }
 
-  /// A failed system call while looking at the folder.
+  /// A system call failed while looking at the folder.
   static func looking(at path: String, _ number: Int32) -> TransportFailure {
     TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be read: \(FolderFiles.words(for: number))")
   }
 
-  /// What went wrong in a folder as the engine has to know it.
+  /// Converts an error in a folder to the failure that the engine handles.
   init(inFolder error: any Error) {
     switch error {
     case let failure as TransportFailure:
       self = failure
     case let error as StoreError:
-      // Something may have been written: only looking may say "unreachable", after which what was sent counts as never sent.
+      // Something may have been written: only a failed look may report "unreachable", after which what was sent counts
+      // as never sent.
       let kind: Kind = error.code == .missing ? .interrupted : .server(retryAfterMilliseconds: nil)
       self.init(kind, error.message)
     case let error as ExchangeError:

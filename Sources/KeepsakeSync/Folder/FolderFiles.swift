@@ -12,7 +12,8 @@ import Android
 import Darwin
 #endif
 
-/// What tells a file that changed from one that didn't, without opening it. No program can set the time of the inode's last change.
+/// Distinguishes a changed file from an unchanged one without opening it. No program can set the time of the inode's
+/// last change.
 struct FolderSignature: Hashable, Sendable {
   var size: Int64
   var modifiedMilliseconds: Int64
@@ -26,15 +27,15 @@ struct FolderSignature: Hashable, Sendable {
     #else
     let (modified, changed) = (status.st_mtim, status.st_ctim)
     #endif
-    // Wraps on times some centuries away: all that is asked of these is to differ.
+    // Wraps for times some centuries away, because these numbers only have to differ.
     modifiedMilliseconds = Int64(modified.tv_sec) &* 1000 &+ Int64(modified.tv_nsec) / 1_000_000
     changedNanoseconds = Int64(changed.tv_sec) &* 1_000_000_000 &+ Int64(changed.tv_nsec)
     inode = UInt64(truncatingIfNeeded: status.st_ino)
   }
 }
 
-/// Looks at files in a folder that anybody may put anything into: only plain files are opened, links are not followed, and no more is read
-/// than was allowed.
+/// Reads files in a folder into which anybody may put anything: only plain files are opened, links aren't followed, and
+/// no more is read than allowed.
 enum FolderFiles {
   enum Kind {
     case file(FolderSignature)
@@ -43,7 +44,7 @@ enum FolderFiles {
     case other
   }
 
-  /// What stands under a path; nil if nothing does.
+  /// Returns what is at a path; nil if there is nothing.
   static func kind(of path: String) throws(TransportFailure) -> Kind? {
     var status = stat()
     guard lstat(path, &status) == 0 else {
@@ -61,7 +62,8 @@ enum FolderFiles {
     if case .file(let signature)? = try kind(of: path) { signature } else { nil }
   }
 
-  /// The names in a folder, sorted, those left out that are no UTF-8: none of ours are such. Nil if there is no folder.
+  /// Returns the names in a folder, sorted, without those that aren't UTF-8, because ours always are. Nil if there is
+  /// no folder.
   static func names(in folder: String) throws(TransportFailure) -> [String]? {
     guard let stream = opendir(folder) else {
       if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -86,9 +88,10 @@ enum FolderFiles {
     return String(validatingCString: start.assumingMemoryBound(to: CChar.self))
   }
 
-  /// The bytes of a plain file, the first `limit` of them if `isPrefix`; nil if there is none, or if it is larger than allowed.
+  /// Returns the bytes of a plain file, or the first `limit` of them if `isPrefix`; nil if there is none, or if it is
+  /// larger than allowed.
   static func read(_ path: String, limit: Int, isPrefix: Bool = false) throws(TransportFailure) -> Data? {
-    // A pipe must not hold up who opens it.
+    // Opening a pipe must not block.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(errno) { return nil }
@@ -107,7 +110,7 @@ enum FolderFiles {
     }
   }
 
-  /// Makes a folder whose parent is there; one that is there already may stay. True if it is new.
+  /// Creates a folder whose parent exists; it may exist already. Returns whether it is new.
   static func makeFolder(_ path: String) throws -> Bool {
     if mkdir(path, 0o777) == 0 { return true }
     let number = errno
@@ -119,14 +122,14 @@ enum FolderFiles {
     }
   }
 
-  /// Removes a file. One that is gone already is as good.
+  /// Removes a file. One that is gone already is fine.
   static func remove(_ path: String) throws(TransportFailure) {
     guard unlink(path) == 0 || errno == ENOENT else {
       throw TransportFailure(.server(retryAfterMilliseconds: nil), "\(path) can't be removed: \(words(for: errno))")
     }
   }
 
-  /// Gives a file a name that nothing has; false if something has it.
+  /// Renames a file to a name that nothing has; returns false if something has it.
   static func rename(_ path: String, toFree name: String) throws(TransportFailure) -> Bool {
     if link(path, name) == 0 {
       try remove(path)
@@ -136,8 +139,8 @@ enum FolderFiles {
       try remove(path)
       return false
     }
-    // File systems of memory sticks have no second names. Looking first leaves a moment in which another device may come between; who loses
-    // finds the other's file when it looks again.
+    // File systems of memory sticks have no hard links. Checking first leaves a moment in which another device may come
+    // between; the one that loses finds the other's file when it looks again.
     guard try kind(of: name) == nil else {
       try remove(path)
       return false
@@ -153,5 +156,5 @@ enum FolderFiles {
   static func words(for number: Int32) -> String { String(cString: strerror(number)) }
 }
 
-/// Outside the type, whose own `rename` would stand before the system's.
+/// Outside the type, whose own `rename` would hide the system's.
 private func moveFile(_ from: String, _ to: String) -> Int32 { rename(from, to) }

@@ -2,7 +2,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// Which folder this is: `keepsake.json`, made once by whoever is first.
+/// The identity of a folder: `keepsake.json`, created once by the first device.
 ///
 /// Without it nothing is read or written: a mount point without its disk looks just like an empty folder.
 struct FolderIdentity: Hashable, Sendable, Codable {
@@ -10,7 +10,7 @@ struct FolderIdentity: Hashable, Sendable, Codable {
 
   var format: Int
   var container: ContainerID
-  /// Tells a whole file from one whose digits changed on the way.
+  /// Distinguishes an intact file from one whose digits were changed.
   var checksum: String
 
   init(container: ContainerID) {
@@ -25,14 +25,15 @@ struct FolderIdentity: Hashable, Sendable, Codable {
 
   private var isWhole: Bool { checksum == Self.checksum(format, container) }
 
-  /// The identity that holds in a folder; nil if it has none.
+  /// Returns the identity that is valid in a folder; nil if it has none.
   ///
-  /// Two devices that each made one before they saw the other's leave two files, once a program has carried them together. The smaller
-  /// identifier holds, whichever file it is in, so that all devices choose the same.
+  /// Two devices that each created one before they saw the other's leave two files, after a program has synced both.
+  /// The one with the smaller container identifier is valid, whichever file it is in, so that all devices choose the
+  /// same.
   static func read(in layout: FolderLayout) throws(TransportFailure) -> FolderIdentity? {
     guard let names = try FolderFiles.names(in: layout.root) else { return nil }
     var found: FolderIdentity?
-    // However many others there are, the name itself is looked at.
+    // However many others there are, the name itself is always read.
     let others = names.filter { FolderLayout.isIdentity($0) && $0 != FolderLayout.identityName }
     for name in [FolderLayout.identityName] + others.prefix(FolderLimits.identities) {
       guard let bytes = try FolderFiles.read("\(layout.root)/\(name)", limit: FolderLimits.identityBytes),
@@ -44,7 +45,7 @@ struct FolderIdentity: Hashable, Sendable, Codable {
     return found
   }
 
-  /// The identity of a folder, made with `container` if it has none. The folder itself has to be there.
+  /// Returns the identity of a folder, created with `container` if it has none. The folder itself has to exist.
   static func readOrMake(in layout: FolderLayout, _ container: ContainerID) throws -> FolderIdentity {
     if let known = try read(in: layout) { return known }
     guard case .folder? = try FolderFiles.kind(of: layout.root + "/.") else { throw TransportFailure.folderMissing(layout.root) }
@@ -54,7 +55,7 @@ struct FolderIdentity: Hashable, Sendable, Codable {
     try AtomicFile.write(encoder.encode(FolderIdentity(container: container)), to: URL(fileURLWithPath: beside))
     _ = try FolderFiles.rename(beside, toFree: layout.identity)
     try AtomicFile.syncFolder(layout.root)
-    // Whoever was first, what stands there now holds.
+    // Whichever device was first, what is there now is valid.
     guard let made = try read(in: layout) else { throw TransportFailure.folderBlocked(layout.identity) }
     return made
   }

@@ -1,14 +1,14 @@
 import Foundation
 import KeepsakeReplication
 
-/// Where everything stands in a folder that is a cloud.
+/// The location of everything in a folder that is a cloud.
 ///
 ///     keepsake.json                 which folder this is
-///     state/<sha256>                segments: groups of cells and versions, as exchanges took them
+///     state/<sha256>                segments: groups of cells and versions, as exchanges accepted them
 ///     contents/<aa>/<hash>          contents, under the first two digits of their hash
 ///
-/// Nothing is ever written again under the same name, so a program that carries the folder from device to device has nothing to conflict
-/// about. All names are lowercase hexadecimal digits, which no file system spells otherwise.
+/// Nothing is ever written twice under the same name, so a program that syncs the folder between devices has no
+/// conflicts. All names are lowercase hexadecimal digits, which every file system spells the same.
 struct FolderLayout: Hashable, Sendable {
   let root: String
 
@@ -27,56 +27,61 @@ struct FolderLayout: Hashable, Sendable {
 
   static let identityName = "keepsake.json"
 
-  /// Whether a file may hold a folder's identity: the name itself, and what programs make of it when they find two of them
-  /// ("keepsake (conflicted copy).json", "keepsake.sync-conflict-1.json", "Keepsake 2.json").
+  /// Returns whether a file may contain a folder's identity: the name itself, and the names that programs give to a
+  /// second one ("keepsake (conflicted copy).json", "keepsake.sync-conflict-1.json", "Keepsake 2.json").
   static func isIdentity(_ name: String) -> Bool {
     let name = name.lowercased()
     return name.hasPrefix("keepsake") && name.hasSuffix(".json")
   }
 }
 
-/// Names a segment: the SHA-256 of its file's bytes.
+/// Identifies a segment: the SHA-256 of its file's bytes.
 typealias SegmentHash = ContentHash
 
 /// When a folder is tidied up, and how often it is looked at.
 package struct FolderOptions: Hashable, Sendable {
-  /// Segments of one device since its last snapshot, beyond which it writes the next: an opening reads all that is there.
+  /// The number of segments of one device since its last snapshot after which it writes the next: opening reads
+  /// everything that is there.
   package var segmentsBeforeSnapshot = 256
-  /// What a snapshot replaces goes after this time, though nobody else has said that they have the snapshot: a folder of one device has
-  /// nobody else, and others that are away for longer find all of it in the snapshot.
+  /// What a snapshot replaces is removed after this time, even if no other device has recorded that it has the
+  /// snapshot: a folder of one device has no others, and devices that are away for longer find all of it in the
+  /// snapshot.
   package var snapshotMilliseconds: Int64 = 7 * 86_400_000
-  /// A content that nothing known here needs stays for this time: what needs it may be on its way.
+  /// A content that nothing known here needs is kept for this time: what needs it may still arrive.
   package var contentMilliseconds: Int64 = 30 * 86_400_000
   /// How often names, sizes and dates are looked at.
   package var lookMilliseconds: Int64 = 1_000
-  /// How often lost contents are put again, and what is replaced is removed.
+  /// How often lost contents are stored again, and what is replaced is removed.
   package var tidyMilliseconds: Int64 = 60_000
 
   package init() {}
 }
 
-/// How much is taken from a folder, each with its reason.
+/// How much is accepted from a folder, each with its reason.
 enum FolderLimits {
-  /// Names in one folder that are listed: beyond that it is something else's folder, and looking at it each second would hold up a device.
+  /// The most names that are listed in one folder: one with more belongs to something else, and looking at it each
+  /// second would slow down a device.
   static let entries = 100_000
   /// Two identifiers and a checksum.
   static let identityBytes = 4 << 10
-  /// Files that may be identities; a folder has one, and a few copies after an accident.
+  /// The most files that may be identities; a folder has one, and a few copies after an accident.
   static let identities = 64
   /// A segment: an exchange is below 4 MiB, and a snapshot of ten thousand saves about 8.
   static let segmentBytes = 32 << 20
-  /// Segments that are read and can't be applied: a player's whole state is a few megabytes, and a device has to hold them.
+  /// Segments that are read and can't be applied: a player's whole state is a few megabytes, and a device has to hold
+  /// them in memory.
   static let waitingBytes = 256 << 20
-  /// Segments of others that one segment may say it has seen; the next one says the rest.
+  /// The most segments of others that one segment may record as seen; the next one records the rest.
   static let seen = 256
-  /// Segments that a snapshot may name as replaced.
+  /// The most segments that a snapshot may name as replaced.
   static let replaced = 65_536
-  /// Of those, what is carried on from earlier snapshots, for devices that were away and go on from a segment long gone.
+  /// How many of those are inherited from earlier snapshots, for devices that were away and continue from a segment
+  /// long gone.
   static let inherited = 4_096
-  /// The line at the head of a content's file: two hashes, a checksum and two numbers.
+  /// The line at the beginning of a content's file: two hashes, a checksum and two numbers.
   static let contentHeadBytes = 512
-  /// Bases that are followed for one content, as the engine follows them.
+  /// The most bases that are followed for one content, as in the engine.
   static let contentChain = 256
-  /// What a file left behind by a killed process is removed after.
+  /// How old a file left behind by a killed process has to be before it is removed.
   static let partialMilliseconds: Int64 = 86_400_000
 }

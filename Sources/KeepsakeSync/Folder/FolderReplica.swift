@@ -1,25 +1,25 @@
 import KeepsakeReplication
 
-/// The container that a folder's segments make together, and which of them are in it.
+/// The container that a folder's segments form together, and which of them are in it.
 ///
-/// Segments come in any order. One is applied when what its store wrote before is (or a snapshot that replaces that), and when no version
-/// becomes visible without its contents. Never half of one.
+/// Segments arrive in any order. One is applied when what its store wrote before is applied (or a snapshot that
+/// replaces that), and when no version becomes visible without its contents. A segment is never applied in part.
 struct FolderReplica {
   private(set) var memory: MemoryContainer
-  /// The seq after which a segment's items stand, for each that is applied.
+  /// For each applied segment, the container's seq after it was applied.
   private(set) var applied: [SegmentHash: UInt64] = [:]
-  /// What snapshots that are applied name as replaced.
+  /// What applied snapshots name as replaced.
   private(set) var replaced: Set<SegmentHash> = []
   /// The last segment of this store's own chain; nil before the first.
   private(set) var tip: SegmentHash?
-  /// Applied since this store wrote last, in order: what its next segment may say that it has seen.
+  /// Segments applied since this store last wrote, in order: what its next segment may record as seen.
   private var unmentioned: [SegmentHash] = []
 
-  /// Where its changes begin.
+  /// The seq after which its changes begin.
   let start: UInt64
   private let container: ContainerID
 
-  /// A replica whose changes are numbered from where the device's cursor stands.
+  /// Creates a replica whose changes are numbered from the device's cursor on.
   init(_ container: ContainerID, startingAt cursor: Cursor, tip: SegmentHash?) {
     self.container = container
     self.tip = tip
@@ -28,14 +28,14 @@ struct FolderReplica {
     if cursor.seq > 0 { memory.advance(to: cursor) }
   }
 
-  /// The mark of every change from here on: it holds for as long as this store's own chain is in the folder.
+  /// The mark of every change from here on: it is valid as long as this store's own chain is in the folder.
   var mark: UInt64 { tip.map(StateSegment.mark) ?? StateSegment.mark(ofReaderIn: container) }
 
   func isIn(_ hash: SegmentHash) -> Bool { applied[hash] != nil || replaced.contains(hash) }
 
   // MARK: Applying
 
-  /// Joins segments whose items the device has already: they are not told to it again.
+  /// Joins segments whose items the device has already, without new changes for it.
   mutating func applyQuietly(_ segments: [StateSegment]) {
     let seq = memory.position().seq
     for segment in segments where !contradicts(segment) {
@@ -44,7 +44,8 @@ struct FolderReplica {
     }
   }
 
-  /// Joins every one of `waiting` that can be, and returns which were; those that contradict what is here are in `refused`.
+  /// Joins every one of `waiting` that can be joined, and returns which were; those that contradict what is here are in
+  /// `refused`.
   mutating func apply(
     _ waiting: [SegmentHash: StateSegment], isComplete: (ContentHash) throws(TransportFailure) -> Bool
   ) throws(TransportFailure) -> (applied: [SegmentHash], refused: [SegmentHash]) {
@@ -77,8 +78,8 @@ struct FolderReplica {
     return seq
   }
 
-  /// Whether a version says other things than one of the same name that is here, or replaces one of another slot. No correct device
-  /// writes such.
+  /// Returns whether a version differs from one of the same id that is here, or replaces one of another slot. No
+  /// correct device writes such a segment.
   private func contradicts(_ segment: StateSegment) -> Bool {
     segment.versions.contains { version in
       if let known = memory.version(version.id)?.record, !known.isSame(as: version) { return true }
@@ -90,7 +91,7 @@ struct FolderReplica {
     for var update in segment.cells {
       let stored = memory.cell(update.key)?.update
       if let stored { update.state = stored.state.joined(with: update.state) }
-      // A value that outgrows its limit where devices meet stays as it is here; all else goes on.
+      // A value that exceeds its limit when it is joined stays as it is here; everything else continues.
       guard update != stored, ExchangeRules.objection(to: update) == nil else { continue }
       let seq = seq(&self)
       memory.setCell(SequencedCell(update: update, seq: seq))
@@ -110,11 +111,12 @@ struct FolderReplica {
 
   // MARK: Writing
 
-  /// What this store's next segment says that it has seen: all that is applied and wasn't said before.
+  /// Returns what this store's next segment records as seen: everything that is applied and wasn't recorded before.
   ///
-  /// The device has it for certain wherever that segment is the last of its chain: the answer that brings the mark brings all that is here.
+  /// The device certainly has it if that segment is the last of its chain: the response with the mark also contains
+  /// everything that is here.
   func seen(_ links: (SegmentHash) -> StateSegment.Links?) -> [SegmentHash] {
-    // What others of these follow on from needs no naming.
+    // A segment that others of these continue needn't be named.
     var inner: Set<SegmentHash> = []
     for hash in unmentioned {
       guard let links = links(hash) else { continue }
@@ -124,21 +126,21 @@ struct FolderReplica {
     return Array(unmentioned.filter { !inner.contains($0) }.prefix(FolderLimits.seen))
   }
 
-  /// Takes what an exchange made of the container, and the segment that holds it: it is in the folder now.
+  /// Takes over the container after an exchange, and the segment that contains it, which is in the folder now.
   mutating func wrote(_ segment: StateSegment, _ next: MemoryContainer) {
     memory = next
     tip = segment.hash
     let mentioned = Set(segment.links.seen)
     // A full list leaves the rest for the next segment.
     if mentioned.count < FolderLimits.seen { unmentioned = [] } else { unmentioned.removeAll(where: mentioned.contains) }
-    // One more change without an item, whose mark says that this segment is there.
+    // One more change without an item, whose mark shows that this segment is there.
     note(segment, at: advance())
   }
 
-  /// Takes over the parts of offers that an exchange left there; nothing else of it.
+  /// Takes over the parts of offers that an exchange left there, and nothing else.
   mutating func keepsOffers(of next: MemoryContainer) { memory.holdOffers(of: next) }
 
-  /// Every cell and version, for a snapshot.
+  /// Returns every cell and version, for a snapshot.
   func everything() -> (cells: [CellUpdate], versions: [VersionRecord]) {
     var (cells, versions): ([CellUpdate], [VersionRecord]) = ([], [])
     for change in memory.changes(after: 0, limit: .max) {
@@ -150,7 +152,8 @@ struct FolderReplica {
     return (cells, versions)
   }
 
-  /// Contents that heads need, and those of what they directly replaced or come from, which merging them may need.
+  /// Returns the contents that heads need, and those of the versions that they directly replaced or come from, which
+  /// merging them may need.
   func neededContents() throws -> (heads: Set<ContentHash>, ancestors: Set<ContentHash>) {
     var (heads, ancestors): (Set<ContentHash>, Set<ContentHash>) = ([], [])
     for slot in memory.slots() {

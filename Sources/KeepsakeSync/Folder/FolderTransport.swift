@@ -1,13 +1,13 @@
 package import Foundation
 package import KeepsakeReplication
 
-/// The way to a folder that is a cloud: one that a program carries from device to device (iCloud Drive, Dropbox, Syncthing), a memory
-/// stick, or a disk that several computers share.
+/// The connection to a folder that is a cloud: one that a program syncs between devices (iCloud Drive, Dropbox,
+/// Syncthing), a memory stick, or a disk that several computers share.
 ///
-/// `accepted` means that what was sent lies in the folder durably; another device has it when the folder has come there and the game ran.
-/// Files are read and written on a queue of its own.
+/// `accepted` means that what was sent is in the folder durably; another device gets it when the folder has arrived
+/// there and the game runs. Files are read and written on a separate queue.
 package actor FolderTransport: Transport {
-  /// Time, handed in.
+  /// Time, passed in.
   package struct Environment: Sendable {
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
@@ -26,10 +26,10 @@ package actor FolderTransport: Transport {
   private let environment: Environment
   private var lastTidied: Int64?
 
-  /// A transport for the folder that `container(of:making:)` found.
+  /// Creates a transport for the folder that `container(of:making:)` found.
   ///
-  /// - Parameter ownContent: Lends the device's own contents, as full frames; nil for what it doesn't have. Contents that the folder lost
-  ///   are put again from there.
+  /// - Parameter ownContent: Returns the device's own contents, as full frames; nil for what it doesn't have. Contents
+  ///   that the folder lost are stored again from there.
   package init(
     _ folder: URL, container: ContainerID, options: FolderOptions = FolderOptions(), environment: Environment,
     ownContent: @escaping @Sendable (ContentHash) throws -> EncodedContent?
@@ -39,9 +39,9 @@ package actor FolderTransport: Transport {
     self.environment = environment
   }
 
-  /// Which container a folder holds. A folder that has none becomes `container`, if there is one to give.
+  /// Returns which container a folder holds. A folder that has none becomes `container`, if one is given. Blocks.
   ///
-  /// Throws `unreachable` if the folder isn't there, or has no container and gets none. Blocks.
+  /// - Throws: `unreachable` if the folder isn't there, or has no container and is given none.
   package static func container(of folder: URL, making container: ContainerID?) throws(TransportFailure) -> ContainerID {
     let layout = FolderLayout(folder)
     do {
@@ -86,7 +86,7 @@ package actor FolderTransport: Transport {
   package nonisolated func events(
     since cursor: @escaping @Sendable () async -> Cursor?
   ) -> AsyncThrowingStream<CloudEvent, any Error> {
-    // A newer event says all that an older one did.
+    // A newer event contains everything that an older one did.
     AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let task = Task {
         var last: UInt64?
@@ -113,8 +113,8 @@ package actor FolderTransport: Transport {
       do {
         try cloud.tidy(now: now)
       } catch {
-        // A folder that can be read only, or is full, is tidied by another device, or later: nobody waits for it, and what this device
-        // sends says by itself what is wrong.
+        // A folder that is read-only or full is tidied by another device, or later: nothing waits for it, and what this
+        // device sends reports the problem itself.
       }
     }
     return seq

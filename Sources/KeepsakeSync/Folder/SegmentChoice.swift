@@ -2,17 +2,18 @@ import KeepsakeReplication
 
 /// The largest set of segments that can be applied together.
 ///
-/// It begins as all of those whose chain is complete. Those go out that would make a version visible whose contents aren't there, with all
-/// that follow on from them, until nothing more goes. So a later segment may bring what replaces the version that an earlier one can't show.
-/// Costs time in proportion to what the segments hold.
+/// It starts with all segments whose chain is complete. Those that would make a version visible whose contents aren't
+/// there are removed, with all that follow them, until nothing more is removed. So a later segment may supply what
+/// replaces the version that an earlier one can't show. Costs time in proportion to what the segments contain.
 struct SegmentChoice {
   private let waiting: [SegmentHash: StateSegment]
-  /// Chosen segments, and how many of their chosen predecessors hold them: a segment that a snapshot replaces is held by each of those.
+  /// The chosen segments, and the segments that follow each one: a segment whose predecessor a snapshot replaces
+  /// follows that.
   private var chosen: Set<SegmentHash> = []
   private var followers: [SegmentHash: [SegmentHash]] = [:]
   /// How many chosen segments replace a version.
   private var coverings: [VersionID: Int] = [:]
-  /// Which chosen segments bring a version.
+  /// Which chosen segments contain a version.
   private var segmentsByVersion: [VersionID: [SegmentHash]] = [:]
 
   init(_ waiting: [SegmentHash: StateSegment], after replica: FolderReplica) {
@@ -28,7 +29,7 @@ struct SegmentChoice {
         next.append(hash)
       }
     }
-    // A segment whose predecessor is gone, and only named by a snapshot that waits itself, follows on from that.
+    // A segment whose predecessor is gone, and named only by snapshots that wait themselves, follows those.
     for (old, named) in snapshots {
       for follower in followers[old] ?? [] where !replica.isIn(old) {
         for snapshot in named { followers[snapshot, default: []].append(follower) }
@@ -44,7 +45,7 @@ struct SegmentChoice {
     }
   }
 
-  /// Takes out what can't be shown yet.
+  /// Removes what can't be shown yet.
   mutating func dropIncomplete(
     in memory: MemoryContainer, isComplete: (ContentHash) throws(TransportFailure) -> Bool
   ) throws(TransportFailure) {
@@ -68,7 +69,7 @@ struct SegmentChoice {
     }
   }
 
-  /// Takes a segment and its followers out; returns the versions that nothing replaces any more.
+  /// Removes a segment and its followers; returns the versions that nothing replaces any more.
   private mutating func drop(_ hash: SegmentHash) -> [VersionID] {
     var uncovered: [VersionID] = []
     var next = [hash]
@@ -85,7 +86,7 @@ struct SegmentChoice {
     return uncovered
   }
 
-  /// The chosen ones, each after the one that it follows on from, and in the same order for the same choice.
+  /// Returns the chosen segments, each after the one that it follows, and always in the same order for the same choice.
   func inOrder() -> [StateSegment] {
     var order: [StateSegment] = []
     var done: Set<SegmentHash> = []

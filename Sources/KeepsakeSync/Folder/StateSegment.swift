@@ -1,16 +1,16 @@
 import Foundation
 import KeepsakeReplication
 
-/// One file of a folder's state: what one exchange took, whole and never changed, or a snapshot of everything.
+/// One file of a folder's state: what one exchange accepted, complete and never changed, or a snapshot of everything.
 ///
-/// The first line says what it is, the second is the SHA-256 of the rest, and the rest is JSON. What the file is called means nothing: it is
-/// known by the hash of all its bytes.
+/// The first line says what it is, the second is the SHA-256 of the rest, and the rest is JSON. The file's name means
+/// nothing: a segment is identified by the hash of all its bytes.
 struct StateSegment: Hashable, Sendable {
-  /// What is remembered of a segment once its items are joined.
+  /// What is kept of a segment after its items are joined.
   struct Links: Hashable, Sendable {
-    /// What the same store wrote before; nil for its first.
+    /// What the same store wrote before; nil for its first segment.
     var previous: SegmentHash?
-    /// Segments of others that the store had when it wrote this.
+    /// Segments of other stores that the store had when it wrote this one.
     var seen: [SegmentHash]
     /// For a snapshot: the segments whose items are all in it, the newest first. Empty otherwise.
     var replaces: [SegmentHash]
@@ -25,7 +25,7 @@ struct StateSegment: Hashable, Sendable {
     var cells: [CellUpdate]
     var versions: [VersionRecord]
   }
-  /// Another first line is another format, which is left alone.
+  /// Another first line means another format, which is left alone.
   private static let magic = Data("keepsake-state 1\n".utf8)
 
   let hash: SegmentHash
@@ -33,10 +33,10 @@ struct StateSegment: Hashable, Sendable {
   let links: Links
   let cells: [CellUpdate]
   let versions: [VersionRecord]
-  /// Of the file.
+  /// The size of the file.
   let byteCount: Int
 
-  /// The file of a segment.
+  /// Encodes a segment as a file.
   static func encoded(
     _ container: ContainerID, _ links: Links, cells: [CellUpdate], versions: [VersionRecord]
   ) throws -> (segment: StateSegment, bytes: Data) {
@@ -64,7 +64,7 @@ struct StateSegment: Hashable, Sendable {
     self.byteCount = byteCount
   }
 
-  /// Reads a file; nil if it isn't a whole segment that a correct device writes.
+  /// Decodes a file; nil if it isn't a complete segment that a correct device writes.
   init?(_ bytes: Data) {
     let headCount = Self.magic.count + 65
     guard bytes.count > headCount, bytes.count <= FolderLimits.segmentBytes, bytes.prefix(Self.magic.count) == Self.magic else {
@@ -83,7 +83,7 @@ struct StateSegment: Hashable, Sendable {
       byteCount: bytes.count)
   }
 
-  /// Whether the versions hold to the rules, and agree with each other.
+  /// Returns whether the versions obey the rules, and agree with each other.
   private static func areSound(_ versions: [VersionRecord]) -> Bool {
     var slots: [VersionID: String] = [:]
     for version in versions {
@@ -97,13 +97,13 @@ struct StateSegment: Hashable, Sendable {
     return true
   }
 
-  /// What stands in a cursor for having written this segment and all before it.
+  /// The mark in a cursor of a store that has written this segment and all before it.
   static func mark(of hash: SegmentHash) -> UInt64 {
     let mark = hash.bytes.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
     return mark == 0 ? 1 : mark
   }
 
-  /// What stands in the cursor of a device that has written nothing to this container.
+  /// The mark in the cursor of a device that has written nothing to this container.
   static func mark(ofReaderIn container: ContainerID) -> UInt64 {
     mark(of: ContentHash(of: Data("keepsake reader \(container)".utf8)))
   }

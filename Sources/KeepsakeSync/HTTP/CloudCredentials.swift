@@ -2,16 +2,17 @@ package import Foundation
 package import KeepsakeReplication
 
 package enum PlayerKind {}
-/// Names an anonymous player of a cloud.
+/// Identifies an anonymous player of a cloud.
 package typealias PlayerID = Identifier<PlayerKind>
 
-/// What a device needs to reach its player's container: keep it where only the player can read it (a file of mode 0600).
+/// What a device needs to access its player's container. Store it where only the player can read it (a file of mode
+/// 0600).
 package struct CloudCredentials: Hashable, Sendable, Codable {
   package var url: URL
   package var device: DeviceID
   package var player: PlayerID
   package var container: ContainerID
-  /// Whoever holds it is this device, for the cloud.
+  /// To the cloud, whoever has the token is this device.
   package var token: String
 
   package init(url: URL, device: DeviceID, player: PlayerID, container: ContainerID, token: String) {
@@ -24,7 +25,7 @@ package struct CloudCredentials: Hashable, Sendable, Codable {
 }
 
 extension CloudCredentials: CustomStringConvertible, CustomDebugStringConvertible {
-  /// Without the token, so that a log doesn't tell it.
+  /// Omits the token, so that it doesn't end up in a log.
   package var description: String { "device \(device) of player \(player) at \(url)" }
   package var debugDescription: String { description }
 }

@@ -1,12 +1,15 @@
 import Foundation
 import KeepsakeReplication
 
-/// Finds the events in the pieces of a stream (server-sent events).
+/// Parses the events from the pieces of a stream (server-sent events).
 struct EventLines {
   private var line = Data()
   private var data = Data()
 
-  /// Takes the next piece; gives the events that it completes. Throws when a line is longer than any of ours.
+  /// Parses the next piece.
+  ///
+  /// - Returns: The events that it completes.
+  /// - Throws: If a line is longer than any that a Keepsake server sends, or an event can't be read.
   mutating func take(_ piece: Data) throws(TransportFailure) -> [CloudEvent] {
     var events: [CloudEvent] = []
     for byte in piece {

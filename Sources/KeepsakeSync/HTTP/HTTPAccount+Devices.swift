@@ -7,7 +7,7 @@ import FoundationNetworking
 
 /// A player's devices, and leaving the cloud.
 extension HTTPAccount {
-  /// The player's devices, this one included. One round trip.
+  /// Returns the player's devices, including this one. One round trip.
   package static func devices(for credentials: CloudCredentials) async throws(AccountError) -> [AccountDevice] {
     let answer = try await ask("GET", "v1/devices", credentials)
     do {
@@ -22,7 +22,8 @@ extension HTTPAccount {
     _ = try await ask("DELETE", "v1/devices/\(device)", credentials)
   }
 
-  /// Deletes everything that the cloud has of the player, and refuses all of the player's devices from then on. One round trip.
+  /// Deletes everything that the cloud has of the player, and refuses all of the player's devices from then on. One
+  /// round trip.
   package static func deletePlayer(for credentials: CloudCredentials) async throws(AccountError) {
     _ = try await ask("DELETE", "v1/player", credentials)
   }

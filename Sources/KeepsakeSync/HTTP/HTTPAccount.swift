@@ -5,7 +5,7 @@ package import KeepsakeReplication
 import FoundationNetworking
 #endif
 
-/// Registering with a Keepsake server, and bringing a second device to the same player.
+/// Registers with a Keepsake server, and adds further devices to the same player.
 package struct HTTPAccount: Sendable {
   private let url: URL
   private let appKey: String
@@ -29,19 +29,19 @@ package struct HTTPAccount: Sendable {
     var token: String
   }
 
-  /// Makes a new player with this device. One round trip.
+  /// Creates a new player with this device. One round trip.
   ///
-  /// Asking again after an answer that got lost makes another player, so register while nothing depends on it yet.
+  /// Repeating this after a lost response creates another player, so register while nothing depends on it yet.
   package func register(name: String) async throws(AccountError) -> CloudCredentials {
     try await account("v1/devices", body: Registration(name: name))
   }
 
-  /// Brings this device to the player whose other device shows `code`. One round trip; a code works once.
+  /// Adds this device to the player whose other device shows `code`. One round trip; a code works once.
   package func join(code: String, name: String) async throws(AccountError) -> CloudCredentials {
     try await account("v1/pairing/join", body: Joining(code: code, name: name))
   }
 
-  /// A code to type on another device, once, while it lives. One round trip.
+  /// Returns a code to type on another device, once, before it expires. One round trip.
   package static func pairingCode(for credentials: CloudCredentials) async throws(AccountError) -> PairingCode {
     var request = HTTPRequests.request("POST", credentials.url, "v1/pairing")
     request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")
@@ -81,7 +81,7 @@ package struct HTTPAccount: Sendable {
   }
 }
 
-/// A code that another device joins with.
+/// A code that another device uses to join.
 package struct PairingCode: Hashable, Sendable, Codable {
   package var code: String
   package var expiresInSeconds: Int
@@ -95,13 +95,13 @@ package struct PairingCode: Hashable, Sendable, Codable {
 /// Why registering or pairing failed.
 package struct AccountError: Error, Sendable, CustomStringConvertible {
   package enum Code: Hashable, Sendable {
-    /// The pairing code is wrong, used or too old.
+    /// The pairing code is wrong, used or expired.
     case codeUnknown
     /// Too many wrong codes: wait this many milliseconds.
     case tooManyGuesses(waitMilliseconds: Int64)
-    /// The app key or the token isn't taken.
+    /// The app key or the token isn't accepted.
     case unauthorized
-    /// Anything else that went wrong on the way.
+    /// Any other failure of the request.
     case failed(TransportFailure)
   }
   package var code: Code
@@ -113,7 +113,7 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// What the cloud says about codes; nil for any other answer.
+  /// Creates the error for a response about codes; nil for any other response.
   init?(_ answer: HTTPSession.Answer) {
     switch HTTPAnswer.code(answer.body) {
     case "code_unknown":

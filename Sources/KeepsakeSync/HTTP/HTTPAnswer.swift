@@ -5,15 +5,15 @@ import KeepsakeReplication
 import FoundationNetworking
 #endif
 
-/// What an HTTP answer means.
+/// Interprets HTTP responses.
 enum HTTPAnswer {
   private struct ErrorBody: Decodable {
     struct Details: Decodable {
       var code: String
       var message: String
-      /// With `wrong_offset`.
+      /// Set with `wrong_offset`.
       var received: Int?
-      /// With `quota`.
+      /// Set with `quota`.
       var limit: Int64?
       var used: Int64?
       var needed: Int64?
@@ -21,20 +21,20 @@ enum HTTPAnswer {
     var error: Details
   }
 
-  /// Throws unless the answer is a cloud's, and a success.
+  /// Throws unless the response comes from a cloud, and is a success.
   static func check(_ response: HTTPURLResponse, body: Data = Data()) throws(TransportFailure) {
     let status = response.statusCode
     let isCloud = response.value(forHTTPHeaderField: "Keepsake-Protocol") != nil
     if isCloud, (200..<300).contains(status) { return }
     let details = details(body)
     let message = details.map { "\($0.message) (\(status), \($0.code))" } ?? "The server answered \(status)."
-    // 507 is the server's full disk, which the operator sees to; a player's own limit is a 413.
+    // 507 means that the server's disk is full, which the operator has to solve; a player's own limit is a 413.
     if status == 429 || status == 503 || status == 507 {
       throw TransportFailure(.server(retryAfterMilliseconds: retryAfter(response)), message)
     }
     if status >= 500 { throw TransportFailure(.server(retryAfterMilliseconds: nil), message) }
     guard isCloud else {
-      // A hotel's portal, a wrong proxy: says nothing about what the cloud would answer.
+      // A hotel's portal or a wrong proxy: this says nothing about how the cloud would respond.
       throw TransportFailure(.interrupted, "Something that isn't a Keepsake server answered \(status).")
     }
     switch status {
@@ -44,7 +44,7 @@ enum HTTPAnswer {
     }
   }
 
-  /// What a refusal for want of room says; nil for any other, and for one that doesn't say how much there is.
+  /// Returns the numbers of a refusal for lack of room; nil for any other refusal, and for one without numbers.
   private static func quota(_ status: Int, _ details: ErrorBody.Details?) -> QuotaShortage? {
     guard status == 413, let details, details.code == "quota", let limit = details.limit, let used = details.used,
       let needed = details.needed
@@ -52,14 +52,14 @@ enum HTTPAnswer {
     return QuotaShortage(limit: limit, used: used, needed: needed)
   }
 
-  /// The cloud's own word for what is wrong; nil if there is none.
+  /// Returns the cloud's own code for the error; nil if there is none.
   static func code(_ body: Data) -> String? { details(body)?.code }
 
-  /// How much of an upload the cloud has, where an error says so.
+  /// Returns how much of an upload the cloud has, if an error says so.
   static func received(_ body: Data) -> Int? { details(body)?.received }
 
   private static func details(_ body: Data) -> ErrorBody.Details? {
-    // An error without our body is still an error: its status speaks.
+    // An error without a body of ours is still an error, described by its status.
     try? JSONDecoder().decode(ErrorBody.self, from: body).error
   }
 
@@ -70,7 +70,7 @@ enum HTTPAnswer {
     if let seconds = Int64(text), seconds >= 0 {
       return min(seconds, SyncLimits.longestRetryAfterMilliseconds / 1000) * 1000
     }
-    // The other form is a date. Whose clock it is by is uncertain, so a minute stands for all of them.
+    // The other form is a date. It is uncertain whose clock it is from, so a minute is used instead.
     return 60_000
   }
 
@@ -82,7 +82,8 @@ enum HTTPAnswer {
     }
   }
 
-  /// Reads the answer to an exchange: with its frames behind the JSON, or as plain JSON, as its content type says.
+  /// Decodes the response to an exchange: with its frames after the JSON, or as plain JSON, depending on its content
+  /// type.
   static func exchange(_ answer: HTTPSession.Answer) throws(TransportFailure) -> ExchangeResponse {
     let type = answer.response.value(forHTTPHeaderField: "Content-Type") ?? ""
     guard type.lowercased().hasPrefix(ExchangeBody.contentType) else { return try decode(ExchangeResponse.self, answer.body) }

@@ -6,10 +6,10 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// One request under way, as the session's delegate tells of it.
+/// One request in flight, as reported by the session's delegate.
 final class HTTPCall: Sendable {
   enum Failure: Error {
-    /// We don't take the answer.
+    /// We don't accept the response.
     case refused(TransportFailure)
     /// The connection failed.
     case error(any Error)
@@ -45,7 +45,7 @@ final class HTTPCall: Sendable {
     sent?(TransferProgress(bytesDone: bytes, bytesInAll: inAll > 0 ? inAll : nil))
   }
 
-  /// Whether to go on.
+  /// Returns whether to continue.
   func didReceive(_ response: URLResponse) -> Bool {
     guard let response = response as? HTTPURLResponse else {
       refuse(TransportFailure(.interrupted, "The answer isn't HTTP."))
@@ -65,7 +65,7 @@ final class HTTPCall: Sendable {
     return true
   }
 
-  /// Whether to go on.
+  /// Returns whether to continue.
   func didReceive(_ data: Data) -> Bool {
     let progress = state.withLock { state -> TransferProgress in
       state.received += Int64(data.count)
@@ -99,7 +99,7 @@ final class HTTPCall: Sendable {
   private static let tooLarge = TransportFailure(.interrupted, "The answer is larger than any of Keepsake's.")
 }
 
-/// Hands what a session tells to the request that it is about.
+/// Passes the session's callbacks on to the request that they are about.
 final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
   private let calls = Mutex<[Int: HTTPCall]>([:])
 
@@ -123,7 +123,7 @@ final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
     completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
   ) {
     let goesOn = call(of: dataTask)?.didReceive(response) == true
-    // Foundation off Apple's platforms doesn't act on `.cancel`.
+    // Foundation on other platforms than Apple's ignores `.cancel`.
     if !goesOn { dataTask.cancel() }
     completionHandler(goesOn ? .allow : .cancel)
   }
@@ -137,7 +137,7 @@ final class HTTPDelegate: NSObject, URLSessionDataDelegate, Sendable {
     call?.didComplete(error)
   }
 
-  /// A cloud doesn't send its devices elsewhere; who does is a portal that wants to be seen first.
+  /// A cloud doesn't redirect its devices; a redirection comes from a captive portal.
   func urlSession(
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void

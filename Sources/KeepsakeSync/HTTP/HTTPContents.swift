@@ -6,13 +6,14 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// Contents on their way over HTTP. A transfer goes on where the connection broke, at once if it had come further, else with its next try.
+/// Transfers contents over HTTP. An interrupted transfer is resumed where it stopped: immediately if it had made
+/// progress, else with its next attempt.
 final class HTTPContents: Sendable {
   private enum Step {
     case stored
-    /// The cloud has so many bytes of the frame.
+    /// The cloud has this many bytes of the frame.
     case received(Int)
-    /// The cloud has fewer than this device thought, or others.
+    /// The cloud has fewer bytes than this device assumed, or other ones.
     case setBack(to: Int)
   }
   private struct Received: Decodable {
@@ -21,11 +22,11 @@ final class HTTPContents: Sendable {
   }
   private let credentials: CloudCredentials
   private let session: HTTPSession
-  /// Frames whose upload broke off.
+  /// Frames whose upload was interrupted.
   private let brokenOff = Mutex<Set<ContentHash>>([])
   private let downloads = PartialDownloads()
   private let room = Mutex<QuotaUse?>(nil)
-  /// The cloud isn't the one that it was, and it isn't known what of all that the device has it still has.
+  /// The cloud isn't the same as before, and it isn't known which of the device's contents it still has.
   private let isUncertain = Atomic(false)
 
   init(_ credentials: CloudCredentials, _ session: HTTPSession) {
@@ -33,13 +34,14 @@ final class HTTPContents: Sendable {
     self.session = session
   }
 
-  /// The cloud has answered, and this is what it says of the player's room.
+  /// Records that the cloud has responded, and how much room it reports for the player.
   func didReceive(_ use: QuotaUse?) {
     room.withLock { $0 = use }
     isUncertain.store(false, ordering: .releasing)
   }
 
-  /// All that the device holds is put once more before the next exchange: most of it is there.
+  /// Records that the device uploads everything once more before the next exchange. Large uploads ask first how much
+  /// the cloud has, because it has most contents already.
   func cloudDidRestart() { isUncertain.store(true, ordering: .releasing) }
 
   // MARK: Up
@@ -69,7 +71,7 @@ final class HTTPContents: Sendable {
 
   private func putInParts(_ content: EncodedContent, _ frame: ContentHash, _ report: Highest) async throws(TransportFailure) {
     var offset = 0
-    // What may not fit is asked for first: the answer makes room where it can, or refuses before anything was sent.
+    // If the frame may not fit, the cloud is asked first: it makes room if it can, or refuses before anything is sent.
     let isTight = room.withLock { $0?.shortage(for: Int64(content.bytes.count)) != nil }
     if isTight || isUncertain.load(ordering: .acquiring) || brokenOff.withLock({ $0.contains(frame) }) {
       guard let received = try await received(of: content, frame) else { return }
@@ -81,7 +83,7 @@ final class HTTPContents: Sendable {
       do throws(TransportFailure) {
         step = try await putPart(of: content, frame, from: offset, report)
       } catch {
-        // Cut in the middle of a part: what came of it counts.
+        // Interrupted in the middle of a part: what arrived of it counts.
         guard error.kind == .interrupted, !Task.isCancelled else { throw error }
         let received: Int?
         do throws(TransportFailure) {
@@ -110,7 +112,8 @@ final class HTTPContents: Sendable {
     }
   }
 
-  /// Sends the part that begins at `offset`. Where the cloud has everything and hasn't ended the upload, the last byte goes once more.
+  /// Sends the part that begins at `offset`. If the cloud has everything but hasn't completed the upload, the last byte
+  /// is sent again.
   private func putPart(
     of content: EncodedContent, _ frame: ContentHash, from offset: Int, _ report: Highest
   ) async throws(TransportFailure) -> Step {
@@ -139,7 +142,7 @@ final class HTTPContents: Sendable {
     return .received(try count(received, of: total))
   }
 
-  /// How much of a frame the cloud has; nil if it has the content.
+  /// Returns how much of a frame the cloud has; nil if it has the content.
   private func received(of content: EncodedContent, _ frame: ContentHash) async throws(TransportFailure) -> Int? {
     var message = HTTPRequests.request("GET", credentials, "v1/contents/\(content.hash)/upload")
     message.setValue(frame.description, forHTTPHeaderField: "Keepsake-Frame")
@@ -180,18 +183,18 @@ final class HTTPContents: Sendable {
       }
       let offset = Int64(known?.bytes.count ?? 0)
       let report: @Sendable (TransferProgress) -> Void = { step in
-        // Of an answer that begins again this says too much, until the next try.
+        // If the response starts from the beginning, this reports too much, until the next attempt.
         progress(TransferProgress(bytesDone: offset + step.bytesDone, bytesInAll: step.bytesInAll.map { $0 + offset }))
       }
       let (answer, failure) = await session.collect(message, limit: SyncLimits.contentBytes, received: report)
       guard let answer, failure == nil || [200, 206].contains(answer.response.statusCode) else {
-        // Nothing came, or half of a refusal, which is no refusal.
+        // Nothing arrived, or half of a refusal, which doesn't count as one.
         if let known { downloads.keep(known, of: hash) }
         throw failure ?? TransportFailure(.interrupted, "The answer has no head.")
       }
       let status = answer.response.statusCode
       if status == 404, HTTPAnswer.code(answer.body) == "content_missing" { return nil }
-      // The content is shorter than what was kept of it: it is another encoding by now.
+      // The content is shorter than what was kept of it, so it is another encoding by now.
       if status == 416, known != nil { continue }
       try HTTPAnswer.check(answer.response, body: answer.body)
       var download: PartialDownload
@@ -214,7 +217,7 @@ final class HTTPContents: Sendable {
     }
   }
 
-  /// Tells how far an upload has come, never less than before.
+  /// Reports how far an upload has come, never less than before.
   private final class Highest: Sendable {
     private let total: Int
     private let progress: @Sendable (TransferProgress) -> Void

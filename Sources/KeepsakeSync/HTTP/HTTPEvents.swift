@@ -6,11 +6,12 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// What the cloud tells by itself: by a stream, or where something in between holds a stream back until it is complete (a proxy that
-/// buffers answers), by one question after the other, each answered when there is something new.
+/// Receives the cloud's events: by a stream, or, if something in between holds the stream back until it is complete (a
+/// proxy that buffers responses), by long polling, where the response to each request is sent when there is something
+/// new.
 final class HTTPEvents: Sendable {
   private struct State {
-    /// Streams in a row that ended without having said anything.
+    /// Consecutive streams that ended without an event.
     var silentStreams = 0
     var isPolling: Bool { silentStreams >= SyncLimits.silentStreams }
   }
@@ -27,7 +28,7 @@ final class HTTPEvents: Sendable {
     streams = HTTPSession(idleSeconds: idleSeconds, traffic: traffic)
   }
 
-  /// - Parameter restarted: Called before an event that says that the cloud isn't what it was.
+  /// - Parameter restarted: Called before an event that says that the cloud isn't the same as before.
   func events(
     since cursor: @escaping @Sendable () async -> Cursor?, restarted: @escaping @Sendable () -> Void
   ) -> AsyncThrowingStream<CloudEvent, any Error> {
@@ -53,11 +54,12 @@ final class HTTPEvents: Sendable {
   private struct Listener: Sendable {
     var cursor: @Sendable () async -> Cursor?
     var emit: @Sendable (CloudEvent) -> Void
-    /// Ends the task by letting go of the stream.
+    /// Ends the task by finishing the stream.
     var fail: @Sendable (any Error) -> Void
   }
 
-  /// Says in a request where the device stands. One that stands nowhere, or between two pages, says nothing: an exchange is due anyway.
+  /// Adds the device's cursor to a request. Without a cursor, or between two pages, none is added: an exchange is due
+  /// anyway.
   private static func name(_ cursor: Cursor?, in message: inout URLRequest) {
     guard let cursor, cursor.seq > 0, cursor.ahead == nil else { return }
     message.url?.append(queryItems: [URLQueryItem(name: "cursor", value: "\(cursor.epoch).\(cursor.seq).\(cursor.mark)")])
@@ -69,15 +71,16 @@ final class HTTPEvents: Sendable {
     message.setValue("text/event-stream", forHTTPHeaderField: "Accept")
     message.timeoutInterval = idleSeconds
     #if canImport(FoundationNetworking)
-    // On a connection that it opened itself, Foundation off Apple's systems goes on asking whether it could write for as
-    // long as the answer lasts, and takes a whole core with that (seen with Swift 6.3.1). A connection that a short
-    // request opened and left behind doesn't have it.
+    // On a connection that Foundation (except on Apple's platforms) opened for this request, it keeps polling for
+    // writability as long as the response lasts, which uses a whole core (seen with Swift 6.3.1). A connection that a
+    // short request opened and left behind doesn't have this problem.
     _ = try await streams.send(HTTPRequests.request("GET", credentials, "health"), limit: SyncLimits.accountBytes)
     #endif
     let lines = Mutex(EventLines())
     let hasSpoken = Atomic(false)
     defer {
-      // Who couldn't be reached at all isn't held back, and a game that lets go has heard what it wanted.
+      // If the request above fails, this isn't reached: an unreachable cloud doesn't hold a stream back. And a game
+      // that stops listening has received what it wanted.
       if !hasSpoken.load(ordering: .acquiring), !Task.isCancelled { state.withLock { $0.silentStreams += 1 } }
     }
     try await streams.stream(message) { response throws(TransportFailure) in
@@ -94,14 +97,15 @@ final class HTTPEvents: Sendable {
     }
   }
 
-  /// Asks for some minutes; then a stream is tried again.
+  /// Polls for some minutes; then a stream is tried again.
   private func poll(for listener: Listener) async throws(TransportFailure) {
     var known: UInt64?
     var named: Cursor?
     for _ in 0..<SyncLimits.pollsForAStream where !Task.isCancelled {
       var message = HTTPRequests.request("GET", credentials, "v1/events/next")
       if let known { message.url?.append(queryItems: [URLQueryItem(name: "after", value: String(known))]) }
-      // Each once: an answer that it isn't known comes at once, and the device may be busy with an exchange that tells it, too.
+      // Each cursor is sent once: the response that it is unknown comes immediately, and the device may be busy with an
+      // exchange that reports this, too.
       let cursor = await listener.cursor()
       if cursor != named { Self.name(cursor, in: &message) }
       named = cursor

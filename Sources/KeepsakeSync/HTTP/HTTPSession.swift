@@ -6,13 +6,14 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// Requests over a URLSession, with bounded answers, progress and exact failures.
+/// Sends requests over a URLSession, with limited responses, progress and exact failures.
 ///
-/// A connection that is kept open and then dies makes the system try the request once more on a new connection. If that one
-/// is refused, the error says "can't connect" although the first may well have arrived. So a session that has ever been
-/// answered is never believed when it says so, and is replaced after any failure: only a fresh one can tell `unreachable`.
+/// If a connection that is kept open dies, the system repeats the request on a new connection. If that one is refused,
+/// the error is "can't connect" although the first request may well have arrived. So this error isn't trusted from a
+/// session that has ever had a response, and a session is replaced after any failure: only a fresh one can report
+/// `unreachable`.
 final class HTTPSession: Sendable {
-  /// One session of the system's. Requests that run at the same time share it, and what they know of it.
+  /// One session of the system. Requests that run at the same time share it, and what is known about it.
   private final class Life: Sendable {
     let session: URLSession
     let wasAnswered = Atomic(false)
@@ -47,7 +48,7 @@ final class HTTPSession: Sendable {
     var body: Data
   }
 
-  /// Sends a request and collects its answer, at most `limit` bytes of it.
+  /// Sends a request and collects its response, at most `limit` bytes of it.
   func send(
     _ request: URLRequest, body: Data? = nil, limit: Int,
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
@@ -58,7 +59,8 @@ final class HTTPSession: Sendable {
     return answer
   }
 
-  /// As `send`, but what came of an answer is given also when it breaks off: both then, or only the failure if nothing came.
+  /// Like `send`, but returns the received part of a response also if it is interrupted: together with the failure, or
+  /// only the failure if nothing was received.
   func collect(
     _ request: URLRequest, body: Data? = nil, limit: Int,
     sent: (@Sendable (TransferProgress) -> Void)? = nil, received: (@Sendable (TransferProgress) -> Void)? = nil
@@ -83,7 +85,7 @@ final class HTTPSession: Sendable {
     }
   }
 
-  /// Sends a request and hands over its answer piece by piece. `accept` looks at the head first, and may throw.
+  /// Sends a request and passes its response on piece by piece. `accept` checks the head first, and may throw.
   func stream(
     _ request: URLRequest, accept: @escaping @Sendable (HTTPURLResponse) throws(TransportFailure) -> Void,
     part: @escaping @Sendable (Data) -> Void
@@ -104,13 +106,14 @@ final class HTTPSession: Sendable {
     var request = request
     #if canImport(FoundationNetworking)
     if body != nil {
-      // Off Apple's platforms, Foundation can't send a body a second time: where a kept connection dies under it, the request
-      // hangs, busily, until its time is over. So what has a body gets a connection of its own.
+      // Except on Apple's platforms, Foundation can't send a body a second time: if a kept connection dies meanwhile,
+      // the request hangs, using the CPU, until it times out. So a request with a body gets a connection of its own.
       request.setValue("close", forHTTPHeaderField: "Connection")
     }
     #endif
     traffic?.didSend(body?.count ?? 0)
-    // The task is made while nobody can replace the session: one that is made in a session that was ended ends the process.
+    // The task is created while the session can't be replaced: creating a task in an invalidated session crashes the
+    // process.
     let (life, task) = current.withLock { [request] life -> (Life, URLSessionTask) in
       (life, body.map { life.session.uploadTask(with: request, from: $0) } ?? life.session.dataTask(with: request))
     }
@@ -131,7 +134,7 @@ final class HTTPSession: Sendable {
       throw failure
     case .failure(.error(let error)):
       renew(life)
-      // Asked now and not at the start: another request may have left its connection to this one meanwhile.
+      // Checked now and not at the start: another request may have left its connection to this one meanwhile.
       throw Self.failure(of: error, fresh: !life.wasAnswered.load(ordering: .relaxed))
     }
   }
@@ -142,7 +145,7 @@ final class HTTPSession: Sendable {
       current = Life(Self.makeSession(idleSeconds))
       return true
     }
-    // Requests that are under way on it end by themselves.
+    // Requests in flight on it end by themselves.
     if isOurs { old.session.finishTasksAndInvalidate() }
   }
 

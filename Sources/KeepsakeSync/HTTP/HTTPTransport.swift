@@ -5,16 +5,16 @@ package import KeepsakeReplication
 import FoundationNetworking
 #endif
 
-/// The way to a Keepsake server over HTTP.
+/// The connection to a Keepsake server over HTTP.
 package final class HTTPTransport: Transport {
   private let credentials: CloudCredentials
-  /// What went over the wire so far.
+  /// What was sent and received so far.
   package let traffic: TrafficCounter
   private let requests: HTTPSession
   private let contents: HTTPContents
   private let streams: HTTPEvents
 
-  /// - Parameter eventIdleSeconds: How long an event stream may say nothing before it counts as dead.
+  /// - Parameter eventIdleSeconds: How long an event stream may be silent before it counts as dead.
   package init(_ credentials: CloudCredentials, eventIdleSeconds: Double = SyncLimits.eventIdleSeconds) {
     self.credentials = credentials
     traffic = TrafficCounter()
@@ -58,7 +58,7 @@ package final class HTTPTransport: Transport {
     let answer = try await requests.send(message, limit: SyncLimits.deviceBytes)
     try HTTPAnswer.check(answer.response, body: answer.body)
     let devices = try HTTPAnswer.decode(DeviceList.self, answer.body).devices
-    // An older server doesn't read the question, which is not the same as that nobody has them.
+    // An older server ignores the query, which doesn't mean that nobody has the versions.
     return devices.allSatisfy { $0.has != nil } ? devices : nil
   }
 
@@ -75,12 +75,12 @@ enum HTTPRequests {
     var request = URLRequest(url: base.appendingPathComponent(path))
     request.httpMethod = method
     request.timeoutInterval = SyncLimits.idleSeconds
-    // Foundation's own offer of gzip would only cost: what is large is packed already.
+    // Foundation's own offer of gzip would only cost time: what is large is compressed already.
     request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     return request
   }
 
-  /// A request by this device.
+  /// Creates a request by this device.
   static func request(_ method: String, _ credentials: CloudCredentials, _ path: String) -> URLRequest {
     var request = request(method, credentials.url, path)
     request.setValue("Bearer " + credentials.token, forHTTPHeaderField: "Authorization")

@@ -6,18 +6,18 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// What came of a content before its download broke off.
+/// What was received of a content before its download was interrupted.
 struct PartialDownload: Sendable {
-  /// Says which bytes these are: only of the same tag the rest may be asked for. Nil if the cloud gave none.
+  /// Identifies these bytes: the rest may be requested only under the same tag. Nil if the cloud gave none.
   var tag: String?
   /// Plain bytes.
   var length: Int
   var base: ContentHash?
-  /// The frame's bytes in all; nil if the cloud didn't say.
+  /// Bytes of the whole frame; nil if the cloud didn't say.
   var total: Int?
   var bytes = Data()
 
-  /// Reads the head of an answer that begins at the beginning.
+  /// Reads the head of a response that starts from the beginning.
   init(_ response: HTTPURLResponse) throws(TransportFailure) {
     guard let length = response.value(forHTTPHeaderField: "Keepsake-Length").flatMap({ Int($0) }), length >= 0 else {
       throw TransportFailure(.rejected, "The cloud sent a content without its length.")
@@ -33,24 +33,24 @@ struct PartialDownload: Sendable {
     total = response.expectedContentLength >= 0 ? Int(response.expectedContentLength) : nil
   }
 
-  /// Whether an answer goes on exactly where this ends, in the same bytes.
+  /// Returns whether a response continues exactly where this ends, with the same bytes.
   func isContinued(by response: HTTPURLResponse) -> Bool {
     guard response.statusCode == 206, let total, let tag, response.value(forHTTPHeaderField: "ETag") == tag else { return false }
     return response.value(forHTTPHeaderField: "Content-Range") == "bytes \(bytes.count)-\(total - 1)/\(total)"
   }
 
-  /// Whether the rest can be asked for.
+  /// Whether the rest can be requested.
   var canGoOn: Bool {
     guard let total, tag != nil else { return false }
     return !bytes.isEmpty && bytes.count < total && total <= SyncLimits.contentBytes
   }
 }
 
-/// Downloads that broke off, in memory until their next try, the latest of them up to a limit.
+/// Interrupted downloads, kept in memory until their next attempt, the latest of them up to a limit.
 final class PartialDownloads: Sendable {
   private let kept = Mutex<[(hash: ContentHash, download: PartialDownload)]>([])
 
-  /// Takes out what came of a content.
+  /// Removes and returns what was received of a content.
   func take(_ hash: ContentHash) -> PartialDownload? {
     kept.withLock { kept in
       guard let index = kept.firstIndex(where: { $0.hash == hash }) else { return nil }

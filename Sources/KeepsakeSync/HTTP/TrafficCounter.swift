@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Counts what goes over the wire: the bodies of requests, and of answers and events. Heads are not counted.
+/// Counts the bytes sent and received: the bodies of requests, and of responses and events. HTTP heads aren't counted.
 package final class TrafficCounter: Sendable {
   private let sent = Atomic<Int64>(0)
   private let received = Atomic<Int64>(0)
 
   package init() {}
 
-  /// Bytes handed to the connection; those of a request that failed on the way count, too.
+  /// Bytes passed to the connection, including those of requests that failed.
   package var bytesSent: Int64 { sent.load(ordering: .relaxed) }
   package var bytesReceived: Int64 { received.load(ordering: .relaxed) }
 

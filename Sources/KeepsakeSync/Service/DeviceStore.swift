@@ -1,9 +1,10 @@
 package import KeepsakeReplication
 
-/// A store that lends transactions: on a device the store's database, in tests memory.
+/// A store that provides transactions: a device's database, or memory in tests.
 package protocol DeviceStore: Sendable {
   associatedtype Transaction: DeviceStorage
 
-  /// Runs `body` in one transaction, durable when this returns. What `body` throws undoes all that it did. Blocks.
+  /// Runs `body` in one transaction, which is durable when this returns. If `body` throws, everything that it did is
+  /// rolled back. Blocks.
   func write<Value>(_ body: (inout Transaction) throws -> Value) throws -> Value
 }

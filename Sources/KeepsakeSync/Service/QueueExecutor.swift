@@ -1,7 +1,7 @@
 package import Dispatch
 
-/// Runs actors and tasks on a queue of its own: who waits there for the disk, or for the end of the cloud, doesn't hold one of the few threads
-/// that all tasks share.
+/// Runs actors and tasks on a queue of its own, so that code which waits there for the disk, or for the cloud to stop,
+/// doesn't block one of the few threads that all tasks share.
 package final class QueueExecutor: SerialExecutor, TaskExecutor {
   private let queue: DispatchQueue
 

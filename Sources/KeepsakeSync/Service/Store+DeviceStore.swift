@@ -1,4 +1,4 @@
 package import KeepsakeStore
 
-/// The device's own store is synchronized through transactions of its writer.
+/// The device's own store is synchronized through its writer's transactions.
 extension Store: DeviceStore {}

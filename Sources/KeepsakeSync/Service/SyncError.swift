@@ -1,18 +1,18 @@
 package import KeepsakeReplication
 
-/// Why synchronization can't do what was asked.
+/// Why synchronization can't do what was requested.
 package enum SyncError: Error, Sendable, CustomStringConvertible {
-  /// Nothing is synchronized at the moment: not started, paused or stopped.
+  /// Nothing is synchronized at present: not started, paused or stopped.
   case notRunning
-  /// The store belongs to another container: joining this one would mix what two players keep.
+  /// The store belongs to another container: joining this one would mix the data of two players.
   case otherContainer(held: ContainerID, offered: ContainerID)
-  /// The cloud refused these for good; all else is there.
+  /// The cloud refused these permanently; everything else is there.
   case refused([Refusal])
-  /// The cloud can't be reached, or doesn't take what was sent.
+  /// The cloud can't be reached, or doesn't accept what was sent.
   case transport(TransportFailure)
-  /// The cloud hasn't got the contents of a save that were left to it.
+  /// The cloud doesn't have the contents of a save that were left there.
   case gone(slot: String)
-  /// The store failed; what was asked for goes on when it works again.
+  /// The store failed; the request continues when it works again.
   case store(any Error)
 
   package var description: String {

@@ -1,7 +1,7 @@
 import KeepsakeReplication
 import Synchronization
 
-/// Where a service posts its status and news, for any number of readers on any thread.
+/// Publishes a service's status and notifications to any number of readers on any thread.
 final class SyncPublisher: Sendable {
   private struct State {
     var status = SyncStatus()
@@ -17,7 +17,7 @@ final class SyncPublisher: Sendable {
 
   func update(_ change: (inout SyncStatus) -> Void) { updateTransfers { status, _ in change(&status) } }
 
-  /// The same with what is under way, from which the status has its transfers.
+  /// Does the same with the transfers in flight, from which the status derives its `transfers`.
   func updateTransfers(_ change: (inout SyncStatus, inout TransferLedger) -> Void) {
     state.withLock { state in
       let before = state.status
@@ -32,16 +32,16 @@ final class SyncPublisher: Sendable {
     state.withLock { state in
       state.notificationCount += 1
       for reader in state.notificationReaders.values {
-        // What a reader is too slow for it never gets: whoever counts must not wait for it.
+        // A slow reader never gets what it misses, and counting must not wait for it.
         if case .dropped = reader.yield(notifications) { state.notificationCount -= 1 }
       }
     }
   }
 
-  /// How much news one reader that was there from the beginning gets of what was posted by now.
+  /// How many of the notifications posted so far a reader gets that has been there from the beginning.
   var notificationCount: UInt64 { state.withLock { $0.notificationCount } }
 
-  /// The status now and each time it changes; changes that a reader misses are replaced by the newest.
+  /// Returns the current status and each change of it; changes that a reader misses are replaced by the newest.
   func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream<SyncStatus>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let id = state.withLock { state in
@@ -51,7 +51,7 @@ final class SyncPublisher: Sendable {
       return state.nextID
     }
     continuation.onTermination = { [weak self] _ in
-      // Let go of outside the lock: the end of a continuation may come here again.
+      // Released outside the lock, because the end of a continuation may call this again.
       _ = self?.state.withLock { $0.statusReaders.removeValue(forKey: id) }
     }
     return stream

@@ -1,17 +1,17 @@
 import Foundation
 
 extension SyncService {
-  /// Time and chance, handed in.
+  /// Time and random numbers, passed in.
   package struct Environment: Sendable {
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
     package var random: any RandomNumberGenerator & Sendable
-    /// Returns when that long has passed; throws `CancellationError` when its task is cancelled before. Every pause of a service is one of
-    /// these.
+    /// Returns after this duration; throws `CancellationError` if its task is cancelled before. Every pause of a
+    /// service uses it.
     package var sleep: @Sendable (Duration) async throws -> Void
-    /// Whether what comes is kept back until `DeviceEngine.deliver(in:)`; asked in each step.
+    /// Whether received changes are kept back until `DeviceEngine.deliver(in:)`; called in each step.
     package var holdsArrivals: @Sendable () -> Bool
-    /// Plain bytes beyond which a save comes when it is asked for; nil for never. Asked in each step.
+    /// Plain bytes beyond which a save is downloaded only when it is asked for; nil for no limit. Called in each step.
     package var largestDownload: @Sendable () -> Int?
 
     package init(

@@ -1,13 +1,13 @@
 import KeepsakeReplication
 
-/// Who waits for what of a service.
+/// A caller that waits for a service to reach a goal.
 struct SyncWaiter {
   enum Goal: Hashable {
-    /// That what is here is there, and what the cloud has here.
+    /// Everything here is in the cloud, and everything in the cloud is here.
     case everything
-    /// What the cloud has, not that what is here is there.
+    /// Everything in the cloud is here, but not necessarily the reverse.
     case fetching
-    /// The contents of a slot.
+    /// The contents of a slot are here.
     case contents(of: String)
   }
 
@@ -53,7 +53,9 @@ extension SyncService {
     }
   }
 
-  /// What became of a wish; nil while nobody can say. Throws what the store throws.
+  /// Returns the outcome of a goal; nil while it isn't known.
+  ///
+  /// - Throws: What the store throws.
   private func outcome(of goal: SyncWaiter.Goal, _ status: EngineStatus) throws -> Result<Void, any Error>? {
     if case .contents(let slot) = goal, try !isNotDownloaded(slot) { return .success(()) }
     switch goal == .fetching ? status.fetching : status.phase {
@@ -95,7 +97,7 @@ extension SyncService {
     if case .contents = waiter.goal { cancelUnwantedDownloads() }
   }
 
-  /// Nobody waits for it any more: what is under way ends, as far as nothing else needs it.
+  /// Ends requests for contents that nobody waits for any more, as far as nothing else needs them.
   private func cancelUnwantedDownloads() {
     guard mode == .running else { return }
     var next = engine
@@ -106,7 +108,7 @@ extension SyncService {
       return storeFailed(error)
     }
     engine = next
-    // There is room for others.
+    // There is room for other requests.
     step(.committed)
   }
 }

@@ -1,10 +1,10 @@
 package import KeepsakeReplication
 import Synchronization
 
-/// Keeps a store and its cloud the same: the thin shell around `DeviceEngine`, which decides everything.
+/// Keeps a store and its cloud in sync: a thin shell around `DeviceEngine`, which makes all decisions.
 ///
-/// Each step of the engine is one transaction of the store; what it wants done is done after the commit. If a transaction
-/// fails, the engine is thrown away and a new one begins, exactly as after a crash.
+/// Each step of the engine is one transaction of the store; its effects are carried out after the commit. If a
+/// transaction fails, the engine is discarded and a new one starts, exactly as after a crash.
 package actor SyncService<Store: DeviceStore> {
   private struct RandomSource: RandomNumberGenerator {
     var base: any RandomNumberGenerator & Sendable
@@ -14,7 +14,7 @@ package actor SyncService<Store: DeviceStore> {
   enum Mode {
     case stopped, running, paused
   }
-  /// A pause that the engine asks for is never longer than this: a day is as good as never.
+  /// A longer pause requested by the engine is cut to this: a day is as good as never.
   private static var longestWakeMilliseconds: Int64 { 86_400_000 }
 
   private nonisolated let executor = QueueExecutor(label: "keepsake.sync")
@@ -33,17 +33,17 @@ package actor SyncService<Store: DeviceStore> {
 
   private(set) var mode = Mode.stopped
   var engine = DeviceEngine()
-  /// Counts engines: what a task started for an earlier one has nothing to say to a later one.
+  /// Counts engines: a task that was started for an earlier engine must not affect a later one.
   private var generation: UInt64 = 0
   var requestTasks: [UInt64: Task<Void, Never>] = [:]
   private var wakeTask: Task<Void, Never>?
   private var eventTask: Task<Void, Never>?
-  /// Where the device stands, as of the last step.
+  /// The device's cursor as of the last step.
   private var cursor: Cursor?
   var nextWaiter: UInt64 = 0
   var waiters: [UInt64: SyncWaiter] = [:]
 
-  /// A service for `store` and the container that `credentials` name.
+  /// Creates a service that syncs `store` with a container.
   package init(store: Store, transport: any Transport, container: ContainerID, environment: Environment = .system) {
     self.store = store
     self.transport = transport
@@ -57,23 +57,24 @@ package actor SyncService<Store: DeviceStore> {
 
   // MARK: What a game calls
 
-  /// What is going on. Never waits.
+  /// The current status. Never waits.
   package nonisolated var status: SyncStatus { publisher.status }
 
-  /// The status now and each time it changes, until the service stops.
+  /// The current status and each change of it, until the service stops.
   package nonisolated var statuses: AsyncStream<SyncStatus> { publisher.statuses() }
 
-  /// What changed, from now on, until the service stops. A reader that falls far behind misses the oldest; the store always
-  /// holds the truth.
+  /// Notifications about changes from now on, until the service stops. A reader that falls far behind misses the
+  /// oldest; the store always has the truth.
   package nonisolated var notifications: AsyncStream<EngineNotification> { publisher.notifications() }
 
-  /// How much news one reader that was there from the beginning gets of what was told by now.
+  /// How many of the notifications posted so far a reader gets that has been there from the beginning.
   package nonisolated var notificationCount: UInt64 { publisher.notificationCount }
 
-  /// Starts, or goes on after a pause. Returns as soon as the first step is done, without waiting for the cloud.
+  /// Starts, or continues after a pause. Returns as soon as the first step is done, without waiting for the cloud.
   ///
-  /// Throws `otherContainer` if the store belongs to another container, unless `rebinding` says that what it holds shall join
-  /// this one.
+  /// - Parameter rebinding: Whether the data of a store that belongs to another container should join this one.
+  /// - Throws: `otherContainer` if the store belongs to another container and `rebinding` is false; `store` if the
+  ///   store fails.
   package func start(rebinding: Bool = false) throws {
     guard mode != .running else { return }
     try bind(rebinding: rebinding)
@@ -81,31 +82,31 @@ package actor SyncService<Store: DeviceStore> {
     begin()
   }
 
-  /// To be called after each commit that put something into the outbox. Never waits.
+  /// Call this after each commit that added something to the outbox. Never waits.
   package nonisolated func committed() {
     guard !hasCommit.exchange(true, ordering: .acquiringAndReleasing) else { return }
     Task { await self.takeCommit() }
   }
 
-  /// Sends everything and hears everything: returns when the outbox is empty and the cloud's answer is here.
+  /// Sends everything and fetches everything: returns when the outbox is empty and the cloud's response is here.
   ///
-  /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
+  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself.
   package func sync() async throws { try await wait(for: .everything) }
 
-  /// Hears everything: returns when all that the cloud has is here, whatever there is to be sent.
+  /// Fetches everything: returns when everything in the cloud is here, whatever there is to send.
   ///
-  /// Throws a `SyncError` when the next try fails; synchronization then goes on by itself.
+  /// - Throws: A `SyncError` if the next attempt fails; synchronization then continues by itself.
   package func fetchChanges() async throws { try await wait(for: .fetching) }
 
-  /// Brings the contents of a slot that were left in the cloud: returns when they are here. Cancelling ends it; what came of a content stays,
-  /// and the next try goes on from there.
+  /// Downloads the contents of a slot that were left in the cloud: returns when they are here. Cancelling the task ends
+  /// this; the received part of a content is kept, and the next attempt continues from there.
   ///
-  /// Throws a `SyncError` when the next try fails, and `gone` if the cloud hasn't got them.
+  /// - Throws: A `SyncError` if the next attempt fails, and `gone` if the cloud doesn't have them.
   package func downloadContents(_ slot: String) async throws {
     try await wait(for: .contents(of: slot))
   }
 
-  /// Nothing goes over the network until `start`.
+  /// Stops all network traffic until `start`.
   package func pause() {
     guard mode == .running else { return }
     end()
@@ -114,7 +115,7 @@ package actor SyncService<Store: DeviceStore> {
     failWaiters(.notRunning)
   }
 
-  /// Ends for good: the streams of status and news end, too.
+  /// Ends permanently: the streams of status and notifications end, too.
   package func stop() {
     end()
     mode = .stopped
@@ -133,15 +134,15 @@ package actor SyncService<Store: DeviceStore> {
         if facts.container == container { return shown }
         if let held = facts.container {
           guard rebinding else { throw SyncError.otherContainer(held: held, offered: container) }
-          // What is kept back whole belongs to what this store has, and joins with it.
+          // Complete changes that are kept back are part of this store's data, and join the container with it.
           shown = try DeviceEngine.deliver(in: &transaction)
-          // The cursor stays: no seq of the other container carries its mark, so the cloud says that this device starts
-          // again, and all that it holds is offered.
+          // The cursor stays: no seq of the other container has its mark, so the cloud responds that this device has to
+          // start over, and everything that it has is offered.
           try transaction.clearCloudDepths()
           try DeviceCommit.moved(in: &transaction)
           facts = try transaction.facts()
           facts.caughtUp = false
-          // What was still on its way stays the other container's own.
+          // What was still incomplete stays in the other container only.
           try transaction.clearStaged()
         } else {
           try DeviceCommit.connected(in: &transaction)
@@ -197,7 +198,7 @@ package actor SyncService<Store: DeviceStore> {
     engine = next
     cursor = facts.cursor
     let status = engine.status
-    // Before anything begins: what a transfer tells of itself finds its account.
+    // Done before anything begins, so that the progress of each transfer finds its account.
     publisher.updateTransfers { shown, ledger in
       shown.phase = SyncStatus.Phase(status.phase)
       shown.attempts = status.attempts
@@ -307,7 +308,7 @@ package actor SyncService<Store: DeviceStore> {
             hasReceived = true
           }
         } catch {
-          // A stream that can't be had costs only time: the engine asks by itself, and tells what is wrong.
+          // A failing stream costs only time: the engine polls by itself, and reports what is wrong.
           if let failure = error as? TransportFailure, [.unauthorized, .rejected].contains(failure.kind) {
             pause = SyncLimits.longestEventPauseMilliseconds
           }
@@ -324,7 +325,7 @@ package actor SyncService<Store: DeviceStore> {
     guard mode == .running, generation == self.generation else { return }
     publisher.update { $0.isListening = true }
     step(.announced(event), of: generation)
-    // The cloud is there again: what waits because it wasn't need not wait any longer.
+    // The cloud is reachable again: what waits because it wasn't need not wait any longer.
     if isFirst, case .waiting(let failure) = engine.status.phase, [.unreachable, .interrupted].contains(failure.kind) {
       step(.sync, of: generation)
     }

@@ -1,38 +1,40 @@
 package import KeepsakeReplication
 
-/// What synchronization is doing, and what it still owes.
+/// What synchronization is doing, and what it has still to do.
 package struct SyncStatus: Hashable, Sendable {
   package enum Phase: Hashable, Sendable {
     /// Not started, or stopped.
     case stopped
     case paused
-    /// All sent, all received.
+    /// Everything is sent and received.
     case idle
-    /// Something is under way.
+    /// Something is in flight.
     case busy
-    /// The last try failed; the next comes after a pause.
+    /// The last attempt failed; the next one follows after a pause.
     case waiting(TransportFailure)
-    /// The cloud doesn't take this device's token, or refuses the protocol: nothing goes on until something is changed.
+    /// The cloud doesn't accept this device's token, or refuses the protocol: nothing continues until something is
+    /// changed.
     case halted(TransportFailure)
     /// The store failed (a full disk); tried again after a pause.
     case storeFailed(String)
   }
   package var phase: Phase
-  /// Failures in a row.
+  /// The number of consecutive failures.
   package var attempts: Int
-  /// Commits that are not yet certain in the cloud, those that it refused included.
+  /// Commits that aren't certain in the cloud yet, including those that it refused.
   package var waitingCommits: Int
-  /// Versions whose contents are under way, those that began first before the others. What travels inside an exchange isn't counted.
+  /// Versions whose contents are in flight, in the order in which they began. Contents inside an exchange aren't
+  /// included.
   package var transfers: [SyncTransfer]
-  /// The cloud's event stream is open: changes of other devices come at once.
+  /// Whether the cloud's event stream is open, so that changes of other devices arrive immediately.
   package var isListening: Bool
-  /// When the cloud last answered, by the device's clock; nil if it never did.
+  /// When the cloud last responded, by the device's clock; nil if it never did.
   package var lastFetchedMilliseconds: Int64?
-  /// What the cloud doesn't take, and why. Also while it is tried once more.
+  /// What the cloud refuses, and why. Also while it is tried once more.
   package var refusals: [EngineRefusal]
-  /// Something came that is kept back until it is delivered.
+  /// Whether something was received that is kept back until it is delivered.
   package var hasArrivals: Bool
-  /// The cloud has answered since the last failure.
+  /// Whether the cloud has responded since the last failure.
   package var isReached: Bool
 
   package init(
@@ -52,7 +54,7 @@ package struct SyncStatus: Hashable, Sendable {
   }
 }
 
-/// One version whose contents are on their way.
+/// One version whose contents are in flight.
 package struct SyncTransfer: Hashable, Sendable {
   package enum Direction: Hashable, Sendable {
     case up, down
@@ -60,8 +62,8 @@ package struct SyncTransfer: Hashable, Sendable {
   package var direction: Direction
   package var slot: String
   package var version: VersionID
-  /// Bytes of the version as the game knows them, of those that have to go; on the wire they are fewer. Never falls, also where something
-  /// that broke off begins again.
+  /// Plain bytes of the version's contents that have to be transferred; on the wire they are fewer. Never decreases,
+  /// even if a transfer that was interrupted starts again.
   package var bytesDone: Int64
   package var bytesInAll: Int64
 

@@ -1,6 +1,6 @@
 import KeepsakeReplication
 
-/// How far each version has come, from what is told of its contents one by one.
+/// Computes the progress of each version from the progress of its contents.
 struct TransferLedger: Sendable {
   private struct Key: Hashable {
     var version: VersionID
@@ -9,7 +9,7 @@ struct TransferLedger: Sendable {
   private struct Account {
     var slot: String
     var bytesInAll: Int64
-    /// Contents that are over, or were as far as this once.
+    /// Plain bytes of each content, counting the farthest that it ever came.
     var done: [ContentHash: Int64] = [:]
 
     var bytesDone: Int64 { min(done.values.reduce(0, +), bytesInAll) }
@@ -18,7 +18,7 @@ struct TransferLedger: Sendable {
   private var accounts: [Key: Account] = [:]
   private var underWay: [EngineTransfer] = []
 
-  /// The versions of which something is under way.
+  /// The versions that have transfers in flight.
   var transfers: [SyncTransfer] {
     var seen: Set<Key> = []
     return underWay.compactMap { transfer in
@@ -30,18 +30,19 @@ struct TransferLedger: Sendable {
     }
   }
 
-  /// What is under way now. A version of which nothing is keeps its account until all is quiet: it may wait for another try.
+  /// Sets the transfers in flight. A version without any keeps its account until everything is idle, because it may
+  /// wait for another attempt.
   mutating func update(_ transfers: [EngineTransfer], isQuiet: Bool) {
     underWay = transfers
     if isQuiet { accounts = [:] }
     for transfer in transfers {
       let key = Key(version: transfer.version, isUpload: transfer.isUpload)
-      // What it began with: a later content knows only of what was left then.
+      // The account keeps the first length, since a later content knows only of what was left by then.
       if accounts[key] == nil { accounts[key] = Account(slot: transfer.slot, bytesInAll: Int64(transfer.lengthInAll)) }
     }
   }
 
-  /// Some bytes of a content went. Says nothing of one that isn't under way any more.
+  /// Records the progress of a content; ignores one that isn't in flight any more.
   mutating func progressed(_ request: UInt64, _ progress: TransferProgress) {
     guard let inAll = progress.bytesInAll, inAll > 0 else { return }
     change(request) { account, transfer in
@@ -51,7 +52,7 @@ struct TransferLedger: Sendable {
     }
   }
 
-  /// All bytes of a content went.
+  /// Records that all bytes of a content were transferred.
   mutating func finished(_ request: UInt64) {
     change(request) { account, transfer in account.done[transfer.content] = Int64(transfer.length) }
   }

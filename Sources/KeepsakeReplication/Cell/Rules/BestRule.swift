@@ -5,7 +5,7 @@ extension CellRule {
     title: { "best, \($0.order.rawValue)" },
     join: { $0.joined(with: $1) },
     size: \.size,
-    // It is taken back by generations, and those are a whole cell's.
+    // It is taken back by means of generations, which only a whole cell has.
     objection: { best, depth in depth == 0 ? best.objection : "a best score can't stand in another value" },
     text: { best, style in
       "best, \(best.order.rawValue)"

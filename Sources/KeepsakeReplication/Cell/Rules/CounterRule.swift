@@ -22,7 +22,7 @@ extension CellRule {
     },
     written: { $0.sorted { $0.key < $1.key }.map { CounterLine(writer: $0.key, plus: $0.value.plus, minus: $0.value.minus) } },
     read: { lines in
-      // A writer that is named twice counts once, by the greater of each: the same as a join.
+      // A writer that is listed twice counts once, with the greater of each number, as in a join.
       Dictionary(
         lines.map { ($0.writer, CounterEntry(plus: $0.plus, minus: $0.minus)) }, uniquingKeysWith: { $0.joined(with: $1) })
     })
@@ -34,7 +34,7 @@ private struct CounterLine: Codable {
   var minus: UInt64
 }
 
-/// What one writer added to and took from a counter in all: both only grow.
+/// What one writer has added to and subtracted from a counter in total: both only grow.
 package struct CounterEntry: Hashable, Sendable, Codable {
   package var plus: UInt64
   package var minus: UInt64
@@ -50,9 +50,9 @@ package struct CounterEntry: Hashable, Sendable, Codable {
 }
 
 extension CellValue {
-  /// What a counter stands at: everything added less everything taken, held within 64 bits.
+  /// Returns the value of a counter: everything added minus everything subtracted, clamped to 64 bits.
   package static func total(of entries: [WriterID: CounterEntry]) -> Int64 {
-    // 128 bits hold the sum of any number of entries that memory can.
+    // 128 bits can hold the sum of as many entries as fit into memory.
     var sum: Int128 = 0
     for entry in entries.values { sum += Int128(entry.plus) - Int128(entry.minus) }
     return Int64(clamping: sum)

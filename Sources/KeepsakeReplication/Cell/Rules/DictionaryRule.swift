@@ -1,5 +1,6 @@
 extension CellRule {
-  /// Values by key, all of one rule. {"dictionary": [{"key": {"string": "cave"}, "value": {"min": {"int": 61}}}]}, sorted by key.
+  /// Values by key, all of one rule. {"dictionary": [{"key": {"string": "cave"}, "value": {"min": {"int": 61}}}]},
+  /// sorted by key.
   package static let dictionary = CellRule(
     "dictionary", rank: 7, payload: { if case .dictionary(let entries) = $0 { entries } else { nil } }, value: CellValue.dictionary,
     title: { $0.values.first.map { "dictionary of \($0.ruleName)" } ?? "dictionary" },
@@ -24,7 +25,7 @@ extension CellRule {
       return try application.entries(changes, over: held ?? [:])
     },
     written: { $0.sorted { $0.key < $1.key }.map { DictionaryLine(key: $0.key, value: $0.value) } },
-    // A key that comes twice holds both, as after a join.
+    // A key that is listed twice has both values joined.
     read: { Dictionary($0.map { ($0.key, $0.value) }, uniquingKeysWith: { $0.joined(with: $1) }) },
     nested: Nested(
       values: { if case .dictionary(let entries) = $0 { Array(entries.values) } else { [] } },
@@ -49,7 +50,7 @@ extension CellDraft.Application {
       guard before != nil || held.isEmpty || held.values.contains(where: { $0.hasRule(of: value) }) else {
         throw mismatch(.dictionary(held), asked: "dictionary of \(value.ruleName)")
       }
-      // What is known already isn't sent again.
+      // A value that is known already isn't sent again.
       if let before, before.joined(with: value) == before { continue }
       if before == nil, change.onlyTakes { continue }
       delta[name] = value

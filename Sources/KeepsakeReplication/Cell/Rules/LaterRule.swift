@@ -1,5 +1,5 @@
 extension CellRule {
-  /// Values of rules that came after this program, carried as they came. {"later": [...]}, see `LaterValue`.
+  /// Values of rules that are newer than this program, passed on unchanged. {"later": [...]}, see `LaterValue`.
   package static let later = CellRule(
     "later", rank: .max, payload: { if case .later(let later) = $0 { later } else { nil } }, value: CellValue.later,
     title: \.ruleName,

@@ -30,7 +30,8 @@ private struct LatestValue: Codable {
 }
 
 extension LatestValue {
-  /// Setting what is held already would only stir the other devices: then it is what is held.
+  /// Creates the value that is set; if the same value is held already, keeps that, because a new stamp would only cause
+  /// traffic to other devices.
   init(setting value: Scalar, over held: LatestValue?, _ context: CellDraft.Context) {
     var milliseconds = Swift.max(-Stamp.maximumMilliseconds, Swift.min(Stamp.maximumMilliseconds, context.nowMilliseconds))
     if let held {
@@ -47,9 +48,9 @@ extension LatestValue {
 }
 
 extension Stamp {
-  /// Times further away than this are refused: far beyond any clock, and one can still be added to them.
+  /// Times farther from 1970 than this are refused: it is far beyond any clock, and one can still be added to it.
   package static let maximumMilliseconds: Int64 = 1 << 53
 
-  /// The time of a value that has to rank above the one with this stamp.
+  /// The time for a value that has to outrank the one with this stamp.
   fileprivate var next: Int64 { Swift.min(milliseconds, Self.maximumMilliseconds - 1) + 1 }
 }

@@ -1,5 +1,5 @@
 extension CellRule {
-  /// A set whose elements can be taken out again. {"set": [...]}, see `ObservedSet`.
+  /// A set whose elements can be removed again. {"set": [...]}, see `ObservedSet`.
   package static let set = CellRule(
     "set", rank: 6, payload: { if case .set(let set) = $0 { set } else { nil } }, value: CellValue.set,
     join: { $0.joined(with: $1) },

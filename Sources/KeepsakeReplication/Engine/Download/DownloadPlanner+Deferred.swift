@@ -1,8 +1,9 @@
-/// Which contents of other devices' saves come by themselves, and which when the game asks.
+/// Which contents of other devices' saves are downloaded by default, and which only when the game asks.
 package struct DownloadRules: Hashable, Sendable {
-  /// Of a save with more plain bytes only the record comes, if nothing of its slot is here; nil for all of it.
+  /// Of a save with more plain bytes than this only the record is fetched, unless a save of its slot is on this device;
+  /// nil for no limit.
   package var largest: Int?
-  /// Slots of which everything comes because the game asked.
+  /// Slots whose contents are all downloaded because the game asked.
   package var asked: Set<String>
 
   package init(largest: Int? = nil, asked: Set<String> = []) {
@@ -10,11 +11,12 @@ package struct DownloadRules: Hashable, Sendable {
   }
 }
 
-// Saves that show without their contents, which are in the cloud alone until somebody asks for them.
+// Saves that are shown without their contents, which stay in the cloud until somebody asks for them.
 extension DownloadPlanner {
-  /// Whether the contents of a save are left in the cloud for now.
+  /// Returns whether the contents of a save are left in the cloud for now.
   ///
-  /// What replaces a save that is here comes: the game plays on with it, and it is a small delta, most likely.
+  /// What replaces a save that is on this device is downloaded: the game continues from it, and it is most likely a
+  /// small delta.
   func isLeftInCloud(_ record: VersionRecord, in storage: some DeviceStorage) throws -> Bool {
     guard let largest = rules.largest, record.length > largest, !record.tombstone, !rules.asked.contains(record.slot) else {
       return false
@@ -25,7 +27,7 @@ extension DownloadPlanner {
     }
   }
 
-  /// What of the staged versions shows without its contents, on purpose.
+  /// Returns which of the staged versions are shown without their contents on purpose.
   func versionsWithoutContents(_ staged: [CloudChange], in storage: some DeviceStorage) throws -> [VersionID] {
     guard !storage.faults.showsWithoutContents else { return [] }
     let records = staged.compactMap { if case .version(let record) = $0.item { record } else { nil } }
@@ -37,7 +39,7 @@ extension DownloadPlanner {
     }.map(\.id)
   }
 
-  /// Saves of which everything is here by now, whichever way it came, are as all others.
+  /// Makes saves ordinary ones if all their contents are here by now, whichever way they arrived.
   ///
   /// - Returns: Their slots.
   mutating func finishDeferred(in storage: inout some DeviceStorage) throws -> Set<String> {
@@ -53,6 +55,6 @@ extension DownloadPlanner {
 }
 
 extension DeviceStorage {
-  /// The heads of which only the record is here.
+  /// Returns the heads that aren't downloaded.
   func notDownloadedRecords() throws -> [VersionRecord] { try notDownloadedVersions().compactMap { try version($0)?.record } }
 }

@@ -1,33 +1,33 @@
-/// A content that a version needs and that isn't here.
+/// A content that a version needs and that isn't on this device.
 struct NeededContent: Sendable {
   var hash: ContentHash
   var slot: String
   var version: VersionID
-  /// Plain bytes, guessed from the length of the version.
+  /// Plain bytes, estimated from the length of the version.
   var length: Int
-  /// Of a save that shows already, without its contents: nothing waits for it but whoever asked.
+  /// It belongs to a save that is shown already, without its contents: only whoever asked for it waits for it.
   var isOnRequest = false
 }
 
-/// What of received contents the engine has to know.
+/// What the engine has to know after receiving contents.
 struct DownloadLosses: Sendable {
   /// Contents that the device goes on without, which is reported to the game.
   var givenUp: [ContentHash] = []
-  /// Contents that came damaged again and again: reported to the cloud.
+  /// Contents that were damaged on every attempt, which is reported to the cloud.
   var damaged: [ContentHash] = []
-  /// The cloud doesn't have a content: an exchange has to look what became of its version.
+  /// The cloud doesn't have a content: an exchange has to find out what became of its version.
   var isExchangeDue = false
 }
 
-/// Decides which contents are downloaded, and what becomes of those that come.
+/// Decides which contents are downloaded, and handles those that arrive.
 ///
-/// It is worked out from the storage, and kept until `invalidate()`.
+/// What is needed is worked out from the storage, and kept until `invalidate()`.
 struct DownloadPlanner: Sendable {
-  /// Times that a content may come damaged, or not at all, before the device goes on without it.
+  /// How often a content may arrive damaged, or be missing in the cloud, before the device goes on without it.
   static let maximumDamaged = 3
   static let maximumGone = 3
 
-  /// Which contents come by themselves.
+  /// Which contents are downloaded without being asked for.
   var rules = DownloadRules() {
     didSet {
       guard rules != oldValue else { return }
@@ -38,33 +38,34 @@ struct DownloadPlanner: Sendable {
   }
   private let maximumDepth: Int
 
-  /// What staged versions need and isn't here, in the order of asking; nil when it has to be worked out again.
+  /// What staged versions need and isn't here, in the order of requesting; nil if it has to be worked out again.
   private(set) var needs: [NeededContent]?
-  /// There are heads of which only the record is here, as of when `needs` was worked out.
+  /// Whether there were heads that aren't downloaded when `needs` was worked out.
   var hasNotDownloaded = false
-  /// Slots of which versions are staged, when `needs` was worked out.
+  /// The slots of the staged versions when `needs` was worked out.
   private(set) var stagedSlots: Set<String> = []
-  /// Of the needs, what only serves to merge better.
+  /// Those of the needed contents that only improve merging.
   private var optional: Set<ContentHash> = []
-  /// Slots that the game asked for since `needs` was worked out: what was given up of them gets another chance.
+  /// Slots that the game asked for since `needs` was worked out: contents of them that were given up get another
+  /// chance.
   private var newlyAsked: Set<String> = []
   private(set) var held = HeldContents()
   private(set) var failures = ContentFailures()
 
   init(_ options: DeviceEngine.Options) { maximumDepth = options.maximumDepth }
 
-  /// Something that is staged waits for a content.
+  /// Whether something that is staged waits for a content.
   var isWaiting: Bool { needs?.contains { !$0.isOnRequest } == true }
 
-  /// It is known that nothing that is staged waits for a content.
+  /// Whether it is known that nothing that is staged waits for a content.
   var isSatisfied: Bool { needs?.allSatisfy(\.isOnRequest) == true }
 
-  /// Plain bytes of all contents that a version still needs.
+  /// Returns the plain bytes of all contents that a version still needs.
   func lengthInAll(of version: VersionID) -> Int {
     (needs ?? []).filter { $0.version == version }.reduce(0) { $0 + $1.length }
   }
 
-  /// What is staged or stored has changed.
+  /// Discards `needs`, because what is staged or stored has changed.
   mutating func invalidate() { needs = nil }
 
   /// Forgets all failures.
@@ -73,17 +74,17 @@ struct DownloadPlanner: Sendable {
     needs = nil
   }
 
-  /// Everything is fetched anew from another cloud: nothing that waits for a base gets it.
+  /// Starts over with another cloud, from which everything is fetched: what waits for a base won't get it.
   mutating func restart() {
     held = HeldContents()
     needs = nil
   }
 
-  /// An exchange has looked since these contents were gone.
+  /// Forgets that these contents are gone, because an exchange has looked since.
   mutating func looked(for gone: Set<ContentHash>) { failures.looked(for: gone) }
 
-  /// What a change names is worth another try, also if it was given up: the cloud names a version once more when its
-  /// content is whole again.
+  /// Tries the contents of changed versions again, also those that were given up: the cloud sends a version once more
+  /// when its content is intact again.
   mutating func reconsider(_ changes: [CloudChange]) {
     for change in changes {
       guard case .version(let record) = change.item else { continue }
@@ -93,8 +94,8 @@ struct DownloadPlanner: Sendable {
 
   // MARK: What is needed
 
-  /// The contents that the staged heads and the ancestors of conflicts need and that aren't here, and those that were
-  /// asked for.
+  /// Returns the contents that aren't here and that the staged heads or the ancestors of conflicts need, and those that
+  /// were asked for.
   mutating func missing(in storage: some DeviceStorage) throws -> [NeededContent] {
     if let needs {
       let left = try needs.filter { try !failures.givenUp.contains($0.hash) && !storage.hasContent($0.hash) }
@@ -117,8 +118,8 @@ struct DownloadPlanner: Sendable {
     return list.needs
   }
 
-  /// What to download next, in this order, of what isn't in flight: bases first, for without them what is here already
-  /// can't be kept.
+  /// Returns what to download next, in this order, without what is in flight. Bases come first, since what has already
+  /// arrived can't be stored without them.
   mutating func wanted(in storage: some DeviceStorage, downloading: Set<ContentHash>) throws -> [NeededContent] {
     let missing = try missing(in: storage)
     let here = held.hashes
@@ -127,20 +128,20 @@ struct DownloadPlanner: Sendable {
     for content in held.all {
       guard let base = content.content.base, !here.contains(base), asked.insert(base).inserted else { continue }
       guard let root = missing.first(where: { $0.hash == content.root }) else { continue }
-      // It is no part of the version: its progress says nothing of how far that is.
+      // It is no part of the version: its progress says nothing about the progress of that.
       wanted.append(NeededContent(hash: base, slot: root.slot, version: root.version, length: 0))
     }
     for need in missing where !here.contains(need.hash) && asked.insert(need.hash).inserted { wanted.append(need) }
     return wanted
   }
 
-  /// Whatever is needed in the end, or as a base of what waits.
+  /// Returns all contents that are needed for a version, or as a base of what waits.
   mutating func wantedHashes(in storage: some DeviceStorage) throws -> Set<ContentHash> {
     let hashes = Set(try missing(in: storage).map(\.hash))
     return hashes.union(held.all.filter { hashes.contains($0.root) }.compactMap(\.content.base))
   }
 
-  /// Lets go of what waits for a base and isn't needed.
+  /// Drops contents that wait for a base and aren't needed.
   mutating func dropHeld(notNeededBy missing: [NeededContent]) { held.keepOnly(neededBy: Set(missing.map(\.hash))) }
 
   private mutating func need(
@@ -149,7 +150,7 @@ struct DownloadPlanner: Sendable {
     let heads = try staged.heads(of: slot, in: storage)
     for id in heads {
       guard let record = staged.records[id] else { continue }
-      // Of a conflict all is needed, or nobody could say what it is about.
+      // A conflict needs all contents of its versions, or nobody could tell what it is about.
       if try heads.count > 1 || !isLeftInCloud(record, in: storage) { try need(record, &list, in: storage) }
     }
     guard heads.count > 1 else { return }
@@ -175,12 +176,11 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// Whether something of the slot that was asked for is still to come, as far as it is known.
-  ///
-  /// - Returns: True also while it has to be worked out what is needed.
+  /// Returns whether something of the slot that was asked for has still to arrive, as far as known; true also while it
+  /// has to be worked out what is needed.
   func isComing(_ slot: String, downloading: Set<ContentHash>, in storage: some DeviceStorage) throws -> Bool {
     guard let needs, !newlyAsked.contains(slot) else { return true }
-    // By content: another slot may have asked for the same.
+    // Compared by content: another slot may have asked for the same one.
     let lacking = try storage.notDownloadedRecords().filter { $0.slot == slot }.flatMap(\.contents).filter { try !storage.hasContent($0) }
     let coming = Set(needs.map(\.hash)).union(downloading)
     return lacking.contains(where: coming.contains)
@@ -188,16 +188,16 @@ struct DownloadPlanner: Sendable {
 
   // MARK: What comes
 
-  /// Takes the answer to a download.
+  /// Handles the response to a download.
   ///
   /// - Parameters:
-  ///   - hash: What was asked for.
-  ///   - content: What came; nil if the cloud doesn't have it.
+  ///   - hash: The content that was requested.
+  ///   - content: What was received; nil if the cloud doesn't have it.
   mutating func received(
     _ hash: ContentHash, _ content: EncodedContent?, in storage: inout some DeviceStorage
   ) throws -> DownloadLosses {
     var losses = DownloadLosses()
-    // Meanwhile nobody may need it any more, or a page has come since and it isn't known yet.
+    // By now it may not be needed any more, or a page has arrived since and it isn't known what is needed.
     let isNeeded = needs?.contains { $0.hash == hash } == true || held.needs(hash)
     if let content, content.hash == hash, isNeeded || needs == nil {
       try take(content, &losses, in: &storage)
@@ -205,8 +205,8 @@ struct DownloadPlanner: Sendable {
     }
     guard isNeeded else { return losses }
     let isOptional = held.roots(of: hash).allSatisfy(optional.contains)
-    // The content is gone because its version is replaced, most likely: the exchange says by what, and only then it is
-    // asked for again.
+    // The content is most likely gone because its version was replaced: the exchange says by what, and only then is the
+    // content requested again.
     if content == nil, !isOptional {
       losses.isExchangeDue = true
       failures.isGone(hash)
@@ -215,11 +215,11 @@ struct DownloadPlanner: Sendable {
     return losses
   }
 
-  /// Keeps a content, and those that waited for it.
+  /// Stores a content, and those that waited for it.
   mutating func take(_ content: EncodedContent, _ losses: inout DownloadLosses, in storage: inout some DeviceStorage) throws {
     var ready = [content]
     while let content = ready.popLast() {
-      // One that is damaged here is taken, too: what is a delta of it asks for it again.
+      // One that is damaged here is replaced, too: a delta of it asks for it again.
       guard try !storage.hasContent(content.hash) || held.needs(content.hash) else { continue }
       switch try storage.receiveContent(content) {
       case .stored:
@@ -237,8 +237,8 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// Takes what waited for a base that came another way: inside an answer, or because the game saved the very same
-  /// bytes.
+  /// Takes contents that waited for a base that arrived another way: inside a response, or because the game saved the
+  /// very same bytes.
   mutating func takeHeld(_ losses: inout DownloadLosses, in storage: inout some DeviceStorage) throws {
     for waiting in held.all {
       guard let base = waiting.content.base, try storage.hasContent(base) else { continue }
@@ -247,7 +247,7 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// Goes on without what needs this content in the end.
+  /// Goes on without the contents that need this one.
   mutating func giveUpNeeds(of hash: ContentHash, _ losses: inout DownloadLosses) {
     for root in held.roots(of: hash) {
       held.removeAll(neededBy: root)
@@ -256,7 +256,7 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// Counts a failure with a content, or with a base of one that is needed, and gives that up in the end.
+  /// Counts a failure of a content, or of a base of one that is needed, and gives that up after too many.
   private mutating func failed(_ hash: ContentHash, atMost limit: Int, _ losses: inout DownloadLosses) {
     for root in held.roots(of: hash) {
       held.removeAll(neededBy: root)
@@ -264,12 +264,13 @@ struct DownloadPlanner: Sendable {
     }
   }
 
-  /// One damaged picture must not hold up everything else, but it is reported to the game.
+  /// Reports a content that was given up. One damaged picture must not hold up everything else, but the game is
+  /// notified.
   private func report(_ hash: ContentHash, _ losses: inout DownloadLosses) {
     if !optional.contains(hash) { losses.givenUp.append(hash) }
   }
 
-  /// Whether a head lacks a content that was given up.
+  /// Returns whether a head lacks a content that was given up.
   func lacksContents(in storage: some DeviceStorage) throws -> Bool {
     let lacking = try failures.givenUp.filter { try !optional.contains($0) && !storage.hasContent($0) }
     guard !lacking.isEmpty else { return false }
@@ -279,14 +280,14 @@ struct DownloadPlanner: Sendable {
   }
 }
 
-/// The needs in the making.
+/// The needed contents, while they are collected.
 private struct NeedList {
   var needs: [NeededContent] = []
   var hashes: Set<ContentHash> = []
 }
 
-/// The versions that are staged. Read only where needs are worked out: a game that keeps back what comes may leave much
-/// of it for long.
+/// The staged versions. Read only when needs are worked out: a game that keeps back what arrives may leave a lot of it
+/// for long.
 private struct StagedVersions {
   private(set) var records: [VersionID: VersionRecord] = [:]
   private(set) var covered: Set<VersionID> = []
@@ -302,7 +303,7 @@ private struct StagedVersions {
     }
   }
 
-  /// The heads of a slot as they will be.
+  /// Returns the heads that a slot will have when these are shown.
   func heads(of slot: String, in storage: some DeviceStorage) throws -> [VersionID] {
     var heads: [VersionID] = []
     for id in Set(try storage.heads(of: slot)).union(bySlot[slot] ?? []).sorted() where !covered.contains(id) {

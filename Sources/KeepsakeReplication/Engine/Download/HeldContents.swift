@@ -1,16 +1,16 @@
-/// A content that came before its base.
+/// A content that arrived before its base.
 struct HeldContent: Sendable {
   var content: EncodedContent
-  /// The content that is needed in the end.
+  /// The content that a version needs.
   var root: ContentHash
-  /// How many contents need this one on the way there, with the root itself.
+  /// How many contents there are from this one to the root, including the root.
   var depth: Int
 }
 
-/// Contents that came before their bases and wait for them.
+/// Contents that arrived before their bases and wait for them.
 struct HeldContents: Sendable {
-  /// Bases that are followed for one content. Senders stop at `Options.maximumDepth` by what they know; where two
-  /// devices sent the same content in different encodings the cloud's chain may be a few times as long.
+  /// The most bases that are followed for one content. Senders stop at `Options.maximumDepth` as far as they know;
+  /// where two devices sent the same content in different encodings, the cloud's chain may be a few times as long.
   static let maximumChain = 256
 
   private(set) var all: [HeldContent] = []
@@ -20,10 +20,10 @@ struct HeldContents: Sendable {
 
   func contains(_ hash: ContentHash) -> Bool { all.contains { $0.content.hash == hash } }
 
-  /// Whether a content that waits is a delta of this one.
+  /// Returns whether a waiting content is a delta of this one.
   func needs(_ base: ContentHash) -> Bool { all.contains { $0.content.base == base } }
 
-  /// What is needed in the end of what waits for this content; itself, if nothing does.
+  /// Returns the contents that versions need and that wait for this one; the content itself, if nothing waits for it.
   func roots(of hash: ContentHash) -> [ContentHash] {
     let roots = Set(all.filter { $0.content.base == hash }.map(\.root)).sorted()
     return roots.isEmpty ? [hash] : roots
@@ -31,8 +31,8 @@ struct HeldContents: Sendable {
 
   /// Holds a content until its base is here.
   ///
-  /// - Parameter content: A content with a base; one without, or that is held, changes nothing.
-  /// - Returns: False if its bases go in a circle or on for too long, which no sender makes. It isn't held then.
+  /// - Parameter content: A content with a base; one without, or one that is already held, changes nothing.
+  /// - Returns: False if its bases form a cycle or too long a chain, which no sender produces. It isn't held then.
   mutating func hold(_ content: EncodedContent) -> Bool {
     guard let base = content.base, !contains(content.hash) else { return true }
     let dependent = all.filter { $0.content.base == content.hash }.max { $0.depth < $1.depth }
@@ -42,9 +42,9 @@ struct HeldContents: Sendable {
     return true
   }
 
-  /// Lets go of the contents that are deltas of this one.
+  /// Removes the contents that are deltas of this one.
   ///
-  /// - Returns: Them, in the order in which they came.
+  /// - Returns: Those contents, in the order in which they arrived.
   mutating func release(for base: ContentHash) -> [EncodedContent] {
     let released = all.filter { $0.content.base == base }.map(\.content)
     all.removeAll { $0.content.base == base }
@@ -54,14 +54,14 @@ struct HeldContents: Sendable {
   mutating func remove(_ hash: ContentHash) { all.removeAll { $0.content.hash == hash } }
   mutating func removeAll(neededBy root: ContentHash) { all.removeAll { $0.root == root } }
 
-  /// Lets go of what nobody needs in the end.
+  /// Removes contents that none of these needs.
   mutating func keepOnly(neededBy roots: Set<ContentHash>) { all.removeAll { !roots.contains($0.root) } }
 
-  /// Whether the bases of a content lead to another one, over what is held.
+  /// Returns whether the bases of a content lead to another one, following what is held.
   private func leads(from hash: ContentHash, to other: ContentHash) -> Bool {
     let bases = Dictionary(all.map { ($0.content.hash, $0.content.base) }, uniquingKeysWith: { first, _ in first })
     var next: ContentHash? = hash
-    // More steps than there are contents go in a circle.
+    // More steps than there are contents mean a cycle.
     for _ in 0...all.count + 1 {
       guard let hash = next else { return false }
       if hash == other { return true }

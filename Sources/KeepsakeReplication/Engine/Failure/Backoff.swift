@@ -1,9 +1,9 @@
-/// When the engine tries again after a failure: how long it pauses, and what the pause holds up.
+/// When the engine tries again after a failure: how long it pauses, and what the pause blocks.
 ///
-/// A failed exchange holds up everything. A content that failed holds up contents only: what the cloud announces is
-/// still fetched, and what is small is still sent.
+/// A failed exchange blocks everything. A failed content blocks only contents: what the cloud announces is still
+/// fetched, and what is small is still sent.
 struct Backoff: Sendable {
-  /// Whose failure it was.
+  /// What failed.
   enum Source: Hashable, Sendable {
     case exchange
     case content(ContentHash)
@@ -13,17 +13,17 @@ struct Backoff: Sendable {
   private let maximumDelay: Int64
   private let maximumRetryAfter: Int64
 
-  /// The failure for which nothing may begin now; nil if exchanges may.
+  /// The failure because of which nothing may begin; nil if exchanges may begin.
   private(set) var exchangeFailure: TransportFailure?
-  /// The failure for which no content may begin now, though exchanges may; nil if there is none.
+  /// The failure because of which no content may begin, though exchanges may; nil if there is none.
   private(set) var contentFailure: TransportFailure?
-  /// Failures in a row.
+  /// The number of consecutive failures.
   private(set) var attempts = 0
-  /// The cloud has answered since the last failure. Before, an exchange finds out, and no large content is begun in
-  /// vain.
+  /// Whether the cloud has responded since the last failure. Until then an exchange has to find out, so that no large
+  /// content is started in vain.
   private(set) var isReached = false
   private var lastDelay: Int64 = 0
-  /// What failed, and didn't succeed since.
+  /// What failed and hasn't succeeded since.
   private var failing: Set<Source> = []
 
   init(_ options: DeviceEngine.Options) {
@@ -32,14 +32,14 @@ struct Backoff: Sendable {
     maximumRetryAfter = options.maximumRetryAfterMilliseconds
   }
 
-  /// Pauses before the next try: longer after each failure, and not in step with other devices.
+  /// Starts a pause before the next attempt: longer after each failure, and not in step with other devices.
   ///
   /// - Parameters:
   ///   - source: What failed.
   ///   - failure: Why.
-  ///   - minimum: The shortest pause in milliseconds; cut to what a server may ask for.
-  ///   - random: Shortens the pause by up to a half. Asked only if the pause is a new one.
-  /// - Returns: How long to wait, in milliseconds; nil if a pause is on that is long enough.
+  ///   - minimum: The shortest pause in milliseconds; capped at the longest that a server may ask for.
+  ///   - random: Shortens the pause by up to a half. Used only if the pause is a new one.
+  /// - Returns: How long to wait, in milliseconds; nil if a pause that is long enough has begun already.
   mutating func failed(
     _ source: Source, _ failure: TransportFailure, atLeast minimum: Int64, using random: inout some RandomNumberGenerator
   ) -> Int64? {
@@ -48,7 +48,7 @@ struct Backoff: Sendable {
     let isPaused = exchangeFailure != nil || (contentFailure != nil && source != .exchange)
     if source == .exchange { exchangeFailure = failure } else { contentFailure = failure }
     let minimum = min(max(0, minimum), maximumRetryAfter)
-    // What was in flight together fails together: that is one failure.
+    // Requests that were in flight together fail together: that counts as one failure.
     if isPaused, minimum <= lastDelay { return nil }
     if !isPaused { attempts += 1 }
     var delay = firstDelay
@@ -59,18 +59,18 @@ struct Backoff: Sendable {
     return lastDelay
   }
 
-  /// Failures count as long as something fails that hasn't succeeded since: a content that the cloud never takes is
-  /// tried ever more rarely, although exchanges go through.
+  /// Records a success. Failures count as long as something that failed hasn't succeeded since: a content that the
+  /// cloud never accepts is tried less and less often, although exchanges succeed.
   mutating func succeeded(_ source: Source) {
     isReached = true
     failing.remove(source)
     if failing.isEmpty { attempts = 0 }
   }
 
-  /// The cloud answered, although it didn't do what it was asked.
+  /// Records that the cloud responded, although it didn't do what was requested.
   mutating func reached() { isReached = true }
 
-  /// The pause is over.
+  /// Ends the pauses.
   mutating func endPauses() { (exchangeFailure, contentFailure) = (nil, nil) }
 
   /// Ends the pause, and forgets the failures before it.

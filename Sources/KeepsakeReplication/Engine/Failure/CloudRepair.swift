@@ -1,31 +1,31 @@
-/// Contents that are damaged in the cloud: those that this device got, and those that it can give back.
+/// Contents that are damaged in the cloud: those that this device received damaged, and those that it can upload again.
 struct CloudRepair: Sendable {
   /// What has still to be reported to the cloud.
   private(set) var damaged: Set<ContentHash> = []
-  /// What the cloud asks for and is here.
+  /// What the cloud asks for and this device has.
   private(set) var uploads: [PlannedUpload] = []
-  /// When such a content was last uploaded, in milliseconds.
+  /// When each of these contents was last planned for upload, in milliseconds.
   private var tried: [ContentHash: Int64] = [:]
 
-  /// What the cloud has isn't what it should be: the next exchange says so.
+  /// Reports in the next exchange that the cloud's copy of a content is damaged.
   mutating func report(_ hash: ContentHash) { damaged.insert(hash) }
 
-  /// An exchange with this report was answered.
+  /// Forgets damaged contents that were reported by an exchange which had a response.
   mutating func reported(_ hashes: [ContentHash]) { damaged.subtract(hashes) }
 
-  /// A content is in the cloud, is refused there, or isn't here any more.
+  /// Drops a content that is in the cloud, is refused there, or isn't here any more.
   mutating func drop(_ hash: ContentHash) { uploads.removeAll { $0.hash == hash } }
 
-  /// A new start: everything may be tried once more.
+  /// Starts afresh: everything may be tried once more.
   mutating func reset() { (uploads, tried) = ([], [:]) }
 
-  /// Plans what the cloud asks for, as far as it is here and whole.
+  /// Plans uploads of what the cloud asks for, as far as it is here and intact.
   ///
   /// - Parameters:
-  ///   - hashes: All that the cloud asks for now.
-  ///   - now: The device's clock, in milliseconds; one that was turned back makes no content wait.
-  ///   - interval: How long a content isn't uploaded once more, in milliseconds.
-  /// - Returns: What was planned now. It has to be sent in full.
+  ///   - hashes: All that the cloud asks for.
+  ///   - now: The device's clock, in milliseconds; a clock that was set back makes no content wait.
+  ///   - interval: How long a content isn't uploaded again, in milliseconds.
+  /// - Returns: What this call planned. It has to be sent in full.
   mutating func plan(
     _ hashes: [ContentHash], now: Int64, interval: Int64, in storage: inout some DeviceStorage
   ) throws -> [ContentHash] {
@@ -33,7 +33,7 @@ struct CloudRepair: Sendable {
     var planned: [ContentHash] = []
     for hash in hashes.prefix(ExchangeRules.maximumWanted) where !uploads.contains(where: { $0.hash == hash }) {
       if let tried = tried[hash], tried <= now, Int128(now) - Int128(tried) < Int128(interval) { continue }
-      // One that is damaged here, too, is another device's to give. Reading it proves it.
+      // One that is damaged here, too, has to come from another device. Reading it is the check.
       guard try storage.hasContent(hash), try storage.isReadable(hash), let owner = try Self.owner(of: hash, in: storage) else {
         continue
       }
@@ -48,7 +48,7 @@ struct CloudRepair: Sendable {
     return planned
   }
 
-  /// The nearest version that has a content.
+  /// Returns the nearest version that has a content.
   private static func owner(
     of hash: ContentHash, in storage: some DeviceStorage
   ) throws -> (record: VersionRecord, index: Int)? {

@@ -1,38 +1,39 @@
-/// Finds out what of an exchange the cloud doesn't take, so that the rest goes on: exchanges get smaller until one is
-/// left to blame.
+/// Finds out which part of an exchange the cloud doesn't accept, so that the rest is sent: exchanges get smaller until
+/// one group is left to blame.
 struct RejectionSearch: Sendable {
-  /// Answers in a row that name missing contents before it counts as the cloud's failure.
+  /// Consecutive responses that name missing contents before this counts as a failure of the cloud.
   static let maximumMissingRounds = 8
 
-  /// What is to be done about a rejected exchange.
+  /// How to proceed after a rejected exchange.
   enum Verdict: Hashable, Sendable {
-    /// The next one is smaller.
+    /// Send a smaller one.
     case tryAgain
-    /// This group is to blame.
+    /// Refuse this group, which is to blame.
     case refuse(group: Int64)
-    /// There is nothing in it that could be to blame: the cloud doesn't take this device's requests.
+    /// Stop. Nothing in the exchange could be to blame: the cloud doesn't accept this device's requests.
     case halt
   }
 
   /// Groups are sent one by one, because the cloud rejected several together.
   private(set) var isSingle = false
-  /// The wallet stays out: the cloud rejected an exchange for its sake, or so it looks; or it has no bank.
+  /// The wallet is left out: it seems to be why the cloud rejected an exchange, or the cloud has no bank.
   private(set) var skipsWallet = false
   private var missingRounds = 0
 
-  /// A new start: what was to blame may have lost its cause.
+  /// Starts afresh: the cause of a rejection may be gone.
   mutating func reset() { (isSingle, skipsWallet) = (false, false) }
 
-  /// The outbox has nothing to send.
+  /// Sends groups together again, because the outbox is empty.
   mutating func outboxIsEmpty() { isSingle = false }
 
-  /// Several groups were refused together, of which each may be taken alone.
+  /// Sends groups one by one: several were refused together, and each may be accepted alone.
   mutating func sendSingly() { isSingle = true }
 
-  /// The cloud has no bank: asking again at once would never end. What waits is offered at the next start.
+  /// Leaves the wallet out, because the cloud has no bank: asking again immediately would never end. What waits is
+  /// offered at the next start.
   mutating func skipWallet() { skipsWallet = true }
 
-  /// The cloud won't take an exchange as it is.
+  /// Decides what to do about an exchange that the cloud won't accept as it is.
   mutating func rejected(_ sent: SentExchange) -> Verdict {
     if sent.groups.count > 1 {
       isSingle = true
@@ -46,16 +47,16 @@ struct RejectionSearch: Sendable {
     return .tryAgain
   }
 
-  /// The cloud says that it lacks contents.
+  /// Counts a response that says that the cloud lacks contents.
   mutating func countMissing() { missingRounds += 1 }
 
-  /// Whether it has said so too often in a row; then it counts from the beginning.
+  /// Returns whether there were too many such responses in a row; if so, counts from the beginning.
   mutating func hasMissedTooOften() -> Bool {
     guard missingRounds > Self.maximumMissingRounds else { return false }
     missingRounds = 0
     return true
   }
 
-  /// What was sent is taken, or goes on without what was missing.
+  /// Resets the count: what was sent is accepted, or continues without what was missing.
   mutating func endMissing() { missingRounds = 0 }
 }

@@ -1,28 +1,28 @@
 /// Looks for contents that others can be sent as deltas of.
 struct DeltaBases {
-  /// Versions in a version's past that are looked at for a base.
+  /// The most versions in a version's past that are searched for a base.
   static let maximumLookBack = 64
 
   struct Base {
     /// The nearest content that the cloud has.
     var known: (hash: ContentHash, depth: Int)?
-    /// A nearer one that is on its way there.
+    /// A nearer one that is being uploaded.
     var uploading: ContentHash?
   }
 
-  /// A content with more bases than this is too slow to decode to be a base itself.
+  /// A content with this many bases or more is too slow to decode to serve as a base itself.
   private let maximumDepth: Int
-  /// By the version that is to be encoded, and by the older one.
+  /// By the version to be encoded, then by the older one.
   private var alignments: [VersionID: [VersionID: [ContentHash?]]] = [:]
 
   init(maximumDepth: Int) { self.maximumDepth = maximumDepth }
 
-  /// The nearest contents in a version's past that the cloud has, or will have, and can decode quickly.
+  /// Returns the nearest contents in a version's past that the cloud has, or will have, and can decode quickly.
   ///
   /// - Parameters:
-  ///   - hash: What is to be encoded.
-  ///   - index: Where among the contents of `record` it is.
-  ///   - uploading: Contents on their way to the cloud.
+  ///   - hash: The content to be encoded.
+  ///   - index: Its index among the contents of `record`.
+  ///   - uploading: Contents being uploaded.
   /// - Returns: An empty base if there is none.
   mutating func base(
     for hash: ContentHash, at index: Int, of record: VersionRecord, uploading: Set<ContentHash>, in storage: some DeviceStorage
@@ -51,7 +51,7 @@ struct DeltaBases {
     return base
   }
 
-  /// Of each content of a version, the one of the older version that it changed from.
+  /// Returns for each content of a version the one of the older version that it changed from.
   private mutating func aligned(
     _ record: VersionRecord, to older: VersionRecord, in storage: some DeviceStorage
   ) throws -> [ContentHash?] {

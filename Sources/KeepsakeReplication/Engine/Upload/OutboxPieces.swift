@@ -1,4 +1,4 @@
-/// Groups in the making, none of them larger than its limits.
+/// Builds groups of the outbox, none of them larger than its limits.
 struct OutboxPieces {
   private let maximumCells: Int
   private let maximumVersions: Int
@@ -7,21 +7,21 @@ struct OutboxPieces {
   private var group: OutboxGroup
   private var bytes = 0
 
-  /// - Parameter isPiece: Whether they are pieces of all that a store holds.
+  /// - Parameter isPiece: Whether the groups are pieces of all that a store holds.
   init(cells: Int, versions: Int, bytes: Int, isPiece: Bool) {
     (maximumCells, maximumVersions, maximumBytes) = (cells, versions, bytes)
     self.isPiece = isPiece
     group = OutboxGroup(isPiece: isPiece)
   }
 
-  /// Adds a version; to the next group if this one is full.
+  /// Adds a version, to the next group if this one is full.
   mutating func add(_ record: VersionRecord, to storage: inout some DeviceStorage) throws {
     if group.versions.count >= maximumVersions || bytes + record.size > maximumBytes { try end(in: &storage) }
     group.versions.append(record.id)
     bytes += record.size
   }
 
-  /// Adds a cell; to the next group if this one is full.
+  /// Adds a cell, to the next group if this one is full.
   mutating func add(_ update: CellUpdate, to storage: inout some DeviceStorage) throws {
     if group.cells.count >= maximumCells || bytes + update.size > maximumBytes { try end(in: &storage) }
     group.cells.append(update)

@@ -11,12 +11,12 @@ struct RequestLimits: Sendable {
     self.isSingle = isSingle
   }
 
-  /// The oldest of these groups that go together.
+  /// Returns the oldest of these groups that are sent together.
   ///
   /// - Parameters:
   ///   - groups: Oldest first.
   ///   - known: The records of their versions.
-  /// - Returns: The first groups, as many as fit; the first one whatever it takes.
+  /// - Returns: The first groups, as many as fit; the first one whatever its size.
   func fitting(_ groups: some Sequence<OutboxGroup>, _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
     var selected: [OutboxGroup] = []
     var (cells, versions, bytes) = (0, 0, 0)
@@ -33,7 +33,7 @@ struct RequestLimits: Sendable {
 }
 
 extension OutboxGroup {
-  /// Bytes that the group takes in a message, roughly.
+  /// Returns the approximate size of the group in a message, in bytes.
   func size(_ known: [VersionID: VersionRecord]) -> Int {
     cells.reduce(0) { $0 + $1.size } + versions.reduce(0) { $0 + (known[$1]?.size ?? 0) }
   }

@@ -2,40 +2,40 @@
 struct OfferParts: Sendable {
   let id: OfferID
   let groups: [OutboxGroup]
-  /// How many groups there are in the parts up to each one.
+  /// For each part, the number of groups up to its end.
   let ends: [Int]
   /// Parts that the cloud keeps.
   fileprivate(set) var kept = 0
-  /// Times that it kept fewer than it had.
+  /// How often the cloud had lost parts that it kept, since the last pause.
   fileprivate var setbacks = 0
 }
 
-/// The part that is sent now, and what is in it.
+/// The part to send next, and its groups.
 struct PlannedPart: Sendable {
   var part: OfferPart
   var groups: [OutboxGroup]
 }
 
-/// All that a store holds, on its way to a cloud that isn't the one it knew: all at once, in as many requests as that
-/// takes.
+/// An offer of all that a store holds to a cloud that isn't the one it knew: everything as a whole, in as many requests
+/// as that takes.
 struct RestartOffer: Sendable {
-  /// What is offered in parts, from the first one until the last one is taken.
+  /// What is offered in parts, from the first part until the last one is accepted.
   private(set) var parts: OfferParts?
-  /// A new epoch has begun, and no exchange yet: it waits until the contents that it needs are uploaded, to be the only
-  /// one.
+  /// A new epoch has begun, and no exchange yet: the exchange waits until the contents that it needs are uploaded, so
+  /// that one is enough.
   private(set) var waitsForUploads = false
 
-  /// A new epoch begins.
+  /// Begins a new epoch.
   mutating func begin() { self = RestartOffer(waitsForUploads: true) }
 
-  /// The exchange is sent, or contents that fail have held it up for long enough.
+  /// Stops waiting: the exchange is sent, or failing contents have delayed it for long enough.
   mutating func stopWaiting() { waitsForUploads = false }
 
-  /// What goes next is another offer.
+  /// Forgets the parts: what is sent next is another offer.
   mutating func dropParts() { parts = nil }
 
-  /// What of all that waits is offered together: everything, as far as one offer may hold it; once parts of it were
-  /// sent, those.
+  /// Returns which of the waiting groups are offered together: all of them, as far as one offer may hold them; after
+  /// parts of an offer were sent, its groups.
   ///
   /// - Parameters:
   ///   - waiting: All groups that may be sent, oldest first.
@@ -53,7 +53,7 @@ struct RestartOffer: Sendable {
     return Array(waiting.prefix(count))
   }
 
-  /// The part of these groups that is sent now.
+  /// Returns the part of these groups to send next.
   ///
   /// - Returns: Nil if one request takes all of them.
   mutating func nextPart(
@@ -76,17 +76,17 @@ struct RestartOffer: Sendable {
     return PlannedPart(part: part, groups: Array(parts.groups[range]))
   }
 
-  /// A cloud that doesn't know of parts took one by itself.
+  /// Counts a part that was accepted by itself, by a cloud that doesn't know parts.
   mutating func tookPart() { parts?.kept += 1 }
 
-  /// The cloud keeps so many parts.
+  /// Handles a response that says how many parts the cloud keeps.
   ///
   /// - Parameters:
-  ///   - count: What it says.
-  ///   - part: What was sent; one of another offer changes nothing.
-  ///   - patience: How often in a row it may keep fewer than it had.
-  /// - Returns: Whether it has no room for the part now. One that was kept and is gone is sent again at once; what
-  ///   there is no room for, later.
+  ///   - count: The number in the response.
+  ///   - part: What was sent; a part of another offer changes nothing.
+  ///   - patience: How often the cloud may have lost parts before that counts as lack of room.
+  /// - Returns: Whether it has no room for the part at present. A part that was kept and is gone is sent again
+  ///   immediately; one that there is no room for, later.
   mutating func kept(_ count: Int, of part: OfferPart?, patience: Int) -> Bool {
     guard let part, let known = parts, part.offer == known.id else { return false }
     parts?.kept = min(max(count, 0), known.ends.count - 1)

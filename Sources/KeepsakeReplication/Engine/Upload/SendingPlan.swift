@@ -1,31 +1,31 @@
-/// What of the outbox is sent now, and what has to be uploaded before the rest can be.
+/// What is sent of the outbox, and what has to be uploaded before the rest can be.
 struct SendingPlan: Sendable {
-  /// What is sent, oldest first.
+  /// The groups to send, oldest first.
   var groups: [OutboxGroup] = []
-  /// Their versions, but for those that one of them replaces.
+  /// Their versions, except those that one of them replaces.
   var records: [VersionRecord] = []
   var skipped: [VersionID] = []
-  /// Of the records, those that none of the others covers: a replaced one needs no contents.
+  /// The records that none of the others covers: a replaced one needs no contents.
   var visible: Set<VersionID> = []
   /// Contents inside the exchange.
   var contents: [EncodedContent] = []
   /// Contents that have to be uploaded first, oldest first.
   var uploads: [PlannedUpload] = []
-  /// Set where the groups take several requests: what of them is sent now.
+  /// Set if the groups take several requests: the part of them that is sent next.
   var part: PlannedPart?
-  /// Everything waits for contents that have to be uploaded first.
+  /// All groups wait for contents that have to be uploaded first.
   var isOfferWaiting = false
 
   init() {}
 
-  /// Everything of these groups, as if all their contents were in the cloud.
+  /// Plans to send all of these groups, as if all their contents were in the cloud.
   init(_ groups: [OutboxGroup], _ known: [VersionID: VersionRecord]) {
     self.groups = groups
     var covered: Set<VersionID> = []
     for id in groups.flatMap(\.versions).reversed() {
       guard let record = known[id] else { continue }
-      // It stays out only if all that it replaces is named without it: a copy of this store, made while it was open,
-      // may have sent what was replaced before it ever left here.
+      // A version is left out only if everything that it replaces is covered without it: a copy of this store, made
+      // while it was open, may have sent what was replaced here before it was ever sent.
       if covered.contains(id), record.covers.allSatisfy(covered.contains) {
         skipped.append(id)
         continue
@@ -38,14 +38,14 @@ struct SendingPlan: Sendable {
   }
 }
 
-/// What waits in the outbox for an upload, and so what may not be sent before it.
+/// Groups of the outbox that wait for an upload, which decide what may not be sent before them.
 ///
-/// Groups are taken apart by nobody, but one may overtake another that it has nothing to do with. A later change of the
-/// same value would show half of a checkpoint that waits: counters and sets hold all that was changed before. So would
-/// a later save of the same slot.
+/// Groups are never split, but one may overtake another that is unrelated. A later change of the same value would show
+/// half of a waiting checkpoint, since counters and sets contain all earlier changes. So would a later save of the same
+/// slot.
 struct WaitingGroups {
   private(set) var ids: Set<Int64> = []
-  /// What their versions replace: those need no contents of their own, once these are in the cloud.
+  /// The versions that theirs replace: those need no contents of their own once these are in the cloud.
   private(set) var covers: Set<VersionID> = []
 
   mutating func insert(_ group: OutboxGroup, _ known: [VersionID: VersionRecord]) {
@@ -53,7 +53,7 @@ struct WaitingGroups {
     for id in group.versions { covers.formUnion(known[id]?.covers ?? []) }
   }
 
-  /// Without these, and without what may not overtake them.
+  /// Returns the groups without these, and without those that may not overtake them.
   func left(of groups: [OutboxGroup], _ known: [VersionID: VersionRecord]) -> [OutboxGroup] {
     guard !ids.isEmpty else { return groups }
     var keys: Set<CellKey> = []

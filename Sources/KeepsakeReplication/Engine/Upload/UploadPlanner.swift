@@ -3,9 +3,9 @@ struct PlannedUpload: Sendable {
   var hash: ContentHash
   var version: VersionRecord
   var index: Int
-  /// What it takes on the wire.
+  /// Bytes on the wire.
   var bytes: Int
-  /// As it will be sent, if it was just encoded.
+  /// The encoded content, if it was just encoded.
   var content: EncodedContent?
   var depth: Int
   /// Plain bytes of the content, and of all contents of the version that have to be uploaded.
@@ -13,18 +13,18 @@ struct PlannedUpload: Sendable {
   var lengthInAll = 0
 }
 
-/// Decides what of the outbox can be sent now, and which contents have to be uploaded before the rest can.
+/// Decides what of the outbox can be sent, and which contents have to be uploaded before the rest can.
 ///
-/// It keeps only what saves work: sizes of contents that it encoded before, and which of them the cloud needs in full.
+/// It keeps only what saves work: the sizes of contents that it encoded before, and which of them the cloud needs in
+/// full.
 struct UploadPlanner: Sendable {
-  /// Of contents that have more plain bytes than this, one is encoded in a step: no commit of the game gets through
-  /// meanwhile.
+  /// Only one content with more plain bytes than this is encoded in a step, because the game can't commit meanwhile.
   static let largeContentBytes = 4 << 20
 
   /// A content that doesn't fit into an exchange.
   private struct LargeContent {
     var bytes: Int
-    /// A content on its way that this one will be a small delta of.
+    /// A content being uploaded that this one will be a small delta of.
     var waitsFor: ContentHash?
   }
 
@@ -32,8 +32,8 @@ struct UploadPlanner: Sendable {
   private let maximumDepth: Int
   /// Contents to be sent without a base, because the cloud lacked the one that they had.
   private var full: Set<ContentHash> = []
-  /// What is known of contents that are too large to be sent inside an exchange, so that nobody encodes them only to
-  /// learn it again.
+  /// What is known of contents that are too large to be sent inside an exchange, so that they aren't encoded only to
+  /// find that out again.
   private var large: [ContentHash: LargeContent] = [:]
   /// This step has encoded a large content.
   private var hasEncodedLarge = false
@@ -42,25 +42,25 @@ struct UploadPlanner: Sendable {
 
   init(_ options: DeviceEngine.Options) { (inlineBytes, maximumDepth) = (options.inlineBytes, options.maximumDepth) }
 
-  /// A new step has time to encode another large content.
+  /// Begins a step, which has time to encode another large content.
   mutating func beginStep() { (hasEncodedLarge, hasPostponed) = (false, false) }
 
-  /// Nothing waits any more, or it waits for another cloud.
+  /// Forgets all sizes: nothing waits any more, or it waits for another cloud.
   mutating func forgetSizes() { large = [:] }
 
-  /// How large a content is on the wire has to be found out again.
+  /// Forgets a content's size on the wire, which has to be found out again.
   mutating func forgetSize(of hash: ContentHash) { large[hash] = nil }
 
-  /// The cloud can't decode a delta of this content.
+  /// Sends a content in full, because the cloud can't decode a delta of it.
   mutating func sendInFull(_ hash: ContentHash) { full.insert(hash) }
 
-  /// A content is in the cloud.
+  /// Forgets what was known of a content, which is in the cloud by now.
   mutating func uploaded(_ hash: ContentHash) {
     full.remove(hash)
     large[hash] = nil
   }
 
-  /// The cloud has taken contents inside an exchange.
+  /// Forgets which contents had to be sent in full, because the cloud accepted them inside an exchange.
   mutating func accepted(_ contents: [EncodedContent]) { full.subtract(contents.map(\.hash)) }
 
   // MARK: Groups
@@ -70,10 +70,10 @@ struct UploadPlanner: Sendable {
     /// The groups that may be sent, oldest first, and the records of their versions.
     var groups: [OutboxGroup]
     var known: [VersionID: VersionRecord]
-    /// Set where all that waits is offered together: that, as far as one offer holds it.
+    /// Set if everything that waits is offered together: its groups, as far as one offer holds them.
     var offer: [OutboxGroup]?
     var limits: RequestLimits
-    /// Contents on their way to the cloud.
+    /// Contents being uploaded.
     var uploading: Set<ContentHash>
   }
 
@@ -86,9 +86,9 @@ struct UploadPlanner: Sendable {
   /// One look at the groups that can be sent, without those that are known to wait.
   private struct Round {
     var plan: SendingPlan
-    /// Bytes that contents inside the exchange may still take.
+    /// Bytes that are left for contents inside the exchange.
     var room: Int
-    /// Contents that are sent inside the exchange, and contents that aren't there in time for it.
+    /// Contents that are sent inside the exchange, and contents that won't be in the cloud in time for it.
     var placed: Set<ContentHash> = []
     var unplaced: Set<ContentHash> = []
     /// Groups that turned out to wait.
@@ -111,13 +111,13 @@ struct UploadPlanner: Sendable {
     }
   }
 
-  /// Works out what can be sent now. Groups whose contents have to be uploaded first wait, and later ones that have
-  /// nothing to do with them don't; an offer of all that the store holds waits as a whole.
+  /// Works out what can be sent. Groups whose contents have to be uploaded first wait, and later ones that are
+  /// unrelated don't; an offer of all that the store holds waits as a whole.
   mutating func plan(_ candidates: Candidates, in storage: some DeviceStorage) throws -> Outcome {
     let known = candidates.known
     var work = Work(maximumDepth: maximumDepth)
     var waiting = WaitingGroups()
-    // Each round but the last finds one more group that waits.
+    // Each round but the last finds at least one more group that waits.
     while true {
       let left = waiting.left(of: candidates.groups, known)
       let groups = candidates.offer.map { waiting.ids.isEmpty ? $0 : [] } ?? candidates.limits.fitting(left, known)
@@ -134,7 +134,7 @@ struct UploadPlanner: Sendable {
     }
   }
 
-  /// Finds out where the contents of a group go.
+  /// Decides where the contents of a group go.
   ///
   /// - Returns: A content that is lost; nil if none is.
   private mutating func place(
@@ -144,7 +144,7 @@ struct UploadPlanner: Sendable {
     var inside: [EncodedContent] = []
     var waits = false
     for record in group.versions.compactMap({ candidates.known[$0] }) where round.plan.visible.contains(record.id) {
-      // What replaces it is uploaded already, and says all that is to be seen.
+      // The version that replaces it is being uploaded, and is all that will be seen.
       let isReplaced = waiting.covers.contains(record.id)
       var own: [PlannedUpload] = []
       var length = 0
@@ -155,8 +155,8 @@ struct UploadPlanner: Sendable {
         }
         guard try storage.cloudDepth(of: hash) == nil else { continue }
         guard try storage.hasContent(hash) else {
-          // History needs no contents where the cloud knows what replaced it; if it doesn't, it will say so.
-          // Neither does a save of which only the record is here: its contents are there, or were.
+          // History needs no contents if the cloud knows what replaced it; if it doesn't, it will say so. Neither does
+          // a version that isn't downloaded: its contents are in the cloud, or were.
           if try work.isNotDownloaded(record.id, in: storage) { continue }
           guard try storage.isCovered(record.id) else { return (record.id, hash) }
           waits = waits || isReplaced
@@ -198,7 +198,7 @@ struct UploadPlanner: Sendable {
   private enum Placement {
     case inside(EncodedContent)
     case upload(PlannedUpload)
-    /// It is on its way already, or is better begun when something else has arrived.
+    /// It is being uploaded already, or is better started after something else has arrived.
     case waits
   }
 
@@ -226,7 +226,7 @@ struct UploadPlanner: Sendable {
       return .inside(content)
     }
     hasEncodedLarge = hasEncodedLarge || length > Self.largeContentBytes
-    // Once the one that is on its way is in the cloud this is a delta, most likely a small one.
+    // When the content that is being uploaded has arrived, this one is a delta of it, most likely a small one.
     let waitsFor = content.bytes.count > inlineBytes ? base.uploading : nil
     large[hash] = LargeContent(bytes: content.bytes.count, waitsFor: waitsFor)
     if waitsFor != nil { return .waits }
@@ -235,7 +235,7 @@ struct UploadPlanner: Sendable {
     return .upload(upload)
   }
 
-  /// What is to be sent of an upload whose size was known before.
+  /// Encodes an upload whose size was known before.
   ///
   /// - Parameter upload: An upload whose content is here.
   /// - Returns: The upload with its content; nil if this step has no time left for it.
@@ -257,8 +257,8 @@ struct UploadPlanner: Sendable {
     return try bases.base(for: upload.hash, at: upload.index, of: upload.version, uploading: uploading, in: storage)
   }
 
-  /// Whether there is time in this step for a content of this length. Each step that has none has learned the size of
-  /// another one, or begun it.
+  /// Returns whether this step has time for a content of this length. Each step that has none has found out the size of
+  /// another content, or begun its upload.
   private mutating func canEncode(_ length: Int) -> Bool {
     guard hasEncodedLarge, length > Self.largeContentBytes else { return true }
     hasPostponed = true
