@@ -52,7 +52,7 @@ enum AtomicRename {
     case exchange, keep
   }
 
-  /// Calls the system's own function. Returns its error number, or ENOSYS if there is no such function.
+  /// Calls the system's own function. Returns 0 or its error number; ENOSYS if there is no such function.
   private static func rename(_ first: String, _ second: String, in folder: Int32, how: How) -> Int32 {
     #if canImport(Darwin)
     let flags = how == .exchange ? UInt32(RENAME_SWAP) : UInt32(RENAME_EXCL)
