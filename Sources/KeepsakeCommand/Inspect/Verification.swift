@@ -20,7 +20,7 @@ struct Verdict: Codable, Equatable {
     case sound
     /// Cut off, altered, or not what it should be.
     case damaged
-    /// Written by a newer program: neither sound nor damaged as far as this one can tell.
+    /// Written by a newer program: neither sound nor damaged as far as this one can determine.
     case newer
     /// It doesn't exist, or the system doesn't allow reading it.
     case unreadable

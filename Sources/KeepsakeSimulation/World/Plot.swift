@@ -13,7 +13,7 @@ package struct Plot {
   @Merge(.min) package var firstBloom: Int?
   /// The numbers of the deeds that hung them up.
   @Merge package var ornaments: Set<Int> = []
-  /// With the numbers of the deeds that planted them.
+  /// Identified by the deeds that planted them.
   @Merge package var flowers: [PlotFlower] = []
   /// The number of the deed that wrote each label.
   @Merge package var labels: [String: Int] = [:]

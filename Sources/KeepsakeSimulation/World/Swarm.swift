@@ -37,7 +37,7 @@ struct Swarm {
   let pauseMilliseconds: Int64
   /// The longest time that a message takes.
   let latencyMilliseconds: Int64
-  /// One in this many messages is lost; 0 for none. The other odds likewise.
+  /// One in this many messages goes wrong; 0 for none. The other odds likewise.
   let lossOdds: Int
   let doublingOdds: Int
   let deafnessOdds: Int
@@ -47,7 +47,7 @@ struct Swarm {
   let cloudFillOdds: Int
   /// The number of changes in one response.
   let page: Int
-  /// The size of contents that are sent inside an exchange.
+  /// The most bytes of contents that are sent inside an exchange.
   let inlineBytes: Int
   /// In worlds whose cloud is restored: the number of items in one part of everything that a store contains, and in one
   /// request, so that an offer takes several.
