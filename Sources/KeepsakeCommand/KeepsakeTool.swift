@@ -30,8 +30,8 @@ struct KeepsakeTool: AsyncParsableCommand {
     ])
 
   static func main() async {
-    // Whoever reads the output, or is spoken to through a pipe, may go at any time: that is an error of one write then, and
-    // not the end of a sync or of a server.
+    // The reader of the output, or the other end of a pipe, may go away at any time. That must be an error of one
+    // write, and not the end of a sync or of a server.
     signal(SIGPIPE, SIG_IGN)
     await self.main(nil)
   }
@@ -46,13 +46,13 @@ import Musl
 import Darwin
 #endif
 
-/// Stands in for the command in a build without the packages that it needs.
+/// Replaces the command in a build without the packages that it needs.
 @main
 struct KeepsakeTool {
   static func main() {
     let hint = "This build is without the command. Build it with the trait Cloud: swift run --traits Cloud keepsake\n"
     FileHandle.standardError.write(Data(hint.utf8))
-    // Wrong usage, as <sysexits.h> has it.
+    // Wrong usage, as in <sysexits.h>.
     exit(64)
   }
 }

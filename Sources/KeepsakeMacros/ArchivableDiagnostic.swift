@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// What is wrong with a declaration, in words that say what to do.
+/// What is wrong with a declaration, in words that state what to do.
 enum ArchivableDiagnostic: DiagnosticMessage {
   case unsupportedDeclaration
   case valueParameters

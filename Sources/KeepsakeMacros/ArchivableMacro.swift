@@ -3,8 +3,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// Writes the conformance to `Archivable`: for structs and enums in an extension, so that the memberwise initialiser stays; for
-/// classes in the class itself, because a required initialiser must stand there.
+/// Generates the conformance to `Archivable`: for structs and enums in an extension, so that the memberwise initialiser
+/// stays; for classes in the class itself, because a required initialiser must be declared there.
 struct ArchivableMacro {}
 
 extension ArchivableMacro: MemberMacro {
@@ -12,7 +12,7 @@ extension ArchivableMacro: MemberMacro {
     of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
-    // This role runs for every declaration and is the one that reports what is wrong.
+    // This role runs for every declaration and is the one that reports errors.
     guard let model = DeclarationModel(node, declaration, in: context, isSilent: false) else { return [] }
     switch model.kind {
     case .structure:

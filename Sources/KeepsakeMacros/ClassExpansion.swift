@@ -3,9 +3,11 @@ import SwiftSyntaxBuilder
 
 /// The members of a class.
 ///
-/// A class whose own properties all have initial values and that declares no initialiser inherits its superclass's: an initialiser
-/// written here would take those away, so its fields are read after the inherited `init(from:)` by `decodeInheritedFields`.
-/// The order of an object's fields is: own first, then the superclass's; of such late classes: the superclass's first.
+/// A class whose own properties all have initial values and that declares no initialiser inherits those of its
+/// superclass. An initialiser generated here would remove them, so the fields of such a late class are read by
+/// `decodeInheritedFields`, after the inherited `init(from:)`.
+///
+/// The order of an object's fields: own first, then the superclass's; in a late class, the superclass's first.
 struct ClassExpansion {
   let model: DeclarationModel
   let isSubclass: Bool
@@ -33,7 +35,7 @@ struct ClassExpansion {
     members += migration
     if !isSubclass && !model.hasDidDecode && !model.isFinal { members.append("\(open)func didDecode(context: Any?) throws {\n}") }
     if let plain = plainInitializer { members.append(plain) }
-    // What a superclass has can't be merged from here.
+    // The properties of a superclass can't be merged from here.
     if !isSubclass { members += MergeExpansion(model: model).statement() + MergeExpansion(model: model).method() }
     return members.map { DeclSyntax(stringLiteral: $0) }
   }
@@ -89,7 +91,7 @@ struct ClassExpansion {
     guard !later.isEmpty else { return ["reader.passFields(\(model.fields.count))"] }
     return ["var fields = try reader.enter(\(model.name).self)"]
       + later.map { index, field in
-        // A property that isn't optional keeps its default where an empty optional was saved.
+        // A property that isn't optional keeps its default if an empty optional was saved.
         let present = field.hasDefault && !field.isOptional ? ", try fields.isExact || reader.hasField(\(index), &fields)" : ""
         return """
           if reader.isDeferred(\(index))\(present) {
@@ -126,8 +128,8 @@ struct ClassExpansion {
     ]
   }
 
-  /// Each class calls the hook of the one above, which only a call of `super` can do; so each must have one of its own, or the
-  /// same hook would be called for two classes.
+  /// Each class calls the hook of its superclass, which is only possible through `super`. So each class must have a
+  /// hook of its own, or the same hook would be called for two classes.
   private var migration: [String] {
     var members: [String] = []
     if !model.hasMigrate && (isSubclass || !model.isFinal) {
@@ -158,7 +160,7 @@ struct ClassExpansion {
       """
   }
 
-  /// What Swift would have given the class, had it no other initialiser.
+  /// The initialiser that Swift would have generated for the class if it had no other.
   private var plainInitializer: String? {
     guard !isSubclass, !model.hasInitializer, model.fields.allSatisfy(\.startsInitialized) else { return nil }
     let isObjectiveC = declaration.inheritedNames.first == "NSObject"

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// What `@Archivable` needs to know of the declaration it stands on.
+/// What `@Archivable` needs to know about the declaration that it is attached to.
 struct DeclarationModel {
   enum Kind { case structure, enumeration, object }
 
@@ -17,9 +17,9 @@ struct DeclarationModel {
   struct EnumCase {
     let name: String
     let key: String
-    /// `@Key` was given: a raw value doesn't count.
+    /// Whether `@Key` was given: a raw value doesn't count.
     let hasKey: Bool
-    /// Stands for cases that the program doesn't know.
+    /// Whether it is used for cases that the program doesn't know.
     let isFallback: Bool
     let payloads: [Payload]
   }
@@ -27,11 +27,12 @@ struct DeclarationModel {
   let kind: Kind
   let name: String
   let access: String
-  /// `@available` of the declaration, which its extension must repeat.
+  /// The declaration's `@available`, which its extension must repeat.
   let availability: String
-  /// The global actor in the declaration's attributes: the conformance belongs to it, too. Told by its name, which must end in "Actor".
+  /// The global actor in the declaration's attributes, to which the conformance belongs, too. Recognized by its name,
+  /// which must end in "Actor".
   let actor: String?
-  /// Said to be of no actor, which its extension must repeat.
+  /// Whether it is declared `nonisolated`, which its extension must repeat.
   let isNonisolated: Bool
   let isFinal: Bool
   let savedName: String?
@@ -44,12 +45,12 @@ struct DeclarationModel {
   let hasInitializer: Bool
   let hasDidDecode: Bool
   let hasMigrate: Bool
-  /// Says by hand how it is merged.
+  /// Whether it implements by hand how it is merged.
   let hasMergeFields: Bool
   private(set) var fields: [StoredField] = []
   private(set) var cases: [EnumCase] = []
 
-  /// nil if something was reported.
+  /// Returns nil if something was reported.
   init?(
     _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, in context: some MacroExpansionContext, isSilent: Bool
   ) {
@@ -121,7 +122,7 @@ struct DeclarationModel {
     guard collector.isValid else { return nil }
   }
 
-  /// A call of the superclass's hook inside of a hook.
+  /// Returns a call of the superclass's hook inside a hook.
   private static func superMigrate(in body: CodeBlockSyntax) -> Syntax? {
     for token in body.tokens(viewMode: .sourceAccurate) where token.tokenKind == .keyword(.super) {
       let access = token.parent?.parent?.as(MemberAccessExprSyntax.self)
@@ -153,7 +154,7 @@ struct DeclarationModel {
         let payloads = (element.parameterClause?.parameters ?? []).enumerated().map { index, parameter in
           let written = parameter.firstName?.text
           let name = written.map { $0.filter { $0 != "`" } }
-          // As a label, a keyword needs no escape, and the compiler warns of one; these three do.
+          // As a label, a keyword needs no escape, and the compiler warns about one; these three need it.
           let label = ["inout", "var", "let"].contains(name) ? written : name
           return Payload(
             label: label == "_" ? nil : label, key: label == nil || label == "_" ? "\(index)" : name ?? "",
@@ -168,7 +169,7 @@ struct DeclarationModel {
     return cases
   }
 
-  /// Names in the types of stored properties and payloads, to see which generic parameters are saved.
+  /// Returns the names in the types of stored properties and payloads, to find out which generic parameters are saved.
   private static func typeNames(in members: MemberBlockItemListSyntax, coded: Bool) -> Set<String> {
     var names: Set<String> = []
     func collect(_ type: some SyntaxProtocol) {
@@ -197,10 +198,12 @@ struct DeclarationModel {
   var modifier: String { access.isEmpty ? "" : access == "open" ? "public " : access + " " }
   var openModifier: String { access.isEmpty ? "" : isFinal && access == "open" ? "public " : access + " " }
 
-  /// The type in its own generated code. An extension of a nested type doesn't see the type's plain name; in a class, `Self` is dynamic.
+  /// The name of the type in its own generated code. An extension of a nested type can't use the type's plain name; in
+  /// a class, `Self` is dynamic.
   var typeName: String { kind == .object ? name : "Self" }
 
-  /// Generic arguments belong to the name: `Box<Int>` and `Box<String>` are two types of the archive.
+  /// The type's name in archives, including generic arguments: `Box<Int>` and `Box<String>` are two types of the
+  /// archive.
   var nameExpression: String {
     if let savedName, genericNames.isEmpty { return savedName }
     guard !genericNames.isEmpty else { return "\"\(name)\"" }
@@ -212,7 +215,7 @@ struct DeclarationModel {
   var extensionKeyword: String { isNonisolated ? "nonisolated extension" : "extension" }
   var conformance: String { (actor.map { "@\($0) " } ?? "") + "KeepsakeArchive.Archivable" }
 
-  /// A class states its parameters' conformance itself.
+  /// Empty for a class, which declares its parameters' conformance itself.
   var whereClause: String {
     let clauses = constrainedNames.map { "\($0): KeepsakeArchive.Archivable" } + codedNames.map { "\($0): Swift.Codable" }
     guard kind != .object, !clauses.isEmpty else { return "" }

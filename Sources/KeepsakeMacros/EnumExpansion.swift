@@ -6,7 +6,7 @@ struct EnumExpansion {
     commonStatics(model) + [encode(), initializer()]
   }
 
-  /// Stands in the type itself, where the names in the payloads' types mean what they mean there.
+  /// Generated in the type itself, where the names in the payloads' types have the same meaning as in the source.
   func listing() -> String {
     var lines = ["fields.describe(\(model.typeName).self)"]
     for enumCase in model.cases {

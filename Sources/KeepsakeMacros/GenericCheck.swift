@@ -2,10 +2,11 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// Finds generic parameters of a class that are saved but not said to be archivable.
+/// Finds generic parameters of a class that are saved but not declared archivable.
 ///
-/// A struct or enum gets a conditional conformance; a class needs the same initialiser for all its arguments, so it must say it itself. What
-/// a constraint implies is the compiler's to know: only a parameter without any is reported.
+/// A struct or enum gets a conditional conformance; a class needs the same initialiser for all its arguments, so it
+/// must declare the constraint itself. Only the compiler knows what a constraint implies, so only a parameter without
+/// any is reported.
 struct GenericCheck {
   private let declaration: ClassDeclSyntax
   private var saved: Set<String> = []
@@ -42,7 +43,7 @@ struct GenericCheck {
     }
   }
 
-  /// Looks into optionals and collections only: other generic types may take arguments that are not saved.
+  /// Looks only into optionals and collections: other generic types may take arguments that are not saved.
   private mutating func collect(_ type: TypeSyntax) {
     if let optional = type.as(OptionalTypeSyntax.self) {
       collect(optional.wrappedType)
@@ -67,7 +68,7 @@ struct GenericCheck {
 }
 
 extension AccessorBlockSyntax {
-  /// It has a getter, so nothing is stored.
+  /// Whether it has a getter, so that nothing is stored.
   var isComputed: Bool {
     guard case .accessors(let list) = accessors else { return true }
     return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }

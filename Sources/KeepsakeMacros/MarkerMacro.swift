@@ -2,8 +2,8 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Unsaved`, `@Key`, `@Coded`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. Here they only see whether they stand
-/// where it looks for them.
+/// `@Unsaved`, `@Key`, `@Coded`, `@Merge` and `@Fallback` expand to nothing: `@Archivable` reads them. This macro only
+/// checks whether they are attached where `@Archivable` looks for them.
 struct MarkerMacro: PeerMacro {
   static func expansion(
     of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
@@ -15,10 +15,10 @@ struct MarkerMacro: PeerMacro {
       switch name {
       case "Fallback": isCase ? nil : "a case of an @Archivable enum"
       case "Key": isProperty || isCase ? nil : "stored properties and enum cases"
-      // On an enum case, @Archivable says it.
+      // On an enum case, @Archivable reports it.
       case "Coded": isProperty || isCase ? nil : "stored properties"
       case "Unsaved": isProperty ? nil : "stored properties"
-      // On an enum case, @Archivable says it.
+      // On an enum case, @Archivable reports it.
       case "Merge": isProperty || isCase ? nil : "properties of structs and final classes"
       default: nil
       }

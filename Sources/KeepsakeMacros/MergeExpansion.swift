@@ -1,24 +1,27 @@
-/// The method that merges field by field, where a property has a rule or its type may have some.
+/// Generates the method that merges field by field, if a property has a rule or its type may have some.
 struct MergeExpansion {
   let model: DeclarationModel
 
   private var merged: [StoredField] { model.fields.filter { !$0.isLet && $0.strength == .strong } }
 
-  /// What says that there are rules. Of a struct it stands in the extension: a property can't be conditional on what a generic parameter conforms to.
+  /// Generates the property that states whether there are rules. For a struct it goes into the extension: a property
+  /// can't be conditional on what a generic parameter conforms to.
   func statement() -> [String] { hasRules.map { ["\(model.modifier)static var archiveHasMergeRules: Bool { \($0) }"] } ?? [] }
 
-  /// The merging itself. It stands in the type: in an extension, a method that names the type can't be a part of a private one.
+  /// Generates the merging itself. It goes into the type: in an extension, a method that names the type can't be a
+  /// member of a private one.
   func method() -> [String] {
     guard hasRules != nil else { return [] }
     return [model.kind == .object ? object() : structure()]
   }
 
-  /// What says whether there are rules; nil if there can be none. A property's type is asked only if its name could be that of a type with rules, and
-  /// that of a class which others inherit from never is.
+  /// The expression for whether there are rules; nil if there can be none. A property's type is queried only if its
+  /// name could be that of a type with rules; in a class that others may inherit from, it never is.
   private var hasRules: String? {
     if model.fields.contains(where: { $0.merge != nil }) { return "true" }
     guard model.kind != .object || model.isFinal, !model.hasMergeFields else { return nil }
-    // An extension of a nested type doesn't see the names that its properties' types have there: a closure that is never called does.
+    // An extension of a nested type doesn't see the names that the types of its properties have there; a closure that
+    // is never called does.
     let questions = merged.filter(\.mayHaveMergeRules).map { field in
       "KeepsakeArchive.MergeFields.hasRules({ (value: \(model.typeName)) in value.\(field.name) })"
     }
@@ -33,7 +36,8 @@ struct MergeExpansion {
     """
   }
 
-  /// Merges a copy of each property: comparing what it leads to may come back to this object, which must not be in the middle of a change then.
+  /// Merges a copy of each property: comparing what it refers to may lead back to this object, which must not be in the
+  /// middle of a change then.
   private func object() -> String {
     let lines = merged.map { field in
       """

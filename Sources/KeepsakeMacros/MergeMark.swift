@@ -1,8 +1,8 @@
 import SwiftSyntax
 
-/// What `@Merge` says of a property.
+/// What `@Merge` specifies for a property.
 enum MergeMark {
-  /// The cases of `MergeRule`, as they are written; `MergeFields` has a function of each name.
+  /// The cases of `MergeRule`, as they are written in source; `MergeFields` has a function with each name.
   static let rules = ["max", "min", "union", "counter"]
 
   /// For people: ".max, .min, .union or .counter".
@@ -13,12 +13,12 @@ enum MergeMark {
 
   /// A case of `MergeRule`.
   case rule(String)
-  /// Nothing but that it is merged: value by value, or by the rules of its type.
+  /// Only that it is merged: value by value, or by the rules of its type.
   case fields
   /// A function, as it is written.
   case combining(String)
 
-  /// nil if it is neither.
+  /// Returns nil for any other argument.
   init?(_ attribute: AttributeSyntax) {
     guard let argument = attribute.labeledArguments.first else {
       self = .fields
@@ -36,7 +36,8 @@ enum MergeMark {
 }
 
 extension StoredField {
-  /// Types without properties that could have rules, as far as a name tells: what isn't here is asked when the game runs.
+  /// Types without properties that could have rules, as far as a name shows; all other types are queried when the game
+  /// runs.
   private static let plainTypes: Set<String> = [
     "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double", "Bool", "String",
     "Character",

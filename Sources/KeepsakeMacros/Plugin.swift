@@ -1,7 +1,7 @@
 import SwiftCompilerPlugin
 import SwiftSyntaxMacros
 
-/// What the compiler starts to expand `@Archivable` and its companions.
+/// The plugin that the compiler starts to expand `@Archivable` and its companions.
 @main
 struct KeepsakePlugin: CompilerPlugin {
   let providingMacros: [any Macro.Type] = [ArchivableMacro.self, MarkerMacro.self]

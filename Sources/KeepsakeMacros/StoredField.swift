@@ -8,13 +8,13 @@ struct StoredField {
 
   let name: String
   let key: String
-  /// As written; nil where it is inferred.
+  /// As written; nil if it is inferred.
   let type: TypeSyntax?
   let initialValue: ExprSyntax?
   let isLet: Bool
   let strength: Strength
   let merge: MergeMark?
-  /// Kept by way of `Codable`.
+  /// Whether it is kept through `Codable`.
   let isCoded: Bool
 
   var hasDefault: Bool { initialValue != nil }
@@ -32,7 +32,7 @@ struct StoredField {
     return type.trimmedDescription
   }
 
-  /// What a collection holds until its objects exist.
+  /// The value of a collection until its objects exist.
   var emptyCollection: String? {
     guard let type else { return nil }
     if type.is(ArrayTypeSyntax.self) { return "[]" }
@@ -44,10 +44,10 @@ struct StoredField {
     }
   }
 
-  /// A variable of type `T?` begins as nil, as if it had a default; `Optional<T>` written out doesn't.
+  /// A variable of type `T?` starts as nil, as if it had a default; one of type `Optional<T>`, written out, doesn't.
   var startsInitialized: Bool { hasDefault || (isOptional && !isLet && type?.is(IdentifierTypeSyntax.self) == false) }
 
-  /// Of a class: may be set once all objects exist.
+  /// In a class: whether it may be set once all objects exist.
   var isDeferrable: Bool { !isLet && !isCoded && (startsInitialized || emptyCollection != nil) }
 }
 
@@ -56,7 +56,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
   let context: Context
   private(set) var fields: [StoredField] = []
   private(set) var isValid = true
-  /// The same declaration is looked at twice: for its members and for its extension.
+  /// Whether nothing is reported: the same declaration is examined twice, for its members and for its extension.
   let isSilent: Bool
 
   init(context: Context, isSilent: Bool) {
@@ -69,7 +69,8 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       if let variable = member.decl.as(VariableDeclSyntax.self) {
         collect(variable)
       } else if let conditional = member.decl.as(IfConfigDeclSyntax.self) {
-        // What a platform leaves out must not change what is saved; the generated code could not follow it anyway.
+        // What a platform excludes must not change what is saved; the generated code could not follow the condition
+        // anyway.
         for clause in conditional.clauses {
           if let inner = clause.elements?.as(MemberBlockItemListSyntax.self),
             inner.contains(where: { isSavedProperty($0.decl) })
@@ -110,7 +111,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
       if modifier.name.text == "weak" { strength = .weak }
       if modifier.name.text == "unowned" { strength = .unowned }
     }
-    // A type after several names counts for those before it, too.
+    // A type after several names applies to those before it, too.
     var types: [TypeSyntax?] = []
     var following: TypeSyntax?
     for binding in variable.bindings.reversed() {
@@ -161,7 +162,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
     return mark
   }
 
-  /// What `@Merge` can't do on a property that can be saved.
+  /// Reports what `@Merge` can't do on a property that can be saved.
   private mutating func check(_ mark: MergeMark, of field: StoredField, on variable: VariableDeclSyntax) {
     if field.isLet {
       report(.mergeOnLet(field.name), on: Syntax(variable), fixes: [Self.varFix(variable)])
@@ -198,7 +199,7 @@ struct StoredFieldCollector<Context: MacroExpansionContext> {
 }
 
 extension AttributeListSyntax {
-  /// The attribute of this name, also where it is written with a module before it.
+  /// Returns the attribute with this name, even if it is written with a module before it.
   func named(_ name: String) -> AttributeSyntax? {
     for element in self {
       if case .attribute(let attribute) = element, attribute.isNamed(name) { return attribute }

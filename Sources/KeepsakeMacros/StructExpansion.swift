@@ -6,7 +6,7 @@ struct StructExpansion {
     commonStatics(model) + [encode(), initializer()]
   }
 
-  /// Stands in the type itself, where the names in the properties' types mean what they mean there.
+  /// Generated in the type itself, where the names in the properties' types have the same meaning as in the source.
   func listing() -> String {
     let listing = model.fields.map { model.listing($0, deferrable: false) }
     return """
@@ -52,7 +52,7 @@ struct StructExpansion {
 }
 
 extension DeclarationModel {
-  /// Tells the reader of objects that the value doesn't own: whoever does must be in the archive, too.
+  /// Reports to the reader the objects that the value doesn't own: their owner must be in the archive, too.
   var unownedNotes: [String] { fields.filter { $0.strength == .unowned }.map { "reader.noteUnowned(self.\($0.name))" } }
 }
 
@@ -72,13 +72,13 @@ extension StoredField {
     }
   }
 
-  /// What is written for a value of the property.
+  /// Returns the expression that is written for a value of the property.
   func coding(_ value: String) -> String { isCoded ? "KeepsakeArchive.Coded(\(value))" : value }
 
-  /// The property's value from what is read.
+  /// Returns the expression for the property's value, from one that reads it.
   func decoding(_ read: String) -> String { isCoded ? "KeepsakeArchive.Coded.unwrap(\(read))" : read }
 
-  /// Reads the field from an archive whose type was declared differently.
+  /// Generates the reading of the field from an archive whose type was declared differently.
   func mappedRead(_ index: Int) -> String {
     let read = decoding("reader.field(\(index), &fields)")
     if startsInitialized {

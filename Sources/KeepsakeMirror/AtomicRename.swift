@@ -6,15 +6,15 @@ import Musl
 import Darwin
 #endif
 
-/// The renames that C's standard library doesn't have, with what stands in for them where the system lacks them.
+/// The renames that C's standard library doesn't have, with substitutes for systems that lack them.
 enum AtomicRename {
-  /// Gives each of two files of a folder the other's name, in one step.
+  /// Exchanges the names of two files of a folder in one step.
   ///
-  /// Where the system or the file system can't, the old file first gets `spare` as a second name and is then replaced; what
-  /// a program writes under the name between those two steps by a rename of its own is lost. The spare then holds the old
-  /// file, and `first` is gone.
+  /// If the system or the file system can't, the old file first gets `spare` as a second name and is then replaced; a
+  /// file that a program renames to the name between those two steps is lost. `spare` is then the old file, and `first`
+  /// is gone.
   ///
-  /// - Returns: The name under which the old file of `second` stands now; nil if there was none.
+  /// - Returns: The current name of the old file of `second`; nil if there was none.
   static func exchange(_ first: String, _ second: String, spare: String, in folder: Int32) throws(MirrorError) -> String? {
     switch rename(first, second, in: folder, how: .exchange) {
     case 0: return first
@@ -30,9 +30,9 @@ enum AtomicRename {
     return spare
   }
 
-  /// Gives a file a new name that nothing has.
+  /// Renames a file to a name that is free.
   ///
-  /// - Returns: False if something has that name; nothing was changed then.
+  /// - Returns: False if the name is taken; nothing was changed then.
   static func renameToFree(_ first: String, _ second: String, in folder: Int32) throws(MirrorError) -> Bool {
     switch rename(first, second, in: folder, how: .keep) {
     case 0: return true
@@ -52,7 +52,7 @@ enum AtomicRename {
     case exchange, keep
   }
 
-  /// The system's own call; gives its error number, ENOSYS where there is none.
+  /// Calls the system's own function. Returns 0 or its error number; ENOSYS if there is no such function.
   private static func rename(_ first: String, _ second: String, in folder: Int32, how: How) -> Int32 {
     #if canImport(Darwin)
     let flags = how == .exchange ? UInt32(RENAME_SWAP) : UInt32(RENAME_EXCL)
@@ -69,7 +69,7 @@ enum AtomicRename {
   private typealias Call =
     @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
 
-  // The declaration of renameat2 hides behind a macro that Swift's import of the library doesn't set, so it is looked up.
+  // The declaration of renameat2 is behind a macro that Swift's import of the library doesn't set, so it is looked up.
   private static let call: Call? = dlsym(nil, "renameat2").map { unsafeBitCast($0, to: Call.self) }
   #endif
 }

@@ -7,11 +7,11 @@ import Musl
 import Darwin
 #endif
 
-/// An open file or folder, closed when it goes.
+/// An open file or folder, closed when the value is destroyed.
 struct Descriptor: ~Copyable {
   let number: Int32
 
-  /// Opens `name` in the folder `parent`, without following a symbolic link in its last place.
+  /// Opens `name` in the folder `parent`, without following a symbolic link in the last component.
   ///
   /// - Throws: `MirrorError` with the system's error number.
   init(opening name: String, in parent: Int32, flags: Int32, mode: mode_t = 0, path: String) throws(MirrorError) {
@@ -23,7 +23,7 @@ struct Descriptor: ~Copyable {
     number = result
   }
 
-  /// Opens a folder by a path that the person gave; links on the way are followed.
+  /// Opens a folder by a path from the user; symbolic links on the way are followed.
   init(folder path: String) throws(MirrorError) {
     let result = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard result >= 0 else {

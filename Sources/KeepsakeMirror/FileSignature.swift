@@ -7,10 +7,10 @@ import Musl
 import Darwin
 #endif
 
-/// What tells a file that changed from one that didn't, without reading it.
+/// Distinguishes a file that changed from one that didn't, without reading it.
 ///
-/// The time of the last change of the inode is part of it: no program can set that one, so a writer that puts the time of
-/// modification back is noticed too.
+/// It includes the time of the inode's last change: no program can set that one, so a writer that resets the
+/// modification time is noticed, too.
 struct FileSignature: Hashable, Sendable, Codable {
   var size: Int64
   var modifiedNanoseconds: Int64
@@ -33,13 +33,13 @@ struct FileSignature: Hashable, Sendable, Codable {
 
   var modifiedMilliseconds: Int64 { modifiedNanoseconds / 1_000_000 }
 
-  /// Whether both are of the same file with the same bytes, though one was renamed since.
+  /// Whether both are of the same file with the same bytes, even if it was renamed in between.
   func sameContent(as other: FileSignature) -> Bool {
     size == other.size && modifiedNanoseconds == other.modifiedNanoseconds && inode == other.inode
       && device == other.device
   }
 
-  /// Wraps on times some centuries away: all that is asked of it is to differ when the file changed.
+  /// Wraps around for times some centuries away: it only has to differ when the file changed.
   private static func nanoseconds(_ time: timespec) -> Int64 {
     Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }

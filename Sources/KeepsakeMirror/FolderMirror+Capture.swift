@@ -7,7 +7,7 @@ extension FolderMirror {
     var path: SavePath
     /// Nil for a deletion.
     var bytes: Data?
-    /// What is placed once the change is committed, and what was before.
+    /// The entry once the change is committed, and the entry before.
     var entry: PlacedEntry
     var former: PlacedEntry?
     var parents: SaveParents
@@ -18,14 +18,14 @@ extension FolderMirror {
     }
   }
 
-  /// Changes, and bytes of them, that share a wait on the disk: enough to make that wait small beside the rest, few enough to
-  /// be held in memory.
+  /// The number of changes, and of their bytes, that share a wait for the disk: enough to make that wait small by
+  /// comparison, few enough to be held in memory.
   static let batchChanges = 64
   static let batchBytes = 16 << 20
 
-  /// Reads what a program did to the file, into `changes` if it needs a version.
+  /// Reads a program's change to the file, and appends it to `changes` if it needs a version.
   ///
-  /// - Returns: False if the file moved meanwhile: it is looked at again later.
+  /// - Returns: False if the file changed meanwhile: it is examined again later.
   func capture(_ path: SavePath, _ state: DiskState) throws -> Bool {
     switch state {
     case .file(let signature):
@@ -77,13 +77,13 @@ extension FolderMirror {
         parents: try parents(former, at: path), savedAt: clock.now()))
   }
 
-  /// Commits what waits once that is worth a wait on the disk.
+  /// Commits the waiting changes once they are worth a wait for the disk.
   func commitFullBatch() throws {
     let bytes = changes.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
     if changes.count >= Self.batchChanges || bytes >= Self.batchBytes { try commitChanges() }
   }
 
-  /// Commits what waits, in one transaction.
+  /// Commits the waiting changes in one transaction; if that fails, each in its own.
   func commitChanges() throws {
     let batch = changes
     changes = []
@@ -91,14 +91,14 @@ extension FolderMirror {
     do {
       if batch.count > 1 { return try commit(batch) }
     } catch  where Self.isTrouble(error) {
-      // One of them may be to blame: nothing was committed, and by themselves the others go through.
+      // One of them may be to blame: nothing was committed, and on their own the others succeed.
     }
     for change in batch { try attempt(change.path) { try self.commit([change]) } }
   }
 
   private func commit(_ batch: [Change]) throws {
     do {
-      // Noted first: a note counts once its version is there, so a crash in between makes neither of them.
+      // Recorded first: an entry counts only once its version is there, so a crash in between leaves neither.
       for change in batch {
         try placed.record(change.entry, at: change.path)
         try checkpoint(.noted, change.path)
@@ -115,19 +115,21 @@ extension FolderMirror {
     for change in batch { try attempt(change.path) { try self.show(change.path) } }
   }
 
-  /// A change covers what was on the disk before it, and every head that lost to that. A file of which nothing is known
-  /// covers nothing that the cloud has: a fresh folder never silently replaces a save.
+  /// Returns the parents of a change: the version that was on the disk before it, and every head that lost to that
+  /// version. A file of which nothing is known covers nothing that the cloud has: a fresh folder never silently
+  /// replaces a save.
   private func parents(_ entry: PlacedEntry?, at path: SavePath) throws -> SaveParents {
     if let entry { return .versions(entry.shown) }
     return try store.view(of: path) == nil ? .everyHead : .versions([])
   }
 
-  /// When the file was last written, as far as that can be true: a time to come would win over everything.
+  /// Returns when the file was last written, limited to plausible times: a time in the future would win over
+  /// everything.
   func savedAt(_ signature: FileSignature) -> Int64 {
     min(max(signature.modifiedMilliseconds, 0), clock.now())
   }
 
-  /// The heads that are shown by showing `record`.
+  /// Returns the heads that are shown when `record` is shown.
   private func shown(at path: SavePath, orElse record: VersionRecord) throws -> [VersionID] {
     guard let view = try store.view(of: path), view.stands(record) else { return [record.id] }
     return view.parents

@@ -2,8 +2,8 @@ import Foundation
 import KeepsakeReplication
 
 extension FolderMirror {
-  /// Takes up what an earlier run left: half-written temporaries go, files that stood or were to stand in a save's place
-  /// are looked at.
+  /// Takes over what an earlier run left: half-written temporaries are removed, and files that were at a save's path,
+  /// or were about to be, are examined.
   func takeUpTemporaries() throws {
     let listing = try folder.scan()
     guard !listing.temporaries.isEmpty else { return }
@@ -25,7 +25,8 @@ extension FolderMirror {
         continue
       }
       let entry = placed[path]
-      // If the file was already replaced, the table may or may not say so; either way what was shown before is known.
+      // If the file was already replaced, the table may or may not have recorded it; either way, what was shown before
+      // is known.
       held.append(
         Held(temporary: temporary, path: path, expected: nil, hash: nil, parents: parentsOfLeftover(entry)))
     }
@@ -36,7 +37,8 @@ extension FolderMirror {
     return entry.before.isEmpty ? entry.shown : entry.before
   }
 
-  /// Lets go of the held files whose bytes are known; keeps those of the others as versions once they stand still.
+  /// Releases the held files whose bytes are known; keeps the bytes of the others as versions once those files have
+  /// settled.
   func lookAtHeld() throws {
     for one in held {
       try attempt(nil) {
@@ -45,7 +47,7 @@ extension FolderMirror {
     }
   }
 
-  /// Gives whether the file is gone.
+  /// Returns whether the file is gone.
   func release(_ one: Held) throws -> Bool {
     guard case .file(let signature) = try folder.status(of: one.temporary) else { return true }
     if let expected = one.expected, signature.sameContent(as: expected) {

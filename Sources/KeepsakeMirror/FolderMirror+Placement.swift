@@ -2,10 +2,10 @@ import Foundation
 import KeepsakeReplication
 
 extension FolderMirror {
-  /// Makes the disk show the version that stands in the slot of `path`. The file is as the table says when this is called;
-  /// if it no longer is when it is replaced, what it became is kept.
+  /// Makes the disk show the version that the slot of `path` shows. When this is called, the file is as the table
+  /// records it; if it no longer is when it is replaced, what it became is kept.
   ///
-  /// - Returns: False if something came in between: try again.
+  /// - Returns: False if something changed in between: try again.
   func place(_ path: SavePath) throws -> Bool {
     guard let view = try store.view(of: path) else { return true }
     reportConflict(view, at: path)
@@ -17,7 +17,7 @@ extension FolderMirror {
       return try takeAway(path, current: current, entry: entry)
     }
     let known = winner.contents.count == 1 ? winner.contents[0] : nil
-    // Not fetched where the disk has it already.
+    // Not read if the disk already has it.
     let bytes = known != nil && known == current?.hash ? Data() : try store.bytes(of: winner)
     let hash = known ?? ContentHash(of: bytes)
     var entry = PlacedEntry(
@@ -51,7 +51,7 @@ extension FolderMirror {
     let temporary = try folder.writeTemporary(bytes, beside: path, using: &random)
     try checkpoint(.written, path)
     guard let old = try folder.exchange(temporary, with: path) else {
-      // The file is gone: a deletion, to be kept as one first.
+      // The file is gone: a deletion, which must be kept as one first.
       try folder.discard(temporary)
       return false
     }
@@ -67,7 +67,7 @@ extension FolderMirror {
       if current?.shown != entry.shown { try placed.record(entry, at: path) }
       return true
     }
-    // Gone already: a deletion here, to be kept as one first.
+    // Already gone: a deletion on this device, which must be kept as one first.
     guard let old = try folder.takeAway(path, using: &random) else { return false }
     try release(old, of: path, former: current) {
       try self.placed.record(entry, at: path)
@@ -76,8 +76,8 @@ extension FolderMirror {
     return true
   }
 
-  /// Lets go of a file that was moved aside, after `record` noted what stands in its place: at once if it is untouched, else
-  /// once it stands still and is kept.
+  /// Releases a file that was moved aside, after `record` has recorded what replaced it: immediately if it is
+  /// untouched, else once it has settled and is kept.
   private func release(_ old: Temporary, of path: SavePath, former: PlacedEntry?, record: () throws -> Void) throws {
     // Remembered before anything can fail: its bytes may be nowhere else.
     let one = Held(

@@ -2,38 +2,39 @@ import Foundation
 import KeepsakeReplication
 package import KeepsakeStore
 
-/// Keeps a folder of plain files and a store the same: what a program changes in the folder becomes versions of the store,
-/// what the store receives from other devices becomes files.
+/// Keeps a folder of plain files and a store the same: what a program changes in the folder becomes versions in the
+/// store, and what the store receives from other devices becomes files.
 ///
-/// Invariants, at every moment, also after `kill -9`:
-/// - The bytes of a file that stood still are in the store before anything takes the file's place.
-/// - A file changes by one rename, whole; whatever a rename took away is looked at before it is deleted.
-/// - A version is made for a change by a program only, never for one that the mirror made itself.
+/// Invariants at every moment, even after `kill -9`:
+/// - The bytes of a file that has settled are in the store before anything replaces the file.
+/// - A file changes by one rename, as a whole; whatever a rename replaced is examined before it is deleted.
+/// - A version is made only for a change by a program, never for one that the mirror made itself.
 ///
-/// Not thread-safe: whoever owns it calls one pass after the other. Files that a program keeps open and writes into without
-/// ever closing them (a database, say) are kept whenever they stand still for a moment; what such a program writes through
-/// the old descriptor after its file was replaced is only noticed within that moment.
+/// Not thread-safe: the owner calls one pass after the other. Files that a program keeps open and writes to without
+/// ever closing them (a database, for example) are kept whenever they don't change for a moment; what such a program
+/// writes through the old descriptor after its file was replaced is only noticed within that moment.
 package final class FolderMirror {
-  /// A file that was moved out of a save's place, and is deleted once its bytes are known to be kept.
+  /// A file that was moved away from a save's path, and is deleted once its bytes are known to be kept.
   struct Held {
     var temporary: Temporary
     var path: SavePath
-    /// What the bytes should be, as far as is known.
+    /// The signature that the file should have, as far as is known.
     var expected: FileSignature?
     var hash: ContentHash?
-    /// What a version made of other bytes covers.
+    /// What a version made from different bytes covers.
     var parents: [VersionID]
   }
 
-  /// How long a file that made trouble is left alone: an attempt may write as many bytes as the file has.
+  /// How long a file that failed is left alone: an attempt may write as many bytes as the file has.
   static let retryMilliseconds: Int64 = 5_000
-  /// Passes in which a name may stand on the disk and yet not be listed before it is taken for another's spelling.
+  /// The number of passes in which a name may exist on the disk without being listed, before it is taken for another
+  /// spelling of a listed name.
   private static let unlistedPasses = 3
 
   package struct Settings {
-    /// How long a file has to stand still before it is taken for complete.
+    /// How long a file must stay unchanged before it counts as complete.
     package var settleMilliseconds: Int64
-    /// The most plain bytes of a file.
+    /// The size of the largest file, in bytes.
     package var maximumBytes: Int
 
     package init(settleMilliseconds: Int64 = 300, maximumBytes: Int = 256 << 20) {
@@ -42,7 +43,7 @@ package final class FolderMirror {
     }
   }
 
-  /// The time of day, and a time that never jumps; both in milliseconds.
+  /// The time of day, and a clock that never jumps; both in milliseconds.
   package struct Clock {
     var now: () -> Int64
     var uptime: () -> Int64
@@ -58,7 +59,7 @@ package final class FolderMirror {
   /// What one pass did, and what it left for the next.
   package struct Pass {
     package var events: [MirrorEvent] = []
-    /// Files that have not stood still for long enough, and temporaries that wait.
+    /// Files that haven't stayed unchanged for long enough, and temporaries that wait.
     package var unsettled = 0
     /// Files that could not be read, kept or written; they are tried again after a while.
     package var troubled = 0
@@ -73,7 +74,7 @@ package final class FolderMirror {
   let clock: Clock
   /// Called between the steps of the work; throws to stop there as a crash would.
   let checkpoint: (MirrorStep, SavePath?) throws -> Void
-  /// Told how many files of a look are done, of how many.
+  /// Receives how many files of a pass are done, and of how many.
   package var progress: (Int, Int) -> Void = { _, _ in }
   var random = SystemRandomNumberGenerator()
   var placed: PlacedTable
@@ -83,19 +84,19 @@ package final class FolderMirror {
   var pass = Pass()
   package private(set) var counts = MirrorCounts()
 
-  /// Since when a path has looked as it does.
+  /// The state of each path, and since when it has been unchanged.
   private var observed: [SavePath: (state: DiskState, since: Int64)] = [:]
   /// Slots whose heads may differ from what is placed.
   private var doubtful: Set<SavePath> = []
-  /// When a file that made trouble is tried again.
+  /// When a file that failed is tried again.
   private var retries: [SavePath: Int64] = [:]
-  /// In how many passes in a row a name was there without being listed.
+  /// The number of passes in a row in which a name existed without being listed.
   private var unlisted: [SavePath: Int] = [:]
   private var observedHeld: [Temporary: (signature: FileSignature, since: Int64)] = [:]
   private var knownIssues: Set<MirrorIssue> = []
   private var knownConflicts: [SavePath: [VersionID]] = [:]
 
-  /// Opens the mirror of the folder at `path`, whose table is in the folder `state`, and looks after what an earlier run
+  /// Opens the mirror of the folder at `path`, whose table is in the folder `state`, and deals with what an earlier run
   /// left behind.
   ///
   /// - Throws: `MirrorError` or `StoreError`.
@@ -119,14 +120,14 @@ package final class FolderMirror {
     try doubtEverything()
   }
 
-  /// Looks at every file slot again in the next pass: at the start, after a reconnect, now and then.
+  /// Examines every file slot again in the next pass. Call it at the start, after a reconnect, and now and then.
   package func doubtEverything() throws {
     let (paths, issues) = try store.paths()
     doubtful.formUnion(paths)
     issues.forEach(report)
   }
 
-  /// Looks at these slots again in the next pass: the store says that they changed.
+  /// Examines these slots again in the next pass, because the store reports that they changed.
   package func doubt(slots: [String]) {
     for slot in slots {
       do throws(SavePathRefusal) {
@@ -137,10 +138,10 @@ package final class FolderMirror {
     }
   }
 
-  /// Looks at the whole folder once, keeps what changed in it, and places what is new in the store.
+  /// Makes one pass over the folder: keeps what changed in it, and places what is new in the store.
   ///
-  /// Costs a look at each file, and reading those that changed. One file's trouble doesn't hold up the others: it is an
-  /// event, and tried again in the next pass.
+  /// Costs a stat of each file, and reading those that changed. A failure of one file doesn't hold up the others: it
+  /// becomes an event, and the file is tried again after `retryMilliseconds`.
   ///
   /// - Throws: `MirrorError` if the folder itself can't be read.
   package func run() throws -> Pass {
@@ -170,14 +171,14 @@ package final class FolderMirror {
     return result
   }
 
-  /// The files of which a version is on the disk, as far as the table says, sorted.
+  /// The files of which a version is on the disk according to the table, sorted.
   package var placedFiles: [SavePath] { placed.paths.filter { placed[$0]?.hash != nil } }
 
-  /// Whether a plain file is on the disk at `path` now.
+  /// Whether a plain file is currently on the disk at `path`.
   package func hasFile(at path: SavePath) -> Bool { folder.status(of: path).signature != nil }
 
-  /// What may need work: files that aren't as they were placed, and slots that aren't what is placed. All others cost no more
-  /// than their look.
+  /// Returns the paths that may need work: files that differ from what was placed, and slots that differ from what is
+  /// placed. All others cost no more than their stat.
   private func candidates(in listing: FolderListing) -> Set<SavePath> {
     var paths = doubtful
     for (path, signature) in listing.files where differs(.file(signature), from: placed[path]) { paths.insert(path) }
@@ -206,13 +207,13 @@ package final class FolderMirror {
     try show(path)
   }
 
-  /// Makes the disk show what stands in the slot, if that is in doubt.
+  /// Makes the disk show what the slot shows, if that is in doubt.
   func show(_ path: SavePath) throws {
     guard doubtful.contains(path) else { return }
     if try place(path) { doubtful.remove(path) } else { pass.unsettled += 1 }
   }
 
-  /// A name that isn't in the listing is asked for itself: a folder that could not be listed must not look empty.
+  /// A name that isn't in the listing is looked up by itself: a folder that could not be listed must not look empty.
   private func state(of path: SavePath, in listing: FolderListing) -> DiskState {
     if let signature = listing.files[path] {
       unlisted[path] = nil
@@ -221,7 +222,7 @@ package final class FolderMirror {
     return folder.status(of: path) == .absent ? .absent : .blocked
   }
 
-  /// Something stands at the path that the listing doesn't have as a file.
+  /// Handles a path where something exists that the listing doesn't have as a file.
   private func lookAtBlocked(_ path: SavePath) {
     guard case .file = folder.status(of: path) else {
       if doubtful.contains(path) {
@@ -230,7 +231,8 @@ package final class FolderMirror {
       }
       return
     }
-    // A newcomer, which the next listing has; or another spelling of a name, where the file system takes both for one.
+    // Either a new file, which the next listing will have, or another spelling of a name on a file system that treats
+    // both as the same.
     unlisted[path, default: 0] += 1
     if unlisted[path, default: 0] <= Self.unlistedPasses {
       pass.unsettled += 1
@@ -257,7 +259,7 @@ package final class FolderMirror {
     return uptime - last.since >= settings.settleMilliseconds
   }
 
-  /// Whether a held file has been as it is for long enough.
+  /// Whether a held file has stayed unchanged for long enough.
   func heldStill(_ temporary: Temporary, _ signature: FileSignature) -> Bool {
     let uptime = clock.uptime()
     guard let last = observedHeld[temporary], last.signature == signature else {
@@ -267,7 +269,7 @@ package final class FolderMirror {
     return uptime - last.since >= settings.settleMilliseconds
   }
 
-  /// Does the work on one file; what the disk or the store refuses becomes an event, everything else is thrown on.
+  /// Does the work on one file. What the disk or the store refuses becomes an event; any other error is rethrown.
   func attempt(_ path: SavePath?, _ work: () throws -> Void) throws {
     do {
       try work()
@@ -280,7 +282,7 @@ package final class FolderMirror {
     }
   }
 
-  /// Whether the disk or the store refused something, for now or for good.
+  /// Whether the disk or the store refused something, temporarily or permanently.
   static func isTrouble(_ error: any Error) -> Bool { error is MirrorError || error is StoreError || error is CommitError }
 
   private func trouble(_ path: SavePath?, _ name: String?, _ message: String) {
@@ -289,12 +291,12 @@ package final class FolderMirror {
     report(MirrorIssue(path: name ?? path?.text ?? folder.path, message: message))
   }
 
-  /// Each trouble is told once.
+  /// Reports each issue once.
   func report(_ issue: MirrorIssue) {
     if knownIssues.insert(issue).inserted { pass.events.append(.issue(issue)) }
   }
 
-  /// Each conflict is told once, for the same heads.
+  /// Reports each conflict once for the same heads.
   func reportConflict(_ view: SlotView, at path: SavePath) {
     guard view.isConflict, let winner = view.winner else {
       knownConflicts[path] = nil

@@ -3,19 +3,19 @@ import Foundation
 /// Why a file of the mirrored folder, or the folder itself, could not be read, written or kept.
 package struct MirrorError: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Code: String, Hashable, Sendable, Codable {
-    /// The mirrored folder isn't there, or another one stands in its place.
+    /// The mirrored folder doesn't exist, or another one has replaced it.
     case folder
-    /// The file system refused.
+    /// The file system refused an operation.
     case io
     /// The path, or something on the way to it, isn't a plain file in plain folders.
     case blocked
     /// The file is larger than one content may be.
     case tooLarge
-    /// The folder holds more than can be mirrored.
+    /// The folder contains more than can be mirrored.
     case tooMany
     /// The mirror's own table is from a newer version.
     case newer
-    /// A content that should be here isn't, or is damaged.
+    /// A content that should be here is missing or damaged.
     case content
   }
   package var code: Code

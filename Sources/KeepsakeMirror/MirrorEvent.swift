@@ -1,20 +1,20 @@
 package import KeepsakeReplication
 
-/// Something that the mirror did or found, for the person who watches it.
+/// Something that the mirror did or found, for the user.
 package enum MirrorEvent: Hashable, Sendable {
   /// A changed file was kept as a version, and waits to be sent.
   case captured(SavePath, VersionID, bytes: Int)
   /// A deleted file was kept as a tombstone; its earlier versions stay in the history.
   case deleted(SavePath, VersionID)
-  /// A version from elsewhere stands on the disk now.
+  /// A version from elsewhere was written to the disk.
   case placed(SavePath, VersionID, bytes: Int)
-  /// A file that was deleted elsewhere was taken away here.
+  /// A file that was deleted elsewhere was removed here.
   case removed(SavePath, VersionID)
-  /// A file that changed in the moment when it was being replaced was kept as a version.
+  /// A file that changed at the moment when it was being replaced was kept as a version.
   case rescued(SavePath, VersionID, bytes: Int)
-  /// Several devices changed the file: `winner` stands, `losers` are in the history.
+  /// Several devices changed the file: `winner` is shown, `losers` are in the history.
   case conflict(SavePath, winner: VersionID, losers: [VersionID], related: Bool)
-  /// Something isn't mirrored, and why.
+  /// Something isn't mirrored, with the reason.
   case issue(MirrorIssue)
 }
 
@@ -43,7 +43,8 @@ package struct MirrorCounts: Hashable, Sendable, Codable {
   }
 }
 
-/// The moments between which a crash must lose nothing and double nothing. Tests stop the mirror, or change a file, there.
+/// The points between which a crash must neither lose nor duplicate anything. Tests stop the mirror, or change a file,
+/// there.
 package enum MirrorStep: String, CaseIterable, Hashable, Sendable {
   case scanned, read, noted, committed, written, swapped, recorded, examined, discarded
 }

@@ -9,7 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// All that a scan found.
+/// Everything that a scan found.
 struct FolderListing {
   var files: [SavePath: FileSignature] = [:]
   /// Names that can't be mirrored, with the reason.
@@ -20,20 +20,20 @@ struct FolderListing {
   fileprivate var entries = 0
 }
 
-/// Something in the folder, or named by the cloud, that is not mirrored, and why.
+/// Something in the folder, or named by the cloud, that isn't mirrored, with the reason.
 package struct MirrorIssue: Hashable, Sendable, Codable {
-  /// As the disk or the cloud names it: whoever prints it escapes control characters.
+  /// As the disk or the cloud names it: control characters must be escaped when it is printed.
   package var path: String
   package var message: String
 }
 
 extension MirrorFolder {
-  /// Lists every plain file of the folder and its folders.
+  /// Lists every plain file in the folder and its subfolders.
   ///
-  /// What isn't a plain file or a plain folder is reported and left alone. Costs one look at each entry.
+  /// What isn't a plain file or a plain folder is reported and left alone. Costs one stat per entry.
   ///
-  /// - Throws: `MirrorError` if the root can't be listed, or holds too much. A folder inside that can't be listed is an
-  ///   issue; its files then count neither as there nor as deleted (`status(of:)` has the last word).
+  /// - Throws: `MirrorError` if the root can't be listed, or contains too much. A folder inside that can't be listed is
+  ///   an issue; its files then count neither as existing nor as deleted (`status(of:)` decides).
   func scan() throws(MirrorError) -> FolderListing {
     try checkInPlace()
     var listing = FolderListing()
@@ -101,7 +101,8 @@ extension MirrorFolder {
 
   /// The names in a folder, sorted by bytes.
   private static func names(in folder: borrowing Descriptor, path: String) throws(MirrorError) -> [[UInt8]] {
-    // The stream takes over the descriptor it is given, and shares its position with copies: so it gets one of its own.
+    // The stream takes over the descriptor that it is given, and shares its position with copies, so it gets one of its
+    // own.
     let own = openat(folder.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard own >= 0 else { throw .system("open the folder", errno, path: path) }
     guard let stream = fdopendir(own) else {
@@ -125,7 +126,7 @@ extension MirrorFolder {
   }
 
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
-    // Read in place: copying the entry out would read beyond one that is shorter than its type.
+    // Read in place: copying the entry would read beyond one that is shorter than its type.
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
     let start = UnsafeRawPointer(entry) + offset
     return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))

@@ -11,7 +11,7 @@ import Darwin
 #endif
 
 extension MirrorFolder {
-  /// Writes `bytes` into a temporary beside `path`, down to the disk, and marks it complete by its name.
+  /// Writes `bytes` into a temporary beside `path`, syncs it to the disk, and marks it complete by its name.
   func writeTemporary(_ bytes: Data, beside path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary
   {
     guard let parent = try parent(of: path, creating: true) else {
@@ -24,7 +24,7 @@ extension MirrorFolder {
       let file = try Descriptor(
         opening: part, in: parent.number, flags: O_WRONLY | O_CREAT | O_EXCL, mode: mode ?? 0o666, path: path.text)
       try Self.write(bytes, to: file, path: path.text)
-      // The process's mask took bits away that the file in place has.
+      // The process's umask has removed bits that the file in place has.
       if let mode, fchmod(file.number, mode) != 0 { throw .system("set the permissions", errno, path: path.text) }
       try file.synchronize(path: path.text)
     } catch {
@@ -38,9 +38,9 @@ extension MirrorFolder {
     return Temporary(folder: path.components.dropLast(), name: complete)
   }
 
-  /// Puts `temporary` in the place of the file at `path`; durable after `synchronize`.
+  /// Exchanges `temporary` and the file at `path`; durable after `synchronize`.
   ///
-  /// - Returns: The temporary that now holds what stood there; nil if nothing did, and nothing was changed.
+  /// - Returns: The temporary that is now the old file; nil if there was none, and nothing was changed.
   func exchange(_ temporary: Temporary, with path: SavePath) throws(MirrorError) -> Temporary? {
     guard let parent = try folder(temporary.folder, path: path.text) else { return nil }
     let name = path.components.last ?? ""
@@ -50,9 +50,9 @@ extension MirrorFolder {
     return Temporary(folder: temporary.folder, name: old)
   }
 
-  /// Puts `temporary` at `path` if nothing stands there.
+  /// Moves `temporary` to `path` if nothing exists there.
   ///
-  /// - Returns: False if something does, and nothing was changed.
+  /// - Returns: False if something exists there, and nothing was changed.
   func place(_ temporary: Temporary, at path: SavePath) throws(MirrorError) -> Bool {
     guard let parent = try folder(temporary.folder, path: path.text) else { return false }
     let placed = try AtomicRename.renameToFree(temporary.name, path.components.last ?? "", in: parent.number)
@@ -62,7 +62,7 @@ extension MirrorFolder {
 
   /// Moves the file at `path` aside; durable after `synchronize`.
   ///
-  /// - Returns: The temporary that holds it; nil if nothing stood there.
+  /// - Returns: The temporary that is now the file; nil if there was none.
   func takeAway(_ path: SavePath, using random: inout some RandomNumberGenerator) throws(MirrorError) -> Temporary? {
     guard let parent = try parent(of: path) else { return nil }
     let aside = Self.swapPrefix + path.tag + "-" + Hexadecimal.text(random.next())

@@ -9,11 +9,11 @@ import Musl
 import Darwin
 #endif
 
-/// What stands at a path of the mirrored folder.
+/// What exists at a path of the mirrored folder.
 enum DiskState: Hashable, Sendable {
   case absent
   case file(FileSignature)
-  /// Something that isn't a plain file in plain folders, or that can't be looked at: neither a save nor a deleted one.
+  /// Something that isn't a plain file in plain folders, or that can't be examined: neither a save nor a deleted one.
   case blocked
 
   var signature: FileSignature? {
@@ -21,21 +21,21 @@ enum DiskState: Hashable, Sendable {
   }
 }
 
-/// A temporary beside a save, named so that it can be told apart after a crash.
+/// A temporary beside a save, named so that it can be recognized after a crash.
 struct Temporary: Hashable, Sendable {
   /// The folder it is in, as components; empty for the root.
   var folder: [String]
   var name: String
 }
 
-/// The mirrored folder, walked component by component from one open descriptor: no name, from the disk or from the cloud,
-/// leads out of it, and no symbolic link in it is followed.
+/// The mirrored folder, traversed component by component from one open descriptor: no name, from the disk or from the
+/// cloud, leads out of it, and no symbolic link in it is followed.
 final class MirrorFolder {
-  /// A temporary that is being written, and never stood in the place of a save.
+  /// The prefix of a temporary that is being written, and has never been at a save's path.
   static let partPrefix = ".keepsake-part-"
-  /// A temporary that is complete and is about to stand, or has stood, in the place of a save.
+  /// The prefix of a temporary that is complete and is about to be, or has been, at a save's path.
   static let swapPrefix = ".keepsake-swap-"
-  /// More than any game keeps; bounds memory and the time of a scan.
+  /// More than any game has; limits the memory and the time of a scan.
   static let maximumEntries = 200_000
 
   let path: String
@@ -43,7 +43,7 @@ final class MirrorFolder {
   private let identity: FileIdentity
   private let state: FileIdentity?
 
-  /// Opens `path`, leaving out the folder `state` if it lies in it.
+  /// Opens `path`, excluding the folder `state` if it is inside.
   ///
   /// - Throws: `MirrorError` if there is no such folder.
   init(path: String, state: String?) throws(MirrorError) {
@@ -57,7 +57,7 @@ final class MirrorFolder {
     }
   }
 
-  /// Makes sure that the folder is still the one that was opened: one that was unmounted or replaced must not look as if
+  /// Ensures that the folder is still the one that was opened: one that was unmounted or replaced must not look as if
   /// every save had been deleted.
   func checkInPlace() throws(MirrorError) {
     var status = stat()
@@ -98,7 +98,7 @@ final class MirrorFolder {
     return current
   }
 
-  /// What stands at `path` now.
+  /// Returns what currently exists at `path`.
   func status(of path: SavePath) -> DiskState {
     do {
       guard let parent = try parent(of: path) else { return .absent }
@@ -116,19 +116,19 @@ final class MirrorFolder {
     return status.st_mode & S_IFMT == S_IFREG ? .file(FileSignature(status)) : .blocked
   }
 
-  /// Reads the file at `path` if it is `expected` before, during and after.
+  /// Reads the file at `path` if it matches `expected` before, during and after the reading.
   ///
-  /// - Returns: Nil if it changed meanwhile, or isn't there.
+  /// - Returns: Nil if it changed meanwhile, or doesn't exist.
   /// - Throws: `MirrorError`, also for a file of more than `limit` bytes.
   func read(_ path: SavePath, expecting expected: FileSignature, limit: Int) throws(MirrorError) -> Data? {
     guard let parent = try parent(of: path) else { return nil }
     return try Self.read(path.components.last ?? "", in: parent.number, expecting: expected, limit: limit, path: path.text)
   }
 
-  /// Nil if there is no such file, or a link has taken its name.
+  /// Returns nil if there is no such file, or if a link has taken its name.
   private static func openToRead(_ name: String, in parent: Int32, path: String) throws(MirrorError) -> Descriptor? {
     do throws(MirrorError) {
-      // Opened without waiting, so that a pipe that took the file's place can't hold the mirror.
+      // Opened without blocking, so that a pipe that replaced the file can't hold up the mirror.
       return try Descriptor(opening: name, in: parent, flags: O_RDONLY | O_NONBLOCK, path: path)
     } catch {
       if error.errorNumber == ENOENT || error.errorNumber == ELOOP { return nil }
@@ -165,7 +165,7 @@ final class MirrorFolder {
   }
 }
 
-/// Which file or folder this is, whatever its name.
+/// Identifies a file or folder, whatever its name.
 package struct FileIdentity: Hashable, Sendable {
   var device: UInt64
   var inode: UInt64
@@ -175,6 +175,6 @@ package struct FileIdentity: Hashable, Sendable {
     inode = UInt64(truncatingIfNeeded: status.st_ino)
   }
 
-  /// Of the folder at `path`; links on the way are followed.
+  /// Identifies the folder at `path`; symbolic links on the way are followed.
   package init(folder path: String) throws(MirrorError) { self.init(try Descriptor(folder: path).status(path: path)) }
 }

@@ -2,14 +2,14 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// The store as the mirror uses it: one slot a file, its content the file's plain bytes.
+/// The store as the mirror uses it: one slot per file, whose content is the file's plain bytes.
 struct MirrorStore {
-  /// Versions looked at when one is asked whether it comes from another; kept histories are far shorter.
+  /// The most versions that are examined to find out whether one descends from another; kept histories are far shorter.
   private static let maximumWalk = 10_000
 
   let store: Store
 
-  /// What stands in the slot of `path`; nil if it never had a version.
+  /// Returns what the slot of `path` shows; nil if it never had a version.
   func view(of path: SavePath) throws -> SlotView? {
     try store.read { transaction in
       let view = try Resolution.view(of: path.slot, in: transaction, policy: .newest)
@@ -17,7 +17,7 @@ struct MirrorStore {
     }
   }
 
-  /// The paths of all file slots, sorted, and the names that the mirror won't touch.
+  /// Returns the paths of all file slots, sorted, and the names that the mirror won't touch.
   func paths() throws -> (paths: [SavePath], issues: [MirrorIssue]) {
     var paths: [SavePath] = []
     var issues: [MirrorIssue] = []
@@ -31,7 +31,7 @@ struct MirrorStore {
     return (paths.sorted(), issues)
   }
 
-  /// Whether the version was ever committed or received here, though its record may have been thinned since.
+  /// Whether the version was ever committed or received here, even if its record has been pruned since.
   func isKnown(_ id: VersionID) throws -> Bool {
     try store.read { transaction in
       if try transaction.version(id) != nil { return true }
@@ -39,8 +39,9 @@ struct MirrorStore {
     }
   }
 
-  /// The version whose bytes these are, if the file's having them is no change by the game: the one that stands, one that
-  /// comes from what is placed (a crash came between placing it and noting that), or any if nothing is known of the place.
+  /// Returns the version that has these bytes, if it isn't a change by the game that the file has them: the version
+  /// that the slot shows, one that descends from what is placed (after a crash between placing it and recording that),
+  /// or any version if nothing is recorded for the path.
   func version(of path: SavePath, with hash: ContentHash?, after placed: PlacedEntry?) throws -> VersionRecord? {
     try store.read { transaction in
       let candidates = try transaction.history(of: path.slot).map(\.record).filter { record in
@@ -55,7 +56,7 @@ struct MirrorStore {
     }
   }
 
-  /// Whether any version of the slot, kept to this day, has these bytes.
+  /// Whether any version of the slot that is still kept has these bytes.
   func knows(_ hash: ContentHash, at path: SavePath) throws -> Bool {
     try store.read { try $0.history(of: path.slot).contains { $0.record.contents == [hash] } }
   }
@@ -77,14 +78,14 @@ struct MirrorStore {
     }
   }
 
-  /// The plain bytes of a version, checked against their hashes.
+  /// Returns the plain bytes of a version, checked against their hashes.
   func bytes(of record: VersionRecord) throws -> Data {
     try store.read { transaction in
       return try transaction.plainBytes(of: record)
     }
   }
 
-  /// The content that the new one most likely resembles: that of a version which it replaces.
+  /// Returns the content that the new one most likely resembles: that of a version which it replaces.
   private static func base(for parents: SaveParents, at path: SavePath, in transaction: StoreTransaction) throws -> ContentHash? {
     if case .versions(let ids) = parents {
       for id in ids {
@@ -111,7 +112,7 @@ struct MirrorStore {
 }
 
 extension SlotView {
-  /// Whether the slot is shown as this version has it.
+  /// Whether what the slot shows is what this version contains.
   func stands(_ record: VersionRecord) -> Bool {
     winner.map { $0.contents == record.contents && !record.tombstone } ?? (record.tombstone && parents.contains(record.id))
   }

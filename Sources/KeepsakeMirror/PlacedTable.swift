@@ -11,31 +11,32 @@ import Musl
 import Darwin
 #endif
 
-/// Which version's bytes are on the disk at a path.
+/// The version whose bytes are on the disk at a path.
 struct PlacedEntry: Hashable, Sendable, Codable {
   /// The version; a tombstone's if the file is gone.
   var version: VersionID
-  /// Every head that stood when this version was chosen: what the next change of the file covers.
+  /// Every head at the time when this version was chosen: what the next change of the file covers.
   var shown: [VersionID]
   /// The hash of the bytes; nil for a tombstone.
   var hash: ContentHash?
-  /// The file as it was when its bytes were last seen to have this hash; nil until they were read after being placed.
+  /// The file's signature when its bytes were last known to have this hash; nil until they were read after being
+  /// placed.
   var signature: FileSignature?
-  /// `shown` of the entry before: what a change covers that was made to the file that this one replaced.
+  /// `shown` of the previous entry: what is covered by a change to the file that this one replaced.
   var before: [VersionID]
 }
 
-/// The table of what is placed where, kept as a log of lines that each replace what was said of a path before.
+/// The table of what is placed where, kept as a log in which each line replaces the earlier ones of its path.
 ///
-/// A line is written *before* the version that it names is committed, and counts only if the store knows that version; so
-/// the table never runs behind the store. It is not forced to the disk: a line that a power cut takes is made good by
-/// comparing the file with the versions that the store has.
+/// A line is written *before* the version that it names is committed, and counts only if the store knows that version;
+/// so the table never falls behind the store. It is not synced to the disk: a line that is lost in a power cut is
+/// replaced by comparing the file with the versions in the store.
 struct PlacedTable: ~Copyable {
-  /// Written in the first line; a table from a newer version is left alone.
+  /// Written in the first line. A table from a newer version is left alone.
   static let format = 1
-  /// Beyond this a log is not from this program.
+  /// A larger log is not from this program.
   static let maximumBytes: Int64 = 1 << 30
-  /// Lines beyond the paths, before the log is written anew.
+  /// The number of lines beyond the number of paths, before the log is rewritten.
   static let slack = 4_000
 
   private struct Header: Codable { var placed: Int }
@@ -50,10 +51,10 @@ struct PlacedTable: ~Copyable {
   private(set) var damagedLines = 0
   private var file: Int32 = -1
   private var lines = 0
-  /// The last line may be torn: the next one must not be appended to it.
+  /// Whether the last line may be torn: the next one must then not be appended to it.
   private var torn = false
 
-  /// Opens the table in the folder `state`, taking of each path the newest line whose version `isKnown`.
+  /// Opens the table in the folder `state`, taking for each path the newest line whose version `isKnown`.
   ///
   /// - Throws: `MirrorError`, `StoreError`, and what `isKnown` throws.
   init(state: String, isKnown: (VersionID) throws -> Bool) throws {
@@ -73,11 +74,12 @@ struct PlacedTable: ~Copyable {
 
   subscript(path: SavePath) -> PlacedEntry? { entries[path] }
 
-  /// Sorted.
+  /// All paths, sorted.
   var paths: [SavePath] { entries.keys.sorted() }
 
   mutating func record(_ entry: PlacedEntry, at path: SavePath) throws {
-    // Before the entry changes: the version it names may not be committed, and then the former one has to be found.
+    // Before the entry changes: the version that it names may not get committed, and then the former entry has to be
+    // found.
     if torn || lines > entries.count + Self.slack { try rewrite() }
     entries[path] = entry
     var line = try Self.encoder.encode(Line(path: path.text, entry: entry))
@@ -86,13 +88,13 @@ struct PlacedTable: ~Copyable {
     lines += 1
   }
 
-  /// Takes back what was recorded of a version that could not be committed.
+  /// Undoes the recording of a version that could not be committed.
   mutating func restore(_ former: PlacedEntry?, at path: SavePath) throws {
     entries[path] = former
     if let former { try record(former, at: path) }
   }
 
-  /// Gives whether the log can be appended to as it is.
+  /// Returns whether the log can be appended to as it is.
   private mutating func read(_ data: Data, isKnown: (VersionID) throws -> Bool) throws -> Bool {
     let parts = data.split(separator: UInt8(ascii: "\n"))
     guard let first = parts.first else { return false }
@@ -148,8 +150,8 @@ struct PlacedTable: ~Copyable {
   }
 
   private mutating func append(_ line: Data) throws(MirrorError) {
-    // One call: a crash of this process leaves the line whole or absent; a full disk may leave a part of it, which the next
-    // reading takes for damage of that line alone.
+    // In one call: a crash of this process leaves the line whole or absent. A full disk may leave a part of it, which
+    // the next reading treats as damage of that line alone.
     let file = file
     let count = line.withUnsafeBytes { buffer in
       #if canImport(Glibc)

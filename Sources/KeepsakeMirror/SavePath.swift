@@ -1,29 +1,30 @@
 import Foundation
 import KeepsakeReplication
 
-/// Where a save stands inside a mirrored folder: a relative path of plain components, joined by `/`.
+/// The path of a save inside a mirrored folder: a relative path of plain components, joined by `/`.
 ///
-/// A value of this type is safe to walk from the folder's root, whoever named it: it is not absolute, has no empty, `.` or
-/// `..` component, no control character, nothing of Keepsake's own, and is bounded. Two paths are equal if their bytes are:
-/// a string would take two spellings of `é` for one, a file system may keep them as two files.
+/// A value of this type is safe to follow from the folder's root, whoever named it: it is not absolute, has no empty,
+/// `.` or `..` component, no control character and no name reserved by Keepsake, and its length is limited. Two paths
+/// are equal if their bytes are: a string would treat two spellings of `é` as the same, but a file system may keep them
+/// as two files.
 package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// With the slot's prefix what stores and clouds take as the name of a slot.
+  /// The longest path that stores and clouds accept as the name of a slot, with the slot's prefix.
   static let maximumBytes = ExchangeRules.maximumSlotBytes - slotPrefix.utf8.count
-  /// Most file systems take 255; the rest is left for names of temporaries.
+  /// Most file systems accept 255; the rest is left for the names of temporaries.
   static let maximumComponentBytes = 240
   /// Deep enough for any game, shallow enough that a walk can't run out of descriptors.
   static let maximumComponents = 32
-  /// What a mirrored file's slot is called, before its path.
+  /// What the name of a mirrored file's slot begins with, before its path.
   static let slotPrefix = "file:"
-  /// Components of this name, or that begin with it and a hyphen, in any case, are Keepsake's own: the state folder and
-  /// temporaries.
+  /// Components with this name, or that begin with it and a hyphen, in any case, are reserved by Keepsake: the state
+  /// folder and temporaries.
   package static let reservedName = ".keepsake"
 
   private let bytes: [UInt8]
 
-  /// Takes a path that a scan found or a cloud named, if it is safe.
+  /// Creates a path that a scan found or a cloud named, if it is safe.
   ///
-  /// - Throws: `SavePathRefusal` that says what is wrong with it.
+  /// - Throws: `SavePathRefusal` that states what is wrong with it.
   init(_ text: some StringProtocol) throws(SavePathRefusal) {
     let bytes = Array(text.utf8)
     guard !bytes.isEmpty else { throw .empty }
@@ -36,7 +37,7 @@ package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible
     self.bytes = bytes
   }
 
-  /// The path that a slot's name stands for; nil if the slot isn't a file's.
+  /// Creates the path of a file's slot; nil if the slot isn't a file's.
   init?(slot: String) throws(SavePathRefusal) {
     let name = Array(slot.utf8)
     let prefix = Array(Self.slotPrefix.utf8)
@@ -52,7 +53,7 @@ package struct SavePath: Hashable, Comparable, Sendable, CustomStringConvertible
     bytes.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Names the path in a temporary's name, so that what is left after a crash finds its way home.
+  /// Identifies the path in a temporary's name, so that a temporary left by a crash can be matched with its path.
   var tag: String { String(ContentHash(of: Data(bytes)).description.prefix(16)) }
 
   package static func < (left: Self, right: Self) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import KeepsakeReplication
 
-/// An answer that says no: the status for machines in between, a code for ours, a sentence for people.
+/// An error response: a status for machines in between, a code for Keepsake's clients, a sentence for people.
 ///
 /// In JSON: `{"error": {"code": "...", "message": "..."}}`.
 struct APIError: Error, Sendable {
@@ -39,9 +39,9 @@ struct APIError: Error, Sendable {
   var code: Code
   var message: String
   var retryAfterSeconds: Int?
-  /// How much of an upload is here.
+  /// How many bytes of an upload have arrived.
   var received: Int?
-  /// With `quota`.
+  /// Set with the code `quota`.
   var quota: QuotaShortage?
 
   init(_ status: HTTPResponse.Status, _ code: Code, _ message: String, retryAfterSeconds: Int? = nil) {
@@ -51,7 +51,7 @@ struct APIError: Error, Sendable {
     self.retryAfterSeconds = retryAfterSeconds
   }
 
-  /// A part that doesn't follow on from what is here.
+  /// A part that doesn't continue from what has arrived.
   static func wrongOffset(received: Int) -> Self {
     var error = Self(.conflict, .wrongOffset, "Of this upload \(received) bytes are here: go on from there.")
     error.received = received
@@ -63,7 +63,7 @@ struct APIError: Error, Sendable {
     .forbidden, .retired, "This device was removed from the player's devices, or the player's data were deleted. What it holds stays on it."
   )
 
-  /// The player has no room for it. The same later may fit, in another form it won't.
+  /// The player has no room for it. The same request may succeed later; sending it in another form won't help.
   static func overQuota(_ shortage: QuotaShortage) -> Self {
     var error = Self(
       .contentTooLarge, .quota,
@@ -96,7 +96,7 @@ struct APIError: Error, Sendable {
 }
 
 extension Response {
-  /// An answer in JSON, its keys sorted.
+  /// A response in JSON, with sorted keys.
   init(json value: some Encodable, status: HTTPResponse.Status = .ok) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -105,7 +105,7 @@ extension Response {
       status: status, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 
-  /// An answer to an exchange, its frames behind the JSON.
+  /// A response to an exchange, with its frames after the JSON.
   init(exchange response: ExchangeResponse) throws {
     let bytes = try ExchangeBody.encode(response)
     self.init(

@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// A server as a service: opens the data folder, listens, and closes everything when its group stops.
+/// A server as a service: opens the data folder, listens, and closes everything when its service group stops.
 struct CloudService: Service {
   private let configuration: ServerConfiguration
   private let logger: Logger
@@ -17,7 +17,7 @@ struct CloudService: Service {
   private let stopSwitch: StopSwitch
   private let onRunning: @Sendable (RunningServer) async -> Void
 
-  /// Opens the data folder; throws a `ServerError` where it can't be used.
+  /// Opens the data folder. Throws a `ServerError` if it can't be used.
   init(
     configuration: ServerConfiguration, logger: Logger, stopSwitch: StopSwitch,
     onRunning: @escaping @Sendable (RunningServer) async -> Void
@@ -73,7 +73,7 @@ struct CloudService: Service {
     do {
       try await application.run()
     } catch {
-      // The first failure is the one to tell.
+      // The first failure is the one to throw.
       do { try await storage.close() } catch { logger.error("The database can't be closed: \(error)") }
       throw error
     }
@@ -81,7 +81,7 @@ struct CloudService: Service {
     logger.info("Keepsake's server has stopped")
   }
 
-  /// An address that this machine can use: a server that listens everywhere is reached on loopback, too.
+  /// Returns an address that this machine can use: a server that listens on all addresses is reached on loopback, too.
   private static func url(host: String, port: Int) -> URL? {
     var parts = URLComponents()
     parts.scheme = "http"

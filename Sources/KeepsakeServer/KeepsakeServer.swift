@@ -6,16 +6,15 @@ package import UnixSignals
 
 /// The cloud as a program: everything that a game's devices exchange, kept in one folder.
 package enum KeepsakeServer {
-  /// Runs a server until it is told to stop: by SIGTERM or SIGINT, by `RunningServer.stop()`, or because the task is cancelled.
+  /// Runs a server until it is stopped by SIGTERM or SIGINT, by `RunningServer.stop()`, or by cancelling the task.
   ///
-  /// Stopping lets requests under way finish, ends event streams and closes the database. Throws a `ServerError` if the
-  /// server can't start.
+  /// Stopping lets requests in progress finish, ends event streams and closes the database.
   ///
   /// - Parameters:
-  ///   - configuration: Where the data lies, the port, who may register.
-  ///   - logger: Takes what an operator should hear.
-  ///   - signals: What stops the server.
-  ///   - onRunning: Called once, when the server takes requests.
+  ///   - configuration: Where the data is kept, the port, who may register.
+  ///   - logger: Receives what an operator should know.
+  ///   - signals: The signals that stop the server.
+  ///   - onRunning: Called once, when the server accepts requests.
   package static func run(
     configuration: ServerConfiguration, logger: Logger = Logger(label: "keepsake.server"),
     signals: [UnixSignal] = [.sigterm, .sigint], onRunning: @escaping @Sendable (RunningServer) async -> Void = { _ in }
@@ -29,7 +28,8 @@ package enum KeepsakeServer {
       ],
       gracefulShutdownSignals: signals, logger: logger)
     group.maximumGracefulShutdownDuration = .seconds(configuration.stopSeconds)
-    // A task of its own: were it cancelled in the middle of accepting a connection, NIO would trap. So cancelling is stopping.
+    // In a task of its own: if it were cancelled while accepting a connection, NIO would trap. So cancelling stops the
+    // server instead.
     let running = Task { [group] in try await ServiceGroup(configuration: group).run() }
     try await withTaskCancellationHandler {
       try await running.value
@@ -39,21 +39,21 @@ package enum KeepsakeServer {
   }
 }
 
-/// What is known of a server once it runs.
+/// A server that is running.
 package struct RunningServer: Sendable {
   /// The port that it listens on.
   package var port: Int
-  /// The app keys that it takes; with none configured, the one made for its data folder.
+  /// The app keys that it accepts; if none is configured, the one generated for its data folder.
   package var appKeys: [String]
-  /// Where devices reach it, from this machine.
+  /// The address at which devices on this machine reach it.
   package var url: URL
   let stopSwitch: StopSwitch
 
-  /// Tells the server to stop, as SIGTERM does. Returns at once; `run` returns when it has stopped.
+  /// Stops the server, as SIGTERM does. Returns immediately; `run` returns when the server has stopped.
   package func stop() { stopSwitch.stop() }
 }
 
-/// A service that ends when it is told to, and takes its group along.
+/// A service that ends when it is stopped, and ends its group with it.
 final class StopSwitch: Service, Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation

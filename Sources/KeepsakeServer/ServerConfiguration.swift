@@ -5,29 +5,34 @@ package import Foundation
 ///
 ///     try await KeepsakeServer.run(configuration: ServerConfiguration(data: folder, port: 8080))
 package struct ServerConfiguration: Sendable {
-  /// Most requests are answered in milliseconds; a stop waits this long for the slow ones and then ends them.
+  /// Most requests take milliseconds; a stop waits this many seconds for the slow ones and then ends them.
   package static let defaultStopSeconds = 20
 
-  /// The folder that the server owns: its database, large contents, its secret. Made if it isn't there. Two servers never
-  /// share one.
+  /// The folder that the server owns: its database, large contents, its secret. Created if it doesn't exist. Two
+  /// servers never share one.
   package var data: URL
-  /// 0 takes any free port; the callback of `run` tells which.
+  /// The port to listen on. 0 takes any free port; the callback of `run` reports which.
   package var port: Int
-  /// Only this machine by default. The server speaks plain HTTP: put a proxy with TLS in front of it before others reach it.
+  /// The address to listen on: only this machine by default. The server speaks plain HTTP: put a proxy with TLS in
+  /// front of it before other machines reach it.
   package var host: String
-  /// Keys with which an install may register. With none given, one is made at the first start and kept in the data folder.
+  /// Keys with which an installation may register. If none is given, one is generated at the first start and kept in
+  /// the data folder.
   package var appKeys: [String]
-  /// Bytes that each player may keep here: frames of contents, records of versions and values, which all of a player's devices share. At it
-  /// the server takes no more saves of that player, but deletes, values and money.
+  /// The number of bytes that each player may keep here: frames of contents, records of versions and values, which all
+  /// of a player's devices share. Once it is reached, the server accepts no more saves of that player, but still
+  /// accepts deletions, values and money.
   ///
-  /// Nil, the default, for as many as the disk has. May be changed from start to start: what a player has beyond a lower one stays.
+  /// Nil, the default, for as many as fit on the disk. May differ from start to start: what a player has beyond a lower
+  /// quota stays.
   package var quota: Int64?
-  /// Seconds that a stop waits for requests under way.
+  /// The number of seconds that a stop waits for requests in progress.
   package var stopSeconds: Int
-  /// How long a connection may be idle, and a body slow, before it is closed. Shorter in tests.
+  /// The number of seconds that a connection may be idle, or a body slow, before the connection is closed. Shorter in
+  /// tests.
   package var idleSeconds = ServerLimits.idleSeconds
   package var slowGraceSeconds = ServerLimits.slowGraceSeconds
-  /// Milliseconds since 1970. Handed in by tests.
+  /// Returns milliseconds since 1970. Replaced by tests.
   package var clock: @Sendable () -> Int64
 
   package init(data: URL, port: Int = 8080, host: String = "127.0.0.1", appKeys: [String] = []) {

@@ -1,10 +1,10 @@
 #if Cloud
 import Foundation
 
-/// Why a server can't start or go on.
+/// Why a server can't start or continue.
 package struct ServerError: Error, CustomStringConvertible {
   package enum Code: String, Sendable {
-    /// Another server holds the data folder.
+    /// Another server has locked the data folder.
     case folderInUse
     /// The data folder was written by a newer version; it was not touched.
     case newerData
@@ -14,7 +14,7 @@ package struct ServerError: Error, CustomStringConvertible {
     case damaged
     /// The configuration can't be used as it is.
     case configuration
-    /// More work waits than the server takes on.
+    /// More work is waiting than the server accepts.
     case overloaded
   }
   package var code: Code
@@ -22,7 +22,7 @@ package struct ServerError: Error, CustomStringConvertible {
   package var message: String
   package var cause: (any Error)?
 
-  /// The disk, or what this user may take of it, is full: everything works again when there is room.
+  /// Whether the disk, or this user's share of it, is full. Everything works again once there is room.
   var isDiskFull: Bool {
     guard let cause = cause as? POSIXError else { return false }
     return cause.code == .ENOSPC || cause.code == .EDQUOT

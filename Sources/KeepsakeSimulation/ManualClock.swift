@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A clock that goes only as far as a test turns it: whoever sleeps by it wakes when it has been turned far enough.
+/// A clock that advances only as far as a test turns it. A task that sleeps on it wakes once it has been turned far
+/// enough.
 package final class ManualClock: Sendable {
   private struct Sleeper {
     var deadline: Duration
@@ -23,10 +24,12 @@ package final class ManualClock: Sendable {
     state.withLock { state in state.sleepers.values.map { $0.deadline - state.elapsed }.sorted() }
   }
 
-  /// Returns when the clock has been turned by `duration`; throws `CancellationError` when the task is cancelled before.
+  /// Returns once the clock has been turned by `duration`; throws `CancellationError` if the task is cancelled before
+  /// that.
   package func sleep(for duration: Duration) async throws { try await sleep { $0 + duration } }
 
-  /// Returns when the clock has been turned so far in all; throws `CancellationError` when the task is cancelled before.
+  /// Returns once the clock has been turned to `deadline` in all; throws `CancellationError` if the task is cancelled
+  /// before that.
   package func sleep(until deadline: Duration) async throws { try await sleep { _ in deadline } }
 
   private func sleep(until deadline: (_ elapsed: Duration) -> Duration) async throws {
@@ -36,7 +39,8 @@ package final class ManualClock: Sendable {
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        // Cancelled before it slept, it would find nothing to wake: so it is looked at once more, under the lock.
+        // If the task was cancelled before it slept, the handler found nothing to wake. So this is checked again, under
+        // the lock.
         let isOver = state.withLock { state in
           let deadline = deadline(state.elapsed)
           guard deadline > state.elapsed, !Task.isCancelled else { return true }
@@ -50,10 +54,10 @@ package final class ManualClock: Sendable {
     }
   }
 
-  /// Turns the clock, and wakes those whose time has come, in the order of their deadlines.
+  /// Turns the clock, and wakes the sleepers that are due, in the order of their deadlines.
   package func advance(by duration: Duration) { advance { $0 + duration } }
 
-  /// Turns the clock so far in all; does nothing if it has come further already.
+  /// Turns the clock to `elapsed` in all; does nothing if it is already past that.
   package func advance(to elapsed: Duration) { advance { max($0, elapsed) } }
 
   private func advance(to elapsed: (_ elapsed: Duration) -> Duration) {

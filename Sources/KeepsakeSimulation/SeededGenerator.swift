@@ -1,5 +1,5 @@
-/// A small random source that gives the same numbers for the same seed on every platform (SplitMix64). For tests only: its
-/// numbers can be foreseen.
+/// A small random source that generates the same numbers for the same seed on every platform (SplitMix64). For tests
+/// only: its numbers are predictable.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

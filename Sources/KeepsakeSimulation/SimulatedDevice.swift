@@ -5,26 +5,27 @@ package import KeepsakeStore
 
 /// A device's storage in memory: a value, so that a copy is a snapshot and dropping a changed copy is a rollback.
 ///
-/// Contents travel as their plain bytes, but a content that was encoded against a base is only taken where the base is.
+/// Contents are transferred as their plain bytes, but a content that was encoded against a base is only accepted if the
+/// base is here.
 package struct SimulatedDevice: SlotSource, Sendable {
   package enum Failure: Error, Hashable, Sendable {
     case noSuchContent(ContentHash)
   }
 
-  /// What is kept of a slot's past.
+  /// The rules for what is kept of a slot's history.
   package var rules = HistoryRules.everything
   private var theFacts = DeviceFacts()
   private var theCells: [CellKey: CellState] = [:]
   private var versions: [VersionID: StoredVersion] = [:]
   private var covered: Set<VersionID> = []
   private var headsBySlot: [String: Set<VersionID>] = [:]
-  /// Every version of a slot, in the order in which they came.
+  /// Every version of a slot, in the order of arrival.
   private var arrivals: [String: [VersionID]] = [:]
   /// Versions of which only the record is kept.
   private var pruned: Set<VersionID> = []
-  /// Those of them that were heads when that began, and whose contents the cloud has.
+  /// Those pruned versions that were heads when they were pruned, and whose contents the cloud has.
   private var notDownloaded: Set<VersionID> = []
-  /// Slots that changed since they were thinned.
+  /// Slots that changed since they were last pruned.
   private var touched: Set<String> = []
   private var unacknowledged: Set<VersionID> = []
   private var contents: [ContentHash: Data] = [:]
@@ -33,16 +34,16 @@ package struct SimulatedDevice: SlotSource, Sendable {
   private var lastGroup: Int64 = 0
   private var stagedChanges: [CloudChange] = []
   private var theWallet: WalletState?
-  /// Cells that were ever set to less than they held: never happens.
+  /// Cells that were ever set to less than they contained, which must never happen.
   package private(set) var retreats: [CellKey] = []
-  /// For tests of the tests.
+  /// Planted bugs, for tests of the tests.
   package var faults = Faults()
 
   package init() {}
 
   package func facts() -> DeviceFacts { theFacts }
 
-  /// What the shell around the engine does before its first step: from here on the store belongs to a container.
+  /// Does what the shell around the engine does before its first step: from here on, the store belongs to a container.
   package mutating func connect() {
     if theFacts.container == nil { theFacts.container = ContainerID(high: 0, low: 1) }
   }
@@ -53,7 +54,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     theCells.filter { collection == nil || $0.key.collection == collection }
       .map { CellUpdate(key: $0.key, state: $0.value) }.sorted { $0.key < $1.key }
   }
-  /// Keeps no scores but those in cells.
+  /// Returns nil: no scores are kept besides those in cells.
   package func keptBest(for key: CellKey, _ order: ScoreOrder) -> BestScore? { nil }
   package mutating func setCell(_ update: CellUpdate) {
     if let known = theCells[update.key], !update.state.contains(known) { retreats.append(update.key) }
@@ -98,7 +99,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
       pruned.remove(id)
     }
   }
-  /// Every version that is known, sorted by id.
+  /// Every known version, sorted by id.
   package func allVersions() -> [VersionID] { versions.keys.sorted() }
 
   package func hasContent(_ hash: ContentHash) -> Bool { contents[hash] != nil }
@@ -109,7 +110,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
   package mutating func clearCloudDepths() { depths = [:] }
   package func encoded(_ hash: ContentHash, against base: ContentHash?) throws -> EncodedContent {
     guard let bytes = contents[hash] else { throw Failure.noSuchContent(hash) }
-    // Does a delta always pay? About as often as not.
+    // A delta doesn't always pay off: here in three of four cases.
     let base = base.flatMap { contents[$0] != nil && hash.bytes.first.map { $0 & 3 != 0 } == true ? $0 : nil }
     return EncodedContent(hash: hash, length: bytes.count, base: base, bytes: bytes)
   }
@@ -119,7 +120,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     contents[content.hash] = content.bytes
     return .stored
   }
-  /// Puts a content that the game made.
+  /// Stores a content that the game made.
   package mutating func addContent(_ bytes: Data) -> ContentHash {
     let hash = ContentHash(of: bytes)
     contents[hash] = bytes
@@ -141,10 +142,10 @@ package struct SimulatedDevice: SlotSource, Sendable {
     (arrivals[slot] ?? []).reversed().filter { !pruned.contains($0) }.compactMap { versions[$0] }
   }
 
-  /// What a store does at the end of a transaction: lets go of what neither the rules nor a head needs, in the slots that changed. No pins, and
-  /// nothing that deletes keep.
+  /// Does what a store does at the end of a transaction: removes what neither the rules nor a head needs, in the slots
+  /// that changed. There are no pins, and deletions keep nothing.
   ///
-  /// - Returns: How many versions it let go of.
+  /// - Returns: The number of versions that were pruned.
   package mutating func prune() throws -> Int {
     defer { touched = [] }
     var letGo = 0
@@ -156,7 +157,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
       let outdated = zip(whole, rules.kept(whole.map(\.record.savedAtMilliseconds))).filter { !$1 }.map(\.0)
       guard !outdated.isEmpty || heads.count > 1 else { continue }
       let needed = try Resolution.needed(by: heads, in: self)
-      // What was thinned and is needed again, and came back with a download.
+      // Versions that were pruned, are needed again, and came back with a download.
       keepWhole(needed)
       for version in outdated where !needed.contains(version.record.id) {
         pruned.insert(version.record.id)
@@ -167,7 +168,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     }
     guard !candidates.isEmpty else { return letGo }
     groups.removeAll { $0.isOnly(of: unsent) }
-    // A conflict elsewhere may have been without what it starts from until another slot's save brought the same content.
+    // A conflict elsewhere may have lacked its ancestor until the save of another slot delivered the same content.
     for slot in slots() where !touched.contains(slot) && heads(of: slot).count > 1 {
       keepWhole(try Resolution.needed(by: heads(of: slot), in: self))
     }
@@ -184,7 +185,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     for id in ids where pruned.contains(id) && versions[id]?.record.contents.allSatisfy(hasContent) == true { setNotDownloaded(false, id) }
   }
 
-  /// Lets go of a head's contents, which the cloud has, but for what others need.
+  /// Removes a head's contents, which the cloud has, except for those that other versions need.
   package mutating func evict(_ id: VersionID) {
     guard let record = versions[id]?.record else { return }
     setNotDownloaded(true, id)
@@ -195,7 +196,7 @@ package struct SimulatedDevice: SlotSource, Sendable {
     }
   }
 
-  /// Whether something changed since it was last thinned.
+  /// Whether something changed since the last pruning.
   package var hasHistoryToPrune: Bool { rules != .everything && !touched.isEmpty }
 
   package func outbox(limit: Int) -> [OutboxGroup] { Array(groups.prefix(max(0, limit))) }

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// Many worlds, each from its seed, on several threads. What comes out doesn't depend on how many.
+/// Many worlds, each from its own seed, on several threads. The result doesn't depend on the number of threads.
 package final class SimulationRun: Sendable {
   package struct Progress: Sendable {
-    /// Worlds that were lived through.
+    /// The number of worlds that were run.
     package var worlds: UInt64 = 0
     package var statistics = WorldStatistics()
-    /// Of all worlds together, in no order: the same seeds give the same.
+    /// Combined over all worlds, in no order: the same seeds give the same trace.
     package var trace: UInt64 = 0
     /// Worlds with violations, the smallest seed first.
     package var failures: [WorldReport] = []
@@ -21,7 +21,7 @@ package final class SimulationRun: Sendable {
     var progress = Progress()
   }
 
-  /// As much as the deepest merge takes, several times.
+  /// Several times what the deepest merge takes.
   private static let stackBytes = 8 << 20
 
   private let last: UInt64
@@ -30,7 +30,8 @@ package final class SimulationRun: Sendable {
   private let state: Mutex<State>
   private let ended = DispatchGroup()
 
-  /// - Parameter maximumFailures: After so many no new world is begun; those that are under way go on to their end.
+  /// - Parameter maximumFailures: The number of failures after which no new world is begun; worlds in progress run to
+  ///   their end.
   package init(seeds: ClosedRange<UInt64>, options: World.Options = World.Options(), maximumFailures: Int = 1) {
     last = seeds.upperBound
     self.options = options
@@ -59,7 +60,7 @@ package final class SimulationRun: Sendable {
     }
   }
 
-  /// Begins no new world.
+  /// Begins no new worlds.
   package func stop() { state.withLock { $0.next = nil } }
 
   /// Whether all threads have ended.
@@ -70,7 +71,7 @@ package final class SimulationRun: Sendable {
     ended.notify(queue: .global()) { [self] in body(progress) }
   }
 
-  /// One world with its trace in words.
+  /// Runs one world with its trace in words.
   package static func world(seed: UInt64, options: World.Options) async -> WorldReport {
     var options = options
     options.keepsLines = true
@@ -82,7 +83,7 @@ package final class SimulationRun: Sendable {
     }
   }
 
-  /// What a world adds to the trace of all.
+  /// Returns what a world adds to the trace of all worlds.
   package static func fingerprint(of report: WorldReport) -> UInt64 { report.trace &* (2 &* report.seed &+ 1) }
 
   private func take() -> UInt64? {

@@ -3,7 +3,7 @@ package import Foundation
 /// A program that a test starts and waits for.
 package enum ChildProcess {
   package struct Ended: Sendable {
-    /// The exit status, or the signal's number below zero.
+    /// The exit status, or the negative number of the signal.
     package let status: Int32
     package let output: Data
     package let errors: String
@@ -11,15 +11,15 @@ package enum ChildProcess {
     package var text: String { String(decoding: output, as: UTF8.self) }
   }
 
-  /// Runs a program and waits until it has ended. Blocks the thread.
+  /// Runs a program and waits until it ends. Blocks the thread.
   ///
   /// - Parameters:
   ///   - input: What it can read from its standard input.
-  ///   - environment: What it gets besides the environment of the tests.
+  ///   - environment: Variables to add to the environment of the tests.
   package static func run(
     _ executable: URL, _ arguments: [String] = [], input: Data = Data(), environment: [String: String] = [:]
   ) throws -> Ended {
-    // Files rather than pipes: whichever side is slower, neither waits for the other.
+    // Files rather than pipes, so that neither side waits for the other if that is slower.
     let folder = TemporaryFolder.url("child")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

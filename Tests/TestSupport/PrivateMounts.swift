@@ -2,7 +2,7 @@
 import Foundation
 package import Testing
 
-/// Small file systems that only one child process sees, so that nothing is left behind however that ends.
+/// Small file systems that only one child process sees, so that nothing is left behind however that process ends.
 package enum PrivateMounts {
   /// Runs a program in a mount namespace of its own, and waits for it.
   package static func run(_ command: [String], environment: [String: String] = [:]) throws -> ChildProcess.Ended {
@@ -10,7 +10,7 @@ package enum PrivateMounts {
       URL(fileURLWithPath: "/usr/bin/env"), ["unshare", "-m", "--propagation", "private"] + command, environment: environment)
   }
 
-  /// Why there can't be one here; nil if there can.
+  /// Why private mounts aren't possible here; nil if they are.
   package static let obstacle: String? = {
     do {
       let ended = try run(["mount", "-t", "tmpfs", "-o", "size=1m", "keepsake", "/mnt"])

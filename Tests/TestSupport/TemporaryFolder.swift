@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A folder of its own for a test, removed with this object.
+/// A folder for one test, removed with this object.
 package final class TemporaryFolder: Sendable {
   package let url: URL
 
@@ -15,18 +15,19 @@ package final class TemporaryFolder: Sendable {
   }
 
   deinit {
-    // A folder left behind in the temporary files harms nobody.
+    // A folder left behind in the temporary files does no harm.
     try? FileManager.default.removeItem(at: url)
   }
 
-  /// In memory where the system has such a place: for thousands of small files whose syncs nobody needs.
+  /// Creates a folder in memory if the system has a location for that: for thousands of small files that needn't be
+  /// synced to a disk.
   package static func inMemory(_ name: String = "test") throws -> TemporaryFolder {
     let memory = URL(fileURLWithPath: "/dev/shm")
     guard FileManager.default.isWritableFile(atPath: memory.path) else { return try TemporaryFolder(name) }
     return try TemporaryFolder(at: memory.appendingPathComponent(url(name).lastPathComponent))
   }
 
-  /// The name of a file or folder that doesn't exist yet. Whoever makes it removes it.
+  /// Returns the location of a file or folder that doesn't exist yet. The caller removes what it creates there.
   package static func url(_ name: String = "test") -> URL {
     FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-\(name)-\(UUID().uuidString)")
   }

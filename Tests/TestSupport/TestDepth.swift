@@ -1,9 +1,9 @@
 import Foundation
 
-/// How often tests of many rounds go around.
+/// How many rounds the tests of many rounds make.
 ///
-/// `make test`, which a newcomer waits for, makes every kind of check with few rounds; `make test-deep`, which CI runs, sets
-/// `KEEPSAKE_DEEP=1` and makes many. A variable of its own, where a count has one, goes before either.
+/// `make test`, which a newcomer waits for, makes every kind of check with few rounds; `make test-deep`, which CI runs,
+/// sets `KEEPSAKE_DEEP=1` and makes many. If a count has a variable of its own, that overrides both.
 package enum TestDepth {
   package static let isDeep = environment["KEEPSAKE_DEEP"] == "1"
 
@@ -13,21 +13,21 @@ package enum TestDepth {
   package static let catches = count(1, deep: 5)
   /// Power cuts of the long run between its syncs, besides those before and after every sync.
   package static let powerCuts = count(150, deep: 1_000, variable: "KEEPSAKE_POWER_CUTS")
-  /// Operations of that run, and steps of the same with a game's own tables.
+  /// Operations of that run, and steps of the same run with a game's own tables.
   package static let powerCutOperations = hasManyCuts ? 500 : 100
   package static let powerCutRecords = hasManyCuts ? 110 : 40
   private static let hasManyCuts = isDeep || environment["KEEPSAKE_POWER_CUTS"] != nil
   /// SIGKILLs of a saving process.
   package static let kills = count(20, deep: 200, variable: "KEEPSAKE_STORE_KILLS")
-  /// Altered bytes of a store's files.
+  /// The number of altered bytes in a store's files.
   package static let damagedBytes = count(100, deep: 300, variable: "KEEPSAKE_DAMAGE")
   /// Whether every page of a larger store is lost in turn.
   package static let everyPage = environment["KEEPSAKE_DAMAGE"] != nil
-  /// Rounds of stores whose shared folder is carried badly.
+  /// Rounds with stores whose shared folder is transferred badly.
   package static let folderRounds = count(40, deep: 160, variable: "KEEPSAKE_FOLDER_ROUNDS")
-  /// Times that each archive is altered at random.
+  /// How often each archive is altered at random.
   package static let alteredArchives = count(3, deep: 3, variable: "KEEPSAKE_FUZZ_ROUNDS")
-  /// Whether every value of every byte of an archive is tried behind its checksum.
+  /// Whether every value of every byte of an archive is tried, with a matching checksum.
   package static let everyByteValue = environment["KEEPSAKE_ALL_BYTES"] != nil
 
   private static let environment = ProcessInfo.processInfo.environment

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs what blocks or takes long on a thread of its own: the few threads that all tests share must not wait.
+/// Runs blocking or slow work on a thread of its own: the few threads that all tests share must not wait.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   try await withCheckedThrowingContinuation { continuation in
     let thread = Thread { continuation.resume(with: Result { try body() }) }

@@ -9,17 +9,18 @@ package struct NeverHappened: Error, CustomStringConvertible {
 
 /// How long tests wait before they give up.
 package enum Patience {
-  /// No machine that works takes this long for anything that a test waits for: a test that runs into it hangs.
+  /// No working machine takes this long for anything that a test waits for: a test that reaches this limit hangs.
   package static let limit: Duration = .seconds(600)
 }
 
-/// Waits until something that must happen has happened. Ends as soon as it has, and throws `NeverHappened` after `Patience.limit`.
+/// Waits until something that must happen has happened. Returns as soon as it has, and throws `NeverHappened` after
+/// `Patience.limit`.
 ///
-/// Never used to see that something does not happen: that would depend on how fast the machine is.
+/// Never use it to check that something does not happen: that would depend on how fast the machine is.
 ///
 /// - Parameters:
-///   - what: What is waited for, for the error.
-///   - condition: Looked at every few milliseconds.
+///   - what: What is awaited, for the error.
+///   - condition: Checked every few milliseconds.
 package func until(
   _ what: @autoclosure () -> String = "what is waited for", isolation: isolated (any Actor)? = #isolation,
   _ condition: () async throws -> Bool

@@ -66,7 +66,7 @@ struct AssetsManifestCommand: AsyncParsableCommand {
   }
 }
 
-/// What the commands about assets print alike.
+/// What several commands about assets print.
 enum AssetsText {
   static func progress(_ progress: AssetProgress) -> String {
     "\(progress.filesDone) of \(progress.filesInAll) files, \(Printable.size(progress.bytesDone)) of \(Printable.size(progress.bytesInAll))"

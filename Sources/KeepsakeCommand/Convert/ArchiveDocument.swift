@@ -4,11 +4,11 @@ import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeInterchange
 
-/// An archive in tagged form: its types, its root and its objects, from which the same bytes can be made again.
+/// An archive in tagged form: its types, its root and its objects, from which the same bytes can be produced again.
 enum ArchiveDocument {
   static func list(_ script: ArchiveScript, for target: FileFormat) throws -> PropertyList {
     var graph = ObjectGraph(.none)
-    // Types stand in the list of types, and not at the values.
+    // Types are in the list of types, not at the values.
     graph.uidType = nil
     var tagger = TaggedValues(graph, for: target)
     let names = Dictionary(grouping: script.types, by: \.name).mapValues(\.count)
@@ -105,7 +105,8 @@ enum ArchiveDocument {
     return text
   }
 
-  /// `"int32"`, `{"optional": "string"}`, `{"dictionary": ["string", {"type": 3}]}`. Calls itself for each level, of which the format has 64.
+  /// `"int32"`, `{"optional": "string"}`, `{"dictionary": ["string", {"type": 3}]}`. Recurses once per level; the
+  /// format allows 64.
   private static func expression(_ expression: ArchiveScript.Expression) -> PropertyList {
     switch expression {
     case .scalar(let name): .string(name)

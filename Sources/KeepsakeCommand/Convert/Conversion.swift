@@ -4,16 +4,18 @@ import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeInterchange
 
-/// One file in another format. What was written is read again before it is handed out, and compared; but for a keyed archive of values that
-/// were none, which has objects for what the original has values for, and must only be read.
+/// One file in another format.
+///
+/// The result is read back and compared before it is returned. An exception is a keyed archive made from a file that
+/// wasn't one: it has objects where the original has values, so it is only checked to be readable.
 struct Conversion {
-  /// What is done with what the format doesn't have.
+  /// How a conversion treats what the target format doesn't have.
   enum Form: String, Codable {
     /// It is an error.
     case exact
-    /// It is spelled in a way that can be converted back.
+    /// It is written in a form that can be converted back.
     case tagged
-    /// It is spelled as people would, or left out, and counted.
+    /// It is written as people would write it, or left out, and counted.
     case lossy
   }
 
@@ -21,7 +23,8 @@ struct Conversion {
   var form: Form
   var losses: [PlainForm.Loss] = []
 
-  /// - Parameter form: What was asked for; nil for what keeps most: tagged for what has types or objects, else exact.
+  /// - Parameter form: The requested form; nil for the one that keeps most: tagged for what has types or objects, else
+  ///   exact.
   init(of file: SavedFile, to target: FileFormat, form wanted: Form?, progress: (String) -> Void = { _ in }) throws {
     if wanted == .tagged, !target.isPlain {
       throw CommandFailure(.data, "\(target.words) needs no tags", next: "--tagged is for JSON and property lists")
@@ -70,14 +73,14 @@ struct Conversion {
       script.root = value
       self.init(try script.encoded(), isLossy ? .lossy : .exact)
       progress("checking \(Printable.size(Int64(bytes.count)))")
-      // An archive has the keys of its dictionaries in an order of its own.
+      // An archive stores the keys of its dictionaries in an order of its own.
       let (old, again) = (ObjectGraph(value), ObjectGraph(try ArchiveInspection(of: bytes)))
       let difference = ArchiveDifference(from: old.inspection(of: "", byteCount: 0), to: again.inspection(of: "", byteCount: 0))
       guard difference.isEmpty else { throw Self.notSame(target) }
     } else {
       let list = try PlainForm.list(value, graph, for: target)
       self.init(try Self.encode(list, as: target), isLossy ? .lossy : .exact)
-      // Compared as they stand: what looks like a tagged or keyed file to a reader is not one here.
+      // Compared as plain values: what a reader would take for a tagged or keyed file isn't one here.
       progress("checking \(Printable.size(Int64(bytes.count)))")
       let again = target == .json ? try JSONFile.read(bytes) : try PropertyList(bytes)
       guard again == list else { throw Self.notSame(target) }
@@ -85,7 +88,7 @@ struct Conversion {
     losses = plain.losses
   }
 
-  /// 32-bit numbers as the ones of 64 bits that they are in XML.
+  /// Returns the list with 32-bit numbers as 64-bit ones, which they are in XML.
   private static func asXML(_ list: PropertyList) -> PropertyList {
     switch list {
     case .float(let value): .number(Double(value))

@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// `keepsake convert`: a file in another format.
+/// `keepsake convert`: writes a file in another format.
 struct ConvertCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "convert",
@@ -62,7 +62,7 @@ struct ConvertCommand: AsyncParsableCommand {
       if json {
         try Output.document(answer)
       } else {
-        // Beside the file itself, if that goes to standard output, only what was given up.
+        // If the file itself goes to standard output, only the losses are reported.
         if output != InputKind.standard { Output.text(answer.line) }
         for line in answer.lossLines { if output == InputKind.standard { Output.complaint(line) } else { Output.text("  " + line) } }
       }
@@ -87,7 +87,7 @@ struct ConvertCommand: AsyncParsableCommand {
 
   private func refuseExisting() throws {
     var status = stat()
-    // A link that leads nowhere is something, too.
+    // A dangling link counts as existing, too.
     guard output != InputKind.standard, !force, lstat(output, &status) == 0 else { return }
     throw existing
   }
@@ -102,7 +102,8 @@ struct ConvertCommand: AsyncParsableCommand {
     guard try AtomicFile.create(bytes, at: URL(fileURLWithPath: output)) else { throw existing }
   }
 
-  /// The plain file at the output, or the one to which a link there leads, and who may read it; nil if there is none.
+  /// Returns the regular file at the output, or the one that a link there leads to, and its permissions; nil if there
+  /// is none.
   private func replaced() throws -> (URL, AtomicFile.Access)? {
     var status = stat()
     guard stat(output, &status) == 0 else {
@@ -131,13 +132,13 @@ struct ConvertCommand: AsyncParsableCommand {
   struct Answer: Encodable {
     var input: String
     var output: String
-    /// In a few words.
+    /// The format of the input, in a few words.
     var from: String
     var to: String
     var form: Conversion.Form
     var inputBytes: Int
     var outputBytes: Int
-    /// What was given up.
+    /// What the conversion gave up.
     var losses: [PlainForm.Loss]
 
     var line: String {

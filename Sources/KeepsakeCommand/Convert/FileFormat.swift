@@ -4,17 +4,17 @@ import Foundation
 
 /// A format that `keepsake convert` writes.
 enum FileFormat: String, CaseIterable, ExpressibleByArgument, Codable, Sendable {
-  /// Keepsake's own.
+  /// Keepsake's own format.
   case archive
   case json
-  /// A property list for people.
+  /// An XML property list.
   case xml
-  /// A property list.
+  /// A binary property list.
   case binary
   /// A binary property list of objects, as NSKeyedArchiver writes.
   case keyed
 
-  /// What a file's name says; nil if it says nothing.
+  /// Creates the format of a file's extension; nil if the extension is unknown.
   init?(path: String) {
     switch URL(fileURLWithPath: path).pathExtension.lowercased() {
     case "keepsake": self = .archive
@@ -36,7 +36,7 @@ enum FileFormat: String, CaseIterable, ExpressibleByArgument, Codable, Sendable 
     }
   }
 
-  /// Whether it holds values, lists and dictionaries, and neither types nor objects.
+  /// Whether it holds only values, lists and dictionaries, and neither types nor objects.
   var isPlain: Bool { self == .json || self == .xml || self == .binary }
 }
 #endif

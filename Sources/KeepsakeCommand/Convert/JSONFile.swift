@@ -3,17 +3,17 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// A property list's values as JSON and back: what both have, in the same order.
+/// Converts the values of property lists to JSON and back: what both formats have, in the same order.
 enum JSONFile {
   /// Reads JSON. Numbers without a fraction or an exponent are integers.
   ///
-  /// - Throws: `StructuredFileError` with the line; `CommandFailure` for a number that is too large.
+  /// - Throws: `StructuredFileError` with the line number; `CommandFailure` for a number that is too large.
   static func read(_ data: Data) throws -> PropertyList { try list(JSONReader.read(data)) }
 
-  /// The same of JSON5.
+  /// Reads JSON5 in the same way.
   static func readJSON5(_ data: Data) throws -> PropertyList { try list(JSONReader.readJSON5(data)) }
 
-  /// Calls itself for each level, of which the reader allows some hundred.
+  /// Recurses once per level; the reader allows a few hundred.
   private static func list(_ value: JSONTree) throws -> PropertyList {
     switch value {
     case .null: return .null
@@ -33,7 +33,7 @@ enum JSONFile {
     }
   }
 
-  /// Indented, a value a line, in the order of the values.
+  /// Writes indented JSON, one value per line, in the order of the values.
   ///
   /// - Throws: `CommandFailure` for what JSON doesn't have.
   static func write(_ list: PropertyList) throws -> Data {

@@ -2,10 +2,12 @@
 import Foundation
 import KeepsakeInterchange
 
-/// What of a keyed archive comes back otherwise from its tagged form: Foundation's classes that are shown as what they stand for, such as an NSValue
-/// as its numbers, are written as the plainest class that has the same.
+/// Finds what a keyed archive loses in its tagged form.
 ///
-/// Both archives are gone through side by side, from what stands at the top; the numbers of their objects don't matter.
+/// Objects of Foundation's classes that are shown as what they represent, such as an NSValue as its numbers, are
+/// written as the plainest class that has the same contents.
+///
+/// Both archives are compared side by side, starting at the top; the numbers of their objects don't matter.
 struct KeyedFidelity {
   private struct Pair {
     var old: PropertyList
@@ -22,14 +24,14 @@ struct KeyedFidelity {
   private var work: [Pair] = []
   private var met: Set<LocationPair> = []
   private var losses: [PlainForm.Loss] = []
-  /// By what is lost, where it stands in `losses`.
+  /// The index in `losses`, by what is lost.
   private var places: [String: Int] = [:]
 
   private static let classKey = "$class"
-  /// Characters of a path; the end of a long one tells the most.
+  /// The number of characters of a path; of a long one the end is kept, which is the most informative part.
   private static let pathCharacters = 200
 
-  /// One entry for each kind of difference, empty if there is none.
+  /// Returns one entry for each kind of difference; empty if there is none.
   static func losses(from old: PropertyList, to new: PropertyList) -> [PlainForm.Loss] {
     var comparison = KeyedFidelity(oldObjects: old["$objects"]?.array ?? [], newObjects: new["$objects"]?.array ?? [])
     comparison.run(old, new)
@@ -43,7 +45,7 @@ struct KeyedFidelity {
     if case .dictionary(let entries) = old {
       for entry in entries where new[entry.key] == nil { lose("keys beside the archive's own", entry.key) }
     }
-    // A root that stands alone may have a key of its own.
+    // A root that is alone at the top may have a key of its own.
     if let top = old["$top"], let again = new["$top"] { compareFields(top, again, "") }
     while let pair = work.popLast() { compare(pair) }
   }
@@ -92,7 +94,7 @@ struct KeyedFidelity {
     return uid == 0 ? .null : object(uid, objects)
   }
 
-  /// What a value is, as it was saved.
+  /// Describes a value as it was saved.
   private func words(_ given: PropertyList, _ value: PropertyList, _ objects: [PropertyList]) -> String {
     let isObject = given.uid != nil
     switch value {

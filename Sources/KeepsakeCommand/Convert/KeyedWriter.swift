@@ -3,12 +3,13 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// Puts a graph into a keyed archive that Foundation's `NSKeyedUnarchiver` reads: objects keep their classes' names and are written once, structs
-/// and dictionaries are NSDictionary, cases without payload their names.
+/// Writes a graph as a keyed archive that Foundation's `NSKeyedUnarchiver` reads: objects keep the names of their
+/// classes and are written once, structs and dictionaries become NSDictionary, cases without payload become their
+/// names.
 struct KeyedWriter {
   private let graph: ObjectGraph
   private var table = KeyedObjectTable()
-  /// By number: where an object of the graph stands.
+  /// The UIDs of the graph's objects, by their numbers in the graph.
   private var places: [Int: UInt64] = [:]
   private var waiting: [Int] = []
   private var nothing: UInt64?
@@ -19,7 +20,7 @@ struct KeyedWriter {
     let top = graph.top.isEmpty ? [ArchiveValue.Field(key: "root", value: graph.root)] : graph.top
     var entries: [PropertyList.Entry] = []
     for field in top { entries.append(.init(field.key, .uid(try writer.reference(field.value, isElement: false)))) }
-    // Objects one after the other, so that a long chain of them takes no stack.
+    // One object after the other, so that a long chain of them doesn't use the stack.
     var next = 0
     while next < writer.waiting.count {
       try writer.fill(writer.waiting[next])
@@ -30,7 +31,7 @@ struct KeyedWriter {
 
   private init(graph: ObjectGraph) { self.graph = graph }
 
-  /// The collection that an object of a keyed archive's tree is; nil for any other object.
+  /// Returns the collection that an object of a keyed archive's tree represents; nil for any other object.
   static func collection(_ fields: [ArchiveValue.Field]) -> ArchiveValue? {
     guard fields.count == 1, let field = fields.first, field.key == KeyedTree.collectionKey else { return nil }
     switch field.value {
@@ -58,13 +59,13 @@ struct KeyedWriter {
 
   private static func superclasses(_ type: ObjectGraph.Class) -> [String] { Array(type.ancestry.dropFirst().filter { $0 != "NSObject" }) }
 
-  /// What was saved without a key has a number for one, such as $0: that is the archiver's own key.
+  /// A value that was saved without a key has a number as its key, such as $0: that is the archiver's own key.
   private static func key(_ key: String) -> String {
     let isNumber = key.hasPrefix("$") && key.utf8.count > 1 && key.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     return isNumber ? key : KeyedObjectTable.key(key)
   }
 
-  /// Numbers and flags stand in the object itself.
+  /// Numbers and flags are stored in the object itself.
   private mutating func field(_ value: ArchiveValue) throws -> PropertyList {
     if let scalar = Self.scalar(value) { return scalar }
     return .uid(try reference(value, isElement: false))
@@ -83,7 +84,7 @@ struct KeyedWriter {
     }
   }
 
-  /// The number of the object that stands for a value.
+  /// Returns the UID of the object that represents a value.
   private mutating func reference(_ value: ArchiveValue, isElement: Bool) throws -> UInt64 {
     depth += 1
     defer { depth -= 1 }
@@ -114,7 +115,7 @@ struct KeyedWriter {
     if let content = try content(of: value), let object = table.object(for: content) { return object }
     switch value {
     case .structure(let type, let fields):
-      // A keyed archive's own objects may stand where they are; the structs of others have no class.
+      // A keyed archive's own objects may be written in place; the structs of other formats have no class.
       let named = graph.uidType == nil ? "" : graph.classes[type].name
       return named.isEmpty ? try object(Self.dictionary(fields)) : try instance(graph.classes[type], fields)
     case .enumeration(_, let name, let fields):
@@ -129,7 +130,7 @@ struct KeyedWriter {
     .dictionary(fields.map { .init(key: .string($0.key), value: $0.value) })
   }
 
-  /// What Foundation has a class for; nil for all else.
+  /// Returns the content of a value that Foundation has a class for; nil for any other value.
   private mutating func content(of value: ArchiveValue) throws -> KeyedContent? {
     switch value {
     case .data(let data): .data(data)

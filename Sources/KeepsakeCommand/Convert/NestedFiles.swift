@@ -3,21 +3,22 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// Property lists and keyed archives that stand as data inside of another one, as many a game put its saves into its settings: shown as what they
-/// hold, with their objects behind those of the file.
+/// Opens property lists and keyed archives that are stored as data inside another one, as many games put their saves
+/// into their settings: shown as what they contain, with their objects after those of the file.
 struct NestedFiles {
   private var graph: ObjectGraph
-  /// Bytes of data that are still looked into: a file may name the same data any number of times.
+  /// The number of bytes of data that may still be opened: a file may refer to the same data any number of times.
   private var bytesLeft: Int
 
-  /// Files in files in files: nobody needs more, and each is read anew.
+  /// Files in files in files: nobody needs more levels, and each level is parsed again.
   private static let maximumDepth = 4
-  /// The shortest property list there is.
+  /// The size of the shortest property list.
   private static let leastBytes = 40
 
-  /// The graph with what is in its data. Data that is no such file, or a damaged one, stays what it is.
+  /// Returns the graph with the files in its data opened. Data that isn't such a file, or is a damaged one, stays data.
   ///
-  /// - Parameter byteCount: Of the file; its data are no longer, unless they are named several times.
+  /// - Parameter byteCount: The size of the file. Its data isn't larger, unless the same data is referred to several
+  ///   times.
   static func opened(_ graph: ObjectGraph, byteCount: Int) -> ObjectGraph {
     var files = NestedFiles(graph: graph, bytesLeft: maximumDepth * byteCount)
     files.graph.root = files.opened(graph.root, 0)
@@ -28,7 +29,7 @@ struct NestedFiles {
     return files.graph
   }
 
-  /// Calls itself for each level, of which readers allow some hundred.
+  /// Recurses once per level; readers allow a few hundred.
   private mutating func opened(_ value: ArchiveValue, _ depth: Int) -> ArchiveValue {
     switch value {
     case .data(let data): return file(data, depth) ?? value

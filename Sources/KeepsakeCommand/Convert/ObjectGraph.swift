@@ -4,11 +4,11 @@ import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeInterchange
 
-/// What a file of any format holds, as values of an archive with the objects that they lead to.
+/// The contents of a file of any format, as values of an archive with the objects that they refer to.
 struct ObjectGraph: Equatable {
   struct Class: Equatable {
     var name: String
-    /// The class and those above it; empty where the file doesn't say.
+    /// The class and its superclasses; empty if the file doesn't contain them.
     var ancestry: [String] = []
   }
   struct Object: Equatable {
@@ -17,22 +17,23 @@ struct ObjectGraph: Equatable {
     var fields: [ArchiveValue.Field]
   }
 
-  /// What the types of structs and objects are called.
+  /// The types of structs and objects.
   var classes: [Class]
   var root: ArchiveValue
-  /// By number; nil for one that was only referred to weakly.
+  /// The objects by number; nil for one that was only referred to weakly.
   var objects: [Object?] = []
-  /// Of a keyed archive: the values at its top in the order of their keys. The root is the one that stands alone there, or has them all as fields.
+  /// In a keyed archive: the values at its top, in the order of their keys. The root is the only one there, or has all
+  /// of them as fields.
   var top: [ArchiveValue.Field] = []
-  /// Which of the types is a UID: a number by which a keyed archive names an object.
+  /// The index of the type that represents UIDs, the numbers by which a keyed archive names objects.
   var uidType: Int?
 
-  /// Dictionaries of property lists, JSON and keyed archives are structs of a type without a name.
+  /// The type of dictionaries in property lists, JSON and keyed archives: structs of a type without a name.
   static let plain = 0
   private static let uid = 1
   private static let uidKey = "number"
 
-  /// The types of a file that has none.
+  /// The types of a file without types.
   static let plainClasses = [Class(name: ""), Class(name: "UID")]
 
   init(_ root: ArchiveValue) {
@@ -63,21 +64,22 @@ struct ObjectGraph: Equatable {
     return .structure(type: plain, top)
   }
 
-  /// Types stand behind those of every file, and dictionaries by texts are structs without a name. Calls itself for each level, of which the tree's builder allows some dozens.
+  /// Shifts the types behind those of every file, and turns dictionaries with text keys into structs without a name.
+  /// Recurses once per level; the tree's builder allows a few dozen.
   private static func moved(_ value: ArchiveValue, _ offset: Int) -> ArchiveValue {
     switch value {
     case .structure(let type, let fields): .structure(type: type + offset, named(fields, offset))
     case .array(let values): .array(values.map { moved($0, offset) })
     case .set(let values): .set(values.map { moved($0, offset) })
     case .dictionary(let pairs): byName(pairs.map { .init(key: moved($0.key, offset), value: moved($0.value, offset)) })
-    // Marked as in an archive, so that a decimal number without fractions isn't taken for an integer. (An integer of 128 bits, which no archiver writes,
-    // is a decimal number from here on.)
+    // Marked as in an archive, so that a decimal number without a fraction isn't taken for an integer. (An integer of
+    // 128 bits, which no archiver writes, becomes a decimal number here.)
     case .decimal: ArchiveMark.marked(.decimal, value)
     default: value
     }
   }
 
-  /// An archiver puts a $ before a key of the program's that begins with one.
+  /// Removes the $ that an archiver puts before a program's key that begins with one.
   private static func named(_ fields: [ArchiveValue.Field], _ offset: Int) -> [ArchiveValue.Field] {
     fields.map { .init(key: $0.key.hasPrefix("$$") ? String($0.key.dropFirst()) : $0.key, value: moved($0.value, offset)) }
   }
@@ -93,7 +95,7 @@ struct ObjectGraph: Equatable {
     .structure(type: uid, [.init(key: uidKey, value: Int64(exactly: number).map { .integer($0) } ?? .unsigned(number))])
   }
 
-  /// The number of a UID; nil for any other value.
+  /// Returns the number of a UID; nil for any other value.
   func uid(_ value: ArchiveValue) -> UInt64? {
     guard case .structure(let type, let fields) = value, type == uidType else { return nil }
     switch fields.first?.value {
@@ -105,7 +107,7 @@ struct ObjectGraph: Equatable {
 }
 
 extension ObjectGraph {
-  /// A property list's values. Calls itself for each level, of which its reader allows some hundred.
+  /// Creates a graph of a property list's values. Recurses once per level; its reader allows a few hundred.
   init(_ list: PropertyList) { self.init(Self.value(of: list)) }
 
   static func value(of list: PropertyList) -> ArchiveValue {
@@ -131,7 +133,7 @@ extension ObjectGraph {
 
   // MARK: Showing
 
-  /// The same as archives are shown and compared, with the files that stand in its data.
+  /// Returns the graph in the form in which archives are shown and compared, with the files in its data opened.
   func inspection(of format: String, byteCount: Int) -> ArchiveInspection {
     NestedFiles.opened(self, byteCount: byteCount).shown(as: format, byteCount)
   }
@@ -139,7 +141,7 @@ extension ObjectGraph {
   private func shown(as format: String, _ byteCount: Int) -> ArchiveInspection {
     var counts = [Int](repeating: 0, count: classes.count)
     for object in objects { if let object { counts[object.type] += 1 } }
-    // UIDs are shown by their name where they stand, and are no objects.
+    // UIDs are shown in place, by their type's name, and aren't objects.
     let shownClasses = zip(classes, counts).map { (name: $0.name, count: $1) }
     return ArchiveInspection(
       foreign: format, byteCount: byteCount, classes: shownClasses, root: Self.shown(root),
@@ -148,7 +150,7 @@ extension ObjectGraph {
       })
   }
 
-  /// Numbers without their marks.
+  /// Removes the marks of numbers.
   private static func shown(_ value: ArchiveValue) -> ArchiveValue {
     if let (_, inner, _) = ArchiveMark.unmarked(value) { return shown(inner) }
     switch value {

@@ -3,15 +3,15 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// A graph as values, lists and dictionaries without types or objects: what JSON, property lists and `Codable` types have.
+/// A graph as values, lists and dictionaries without types or objects, as in JSON, property lists and `Codable` types.
 ///
-/// What the format can't hold is an error with the place, or, if that was asked for, is spelled in another way and counted.
+/// What the format can't hold is an error with its path or, if requested, is written in another way and counted.
 struct PlainForm {
   /// Something that was given up, and how often.
   struct Loss: Codable, Equatable {
     var what: String
     var count: Int
-    /// The first of them.
+    /// The path of the first one.
     var path: String
   }
 
@@ -19,16 +19,16 @@ struct PlainForm {
   let target: FileFormat
   let isLossy: Bool
   private(set) var losses: [Loss] = []
-  /// Where the value stands.
+  /// The path of the current value.
   private var path: [String] = []
   private var seen: Set<Int> = []
   private var open: Set<Int> = []
   private var values = 0
   private var room: SpellingRoom
 
-  /// Lists and dictionaries in each other: what readers of JSON take.
+  /// The deepest nesting of lists and dictionaries: what readers of JSON accept.
   static let maximumDepth = 512
-  /// Objects that are written wherever they are referred to can stand for any number of values.
+  /// The most values: objects that are written out at every reference can result in any number of them.
   static let maximumValues = 4 << 20
   static let classKey = "$class"
   static let caseKey = "$case"
@@ -44,7 +44,7 @@ struct PlainForm {
     return value
   }
 
-  /// Nil for what is left out. Calls itself for each level.
+  /// Returns nil for a value that is left out. Recurses once per level.
   private mutating func value(_ value: ArchiveValue) throws -> ArchiveValue? {
     values += 1
     guard values <= Self.maximumValues else {
@@ -75,7 +75,7 @@ struct PlainForm {
     case .reference(let number): return try object(number)
     case .vector(let values), .array(let values): return .array(try elements(values))
     case .set(let values):
-      // As Codable has it, a set is a list.
+      // As in Codable, a set is a list.
       if target != .archive { try lose("sets, as lists") }
       return .array(try elements(values))
     case .dictionary(let pairs): return try dictionary(pairs)
@@ -117,10 +117,10 @@ struct PlainForm {
     }
   }
 
-  /// Of years with four digits: others are nobody's calendar, and formatting them can fail.
+  /// Dates in years with four digits: no calendar in use has others, and formatting them can fail.
   static let sayableSeconds = -62_000_000_000.0..<252_000_000_000.0
 
-  /// The years 0 to 9999 of an XML property list.
+  /// The years 0 to 9999, which an XML property list can hold.
   private static let xmlSeconds = -63_145_526_400.0..<252_455_616_000.0
 
   private mutating func object(_ number: Int) throws -> ArchiveValue? {
@@ -132,7 +132,7 @@ struct PlainForm {
     open.insert(number)
     defer { open.remove(number) }
     let name = graph.classes[object.type].name
-    // A shared collection: Foundation's class says no more than the value.
+    // A shared collection: the name of Foundation's class adds nothing to the value.
     if let collection = KeyedWriter.collection(object.fields) { return try value(collection) }
     return .structure(type: ObjectGraph.plain, [.init(key: Self.classKey, value: .string(name))] + (try fields(object.fields)))
   }
@@ -201,7 +201,7 @@ struct PlainForm {
   }
 
   private var place: String {
-    // The end of a long way tells the most.
+    // The end of a long path is the most informative part.
     let text = (path.count > 12 ? "…" : "") + path.suffix(12).joined()
     return text.isEmpty ? "the top" : text.hasPrefix(".") ? String(text.dropFirst()) : text
   }
@@ -214,7 +214,7 @@ struct PlainForm {
 }
 
 extension PlainForm {
-  /// Values without types or objects as a property list.
+  /// Returns values without types or objects as a property list.
   static func list(_ value: ArchiveValue, _ graph: ObjectGraph, for target: FileFormat) throws -> PropertyList {
     if let uid = graph.uid(value) { return .uid(uid) }
     if let (_, inner, _) = ArchiveMark.unmarked(value), case .number(let number) = inner {

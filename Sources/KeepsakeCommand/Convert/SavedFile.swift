@@ -6,7 +6,7 @@ import KeepsakeInspection
 import KeepsakeInterchange
 import KeepsakeStore
 
-/// A file that `inspect`, `diff` and `convert` take, whoever wrote it: told by its first bytes.
+/// A file that `inspect`, `diff` and `convert` accept, whichever program wrote it, recognized by its first bytes.
 struct SavedFile {
   enum Content {
     /// The bytes of an archive, without a frame around them.
@@ -18,14 +18,15 @@ struct SavedFile {
   }
 
   var content: Content
-  /// How it is spelled: a keyed archive is a property list, and an archive in tagged form may be any.
+  /// The format it is written in: a keyed archive is a property list, and an archive in tagged form may be in any plain
+  /// format.
   var spelling: FileFormat
   var byteCount: Int
 
-  /// Whether the bytes begin like another program's file that is read.
+  /// Whether the bytes begin like another program's file that can be read.
   static func isForeign(_ data: Data, named name: String = "") -> Bool { isPropertyList(data) || isJSON(data) || isJSON5(name) }
 
-  /// What begins with a comment or a name in braces can't be told by its bytes.
+  /// JSON5 may begin with a comment or with an unquoted name in braces, which can't be recognized by its bytes.
   private static func isJSON5(_ name: String) -> Bool { name.lowercased().hasSuffix(".json5") }
 
   static func isPropertyList(_ data: Data) -> Bool {
@@ -43,14 +44,15 @@ struct SavedFile {
     let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
     guard let first = text.first(where: { !space.contains($0) }) else { return false }
     if [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains(first) { return true }
-    // A single number or word is JSON as well; anything else that begins like one is somebody's text.
+    // A single number or word is JSON as well; anything else that begins like one is just text.
     let word = text.drop { space.contains($0) }.prefix { !space.contains($0) }
     if ["true", "false", "null"].contains(where: { word.elementsEqual($0.utf8) }) { return true }
     return word.count <= 400 && word.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
       && word.contains { (0x30...0x39).contains($0) }
   }
 
-  /// - Throws: `CommandFailure`, `ArchiveError`, `PropertyListError` or `StructuredFileError` that says what is wrong with it.
+  /// - Throws: `CommandFailure`, `ArchiveError`, `PropertyListError` or `StructuredFileError` that states what is wrong
+  ///   with the file.
   init(_ data: Data, named name: String) throws {
     byteCount = data.count
     if Self.isPropertyList(data) {
@@ -99,7 +101,7 @@ struct SavedFile {
     return .keyed(list, ObjectGraph(try archive.tree(limits: limits)))
   }
 
-  /// What it is in a few words.
+  /// The format, in a few words.
   var words: String {
     switch content {
     case .archive: spelling == .archive ? "archive" : "archive as \(spelling.words)"
@@ -108,7 +110,7 @@ struct SavedFile {
     }
   }
 
-  /// What it holds, as archives are shown and compared.
+  /// Returns the contents in the form in which archives are shown and compared.
   func inspection() throws -> ArchiveInspection {
     switch content {
     case .archive(let data): try ArchiveInspection(of: data)
@@ -125,7 +127,7 @@ struct SavedFile {
 
   // MARK: Bytes
 
-  /// The bytes of a file, or of standard input; of an exported save, those of the save in it.
+  /// Returns the bytes of a file or of standard input; of an exported save, those of the save in it.
   static func bytes(at path: String, seal: SealRequest?) throws -> Data {
     guard case .archive(let data) = try InputKind(of: path) else {
       throw CommandFailure(.data, "\(path) is a store", next: "keepsake export writes one of its saves into a file, which is taken here")

@@ -3,25 +3,25 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInspection
 
-/// Bytes of texts and data that may be spelled out. A small file can name a long text any number of times; written where it is named, it would fill
-/// the memory.
+/// A budget for the bytes of texts and data that may be written out. A small file can refer to a long text any number
+/// of times; written out at every reference, it would fill the memory.
 struct SpellingRoom {
   private var left: Int
 
-  /// Of any file, however small.
+  /// The budget for any file, however small.
   private static let freeBytes = 1 << 28
-  /// Honest files name a text or data a few times.
+  /// Honest files refer to a text or data only a few times.
   private static let bytesPerByte = 4
 
   init(of byteCount: Int) { left = max(Self.freeBytes, byteCount.multipliedReportingOverflow(by: Self.bytesPerByte).partialValue) }
 
-  /// Everything in a keyed archive, objects once, since the rest of the file refers to them.
+  /// Charges everything in a keyed archive, each object once, since the rest of the file refers to it.
   mutating func take(_ graph: ObjectGraph) throws {
     for field in graph.top { try take(all: field.value) }
     for object in graph.objects { for field in object?.fields ?? [] { try take(all: field.value) } }
   }
 
-  /// Whether another program's file can be written out, or compared, value by value.
+  /// Checks whether another program's file can be written out, or compared, value by value.
   static func check(_ file: ArchiveInspection) throws {
     guard file.foreign != nil else { return }
     var room = SpellingRoom(of: file.header.byteCount)
@@ -29,7 +29,7 @@ struct SpellingRoom {
     for object in file.objects { for field in object?.fields ?? [] { try room.take(all: field.value) } }
   }
 
-  /// Calls itself for each level, of which readers allow some hundred.
+  /// Recurses once per level; readers allow a few hundred.
   private mutating func take(all value: ArchiveValue) throws {
     switch value {
     case .array(let values), .set(let values), .vector(let values): for value in values { try take(all: value) }

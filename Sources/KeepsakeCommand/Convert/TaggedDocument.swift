@@ -3,18 +3,19 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// A whole file in tagged form: a dictionary that says so under `$keepsake`, so that no other file is taken for one.
+/// A whole file in tagged form: a dictionary that states its kind under `$keepsake`, so that no other file is mistaken
+/// for one.
 enum TaggedDocument {
   static let key = "$keepsake"
 
-  /// What stands under the key.
+  /// The value of the key.
   enum Kind: String {
     case archive = "archive 1"
     case keyed = "keyed archive 1"
     case values = "values 1"
   }
 
-  /// Nil for a file that is none. Throws for one that a newer program wrote.
+  /// Returns nil for a file that isn't in tagged form. Throws for one that a newer program wrote.
   static func kind(of list: PropertyList) throws -> Kind? {
     guard case .dictionary(let entries) = list, let name = entries.last(where: { $0.key == key })?.value.string else { return nil }
     guard let kind = Kind(rawValue: name) else {
@@ -30,7 +31,7 @@ enum TaggedDocument {
     return [key: .string(Kind.values.rawValue), "value": try tagger.list(graph.root)]
   }
 
-  /// Nothing that somebody put there is passed over.
+  /// Refuses any other key, so that nothing that somebody added is silently ignored.
   static func refuseOthers(than keys: Set<String>, in list: PropertyList) throws {
     guard case .dictionary(let entries) = list, let other = entries.first(where: { $0.key != key && !keys.contains($0.key) }) else {
       return
@@ -53,7 +54,7 @@ enum TaggedDocument {
     let classes = graph.classes.dropFirst(ObjectGraph.plainClasses.count).map { type -> PropertyList in
       ["name": .string(type.name), "classes": .array(type.ancestry.map { .string($0) })]
     }
-    // Of two classes of one name, which differ in those above, the number tells which.
+    // If two classes have the same name but different superclasses, the number identifies the class.
     let names = Dictionary(grouping: graph.classes, by: \.name).mapValues(\.count)
     var objects: [PropertyList] = []
     for (number, object) in graph.objects.enumerated() {
@@ -105,7 +106,8 @@ enum TaggedDocument {
     Dictionary(classes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// An object's number, class and fields. Classes are named, or numbered where a name doesn't tell which.
+  /// Returns an object's number, class and fields. A class is given by its name, or by its number if the name is
+  /// ambiguous.
   static func head(
     of object: PropertyList, _ reader: inout TaggedReader, classes: Int, offset: Int
   ) throws -> (number: Int, type: Int, fields: [ArchiveValue.Field]) {

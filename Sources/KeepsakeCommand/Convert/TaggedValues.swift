@@ -3,17 +3,20 @@ import Foundation
 import KeepsakeArchive
 import KeepsakeInterchange
 
-/// Values of an archive or a keyed archive in a form that JSON and property lists can hold and that can be read back: what they have is itself, the
-/// rest a dictionary with one key that begins with a $, such as `{"$date": "2026-01-01T00:00:00Z"}`. Keys that begin with one themselves get another in front.
+/// Writes values of an archive or a keyed archive in a form that JSON and property lists can hold and that can be read
+/// back.
 ///
-/// The table stands in docs/INTERCHANGE.md.
+/// What these formats have is written as it is, the rest as a dictionary with one key that begins with a $, such as
+/// `{"$date": "2026-01-01T00:00:00Z"}`. Keys that begin with a $ themselves get another one in front.
+///
+/// The table is in docs/INTERCHANGE.md.
 struct TaggedValues {
   let graph: ObjectGraph
-  /// Whether the format has no null.
+  /// Whether null needs a tag, because the format has none.
   let spellsNull: Bool
   private var depth = 0
 
-  /// What is needed around the values, besides.
+  /// Levels that are needed around the values.
   private static let spareLevels = 8
 
   init(_ graph: ObjectGraph, for target: FileFormat) {
@@ -23,7 +26,7 @@ struct TaggedValues {
 
   // MARK: Writing
 
-  /// Calls itself for each level.
+  /// Recurses once per level.
   mutating func list(_ value: ArchiveValue) throws -> PropertyList {
     depth += 1
     defer { depth -= 1 }
@@ -79,7 +82,7 @@ struct TaggedValues {
 
   private func tag(_ name: String, _ value: PropertyList) -> PropertyList { .dictionary([.init("$" + name, value)]) }
 
-  /// A whole second of the calendar as people write it, any other date as seconds since 2001.
+  /// Returns a whole second of the calendar in ISO 8601, any other date as seconds since 2001.
   private static func text(_ date: Date) -> PropertyList {
     let seconds = date.timeIntervalSinceReferenceDate
     let text = PlainForm.sayableSeconds.contains(seconds) ? date.ISO8601Format() : ""
@@ -88,17 +91,17 @@ struct TaggedValues {
   }
 }
 
-/// Reads what `TaggedValues` wrote, and what people made of it.
+/// Reads what `TaggedValues` wrote, including what people edited.
 struct TaggedReader {
-  /// The number of a class; only keyed archives have them.
+  /// The numbers of classes, by their names.
   var classes: [String: Int] = [:]
   private var path: [String] = []
-  /// The greatest number of an object that anything refers to.
+  /// The highest number of an object that anything refers to.
   private var lastReference = -1
 
   init(classes: [String: Int] = [:]) { self.classes = classes }
 
-  /// Calls itself for each level, of which the readers of JSON and property lists allow some hundred.
+  /// Recurses once per level; the readers of JSON and property lists allow a few hundred.
   mutating func value(_ list: PropertyList) throws -> ArchiveValue {
     switch list {
     case .array(let elements):
@@ -129,12 +132,12 @@ struct TaggedReader {
     throw failure("this is no value: \(first.key.prefix(80))")
   }
 
-  /// Whether all that was read refers to objects that there are, of so many. To be called when all is read.
+  /// Checks that everything that was read refers to one of `count` objects. Call it after everything was read.
   func check(references count: Int) throws {
     guard lastReference < count else { throw failure("a $ref leads to object \(lastReference), of \(count)") }
   }
 
-  /// One that stands alone.
+  /// Reads a tag that is alone in its dictionary.
   private mutating func single(_ key: String, _ inner: PropertyList) throws -> ArchiveValue? {
     switch (key, inner) {
     case ("$null", _): return ArchiveValue.none
@@ -177,7 +180,7 @@ struct TaggedReader {
     return ArchiveMark.marked(.decimal, .decimal(digits))
   }
 
-  /// That each decimal number of so many can be held: some of one more can, too.
+  /// Every decimal number with this many digits can be held; some with one more can, too.
   private static let decimalDigits = 38
 
   mutating func fields(_ entries: [PropertyList.Entry]) throws -> [ArchiveValue.Field] {

@@ -10,7 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// A process of the demo: started from this very executable, spoken to by lines, and certain to end with the demo.
+/// A process of the demo: started from this executable, communicating in lines, and certain to end with the demo unless
+/// `leaveRunning` is called.
 final class ChildProcess {
   enum Failure: Error, CustomStringConvertible {
     case noExecutable
@@ -30,10 +31,10 @@ final class ChildProcess {
 
   private static let caught = Mutex<Int32?>(nil)
 
-  /// The signal that told the demo to stop.
+  /// The signal that stopped the demo.
   static var interruption: Int32? { caught.withLock { $0 } }
 
-  /// Ends all waiting for children, now and from now on.
+  /// Ends all waiting for children, both current and future.
   static func interrupt(_ signal: Int32) { caught.withLock { $0 = signal } }
 
   let name: String
@@ -51,7 +52,8 @@ final class ChildProcess {
     process.standardInput = input
     process.standardOutput = output
     try process.run()
-    // This side's copy of the child's end: without closing it the end of the child's output would never be seen.
+    // This process's copy of the child's end: unless it is closed, the end of the child's output would never be
+    // noticed.
     try output.fileHandleForWriting.close()
   }
 
@@ -59,14 +61,14 @@ final class ChildProcess {
 
   var processIdentifier: Int32 { process.processIdentifier }
 
-  /// The process goes on after the demo.
+  /// Lets the process continue after the demo.
   func leaveRunning() { endsWithDemo = false }
 
   func write(line: Data) throws {
     try input.fileHandleForWriting.write(contentsOf: line + Data([UInt8(ascii: "\n")]))
   }
 
-  /// The next line that the child prints; nil at its end. Throws `Failure`.
+  /// Returns the next line that the child prints; nil at the end of its output. Throws `Failure`.
   func readLine(withinSeconds seconds: Int) throws -> Data? {
     let descriptor = output.fileHandleForReading.fileDescriptor
     let deadline = ContinuousClock.now + .seconds(seconds)
@@ -89,13 +91,13 @@ final class ChildProcess {
     }
   }
 
-  /// SIGKILL: no chance to tidy up, as with a dead battery.
+  /// Sends SIGKILL: no chance to clean up, as with a dead battery.
   func kill() {
     guard process.isRunning else { return }
     signal(SIGKILL)
   }
 
-  /// SIGTERM, and the exit status.
+  /// Sends SIGTERM, and returns the exit status.
   func terminate() -> Int32 {
     if process.isRunning { signal(SIGTERM) }
     return process.terminationStatus

@@ -17,7 +17,7 @@ struct DemoCommand: ParsableCommand {
   @Flag(help: "Print the table as JSON; the story goes to standard error.") var json = false
 
   func run() throws {
-    // Noted only: whoever waits for a child then lets go, and all is tidied up on the way out.
+    // Only recorded: whatever waits for a child then stops waiting, and everything is cleaned up on the way out.
     let signals = StopSignals(note: { ChildProcess.interrupt($0) })
     defer { withExtendedLifetime(signals) {} }
     let folder = FileManager.default.temporaryDirectory.appending(path: "keepsake-demo-\(UUID().uuidString.prefix(8))")
@@ -26,7 +26,7 @@ struct DemoCommand: ParsableCommand {
     do {
       server = try DemoServer(data: folder.appending(path: "server"), endsWithDemo: !keep)
     } catch {
-      // Why it could not be started is what has to be told, whatever then stays behind in the temporary folder.
+      // The reason why it couldn't be started is what must be reported, whatever stays behind in the temporary folder.
       try? FileManager.default.removeItem(at: folder)
       if let number = ChildProcess.interruption { throw ExitCode(128 + number) }
       throw error
@@ -38,7 +38,7 @@ struct DemoCommand: ParsableCommand {
     var story = Story(folder: folder, server: server.url, appKey: server.appKey, report: report)
     let failure = Result { try story.play() }
     if let number = ChildProcess.interruption {
-      // The devices went with the story.
+      // The devices ended with the story.
       if keep {
         report("\nStopped; all data is in \(folder.path(percentEncoded: false))")
         server.process.leaveRunning()
@@ -46,7 +46,7 @@ struct DemoCommand: ParsableCommand {
         server.process.kill()
         try FileManager.default.removeItem(at: folder)
       }
-      // As a shell has it for what a signal ended.
+      // The exit status that a shell reports for a process that a signal ended.
       throw ExitCode(128 + number)
     }
     var promises = story.promises
@@ -71,7 +71,8 @@ struct DemoCommand: ParsableCommand {
 
   private func report(_ line: String) {
     let target = json ? FileHandle.standardError : FileHandle.standardOutput
-    // A closed pipe is the reader's wish to hear no more; the story goes on and its exit status still tells.
+    // A closed pipe means that the reader wants no more output; the story goes on, and the exit status still reports
+    // the result.
     try? target.write(contentsOf: Data((line + "\n").utf8))
   }
 
@@ -103,7 +104,7 @@ private struct DemoServer {
   init(data: URL, endsWithDemo: Bool) throws {
     self.data = data
     var arguments = ["serve", "--data", data.path(percentEncoded: false), "--port", "0", "--json"]
-    // Its input is a pipe from here, which ends however the demo ends, by SIGKILL too.
+    // Its input is a pipe from this process, which ends however the demo ends, even by SIGKILL.
     if endsWithDemo { arguments.append("--until-input-ends") }
     process = try ChildProcess(name: "the server", arguments: arguments)
     guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended("the server") }

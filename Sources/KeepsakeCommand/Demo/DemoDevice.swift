@@ -2,7 +2,7 @@
 import FlowerGarden
 import Foundation
 
-/// The story's hold on one device: a process of its own with a store of its own.
+/// The story's handle for one device: a process of its own with a store of its own.
 final class DemoDevice {
   struct Refused: Error, CustomStringConvertible {
     var device: String
@@ -24,14 +24,14 @@ final class DemoDevice {
     try ChildProcess(name: name, arguments: ["demo-device", "--name", name, "--store", store.path(percentEncoded: false)])
   }
 
-  /// Asks and waits for the answer, refusals included.
+  /// Sends a request and returns the reply, refusals included.
   func ask(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
     try process.write(line: JSONEncoder().encode(request))
     guard let line = try process.readLine(withinSeconds: seconds) else { throw ChildProcess.Failure.ended(name) }
     return try JSONDecoder().decode(DemoReply.self, from: line)
   }
 
-  /// Asks for what must not be refused.
+  /// Sends a request that must not be refused.
   @discardableResult
   func send(_ request: DemoRequest, withinSeconds seconds: Int = 60) throws -> DemoReply {
     let reply = try ask(request, withinSeconds: seconds)
@@ -44,17 +44,18 @@ final class DemoDevice {
     return view
   }
 
-  /// Waits for the wish; false where the time was over before it came true.
+  /// Waits for the condition; returns false if the time runs out first.
   func wait(for condition: DemoCondition, seconds: Double = 20) throws -> Bool {
     try send(.waitFor(condition, seconds: seconds), withinSeconds: Int(seconds) + 30).cameTrue == true
   }
 
-  /// Lets the device save without pause, kills it in the middle after about this time, and says what it last acknowledged.
+  /// Makes the device save without pause, kills it in the middle after about this time, and returns the last number
+  /// that it acknowledged.
   func killWhileSaving(afterMilliseconds delay: Int) throws -> Int {
     try process.write(line: JSONEncoder().encode(DemoRequest.saveWithoutPause))
     var last = 0
     let end = ContinuousClock.now + .milliseconds(delay)
-    // At least one acknowledgement, so that there is a promise to hold it to.
+    // Wait for at least one acknowledgement, so that there is a promise to check.
     while last == 0 || ContinuousClock.now < end {
       guard let line = try process.readLine(withinSeconds: 60) else { throw ChildProcess.Failure.ended(name) }
       let reply = try JSONDecoder().decode(DemoReply.self, from: line)
@@ -62,7 +63,7 @@ final class DemoDevice {
       last = reply.acknowledged ?? last
     }
     process.kill()
-    // What was printed before the kill was acknowledged, too. The last line may be cut off: then it was not.
+    // What was printed before the kill was acknowledged, too. The last line may be cut off: then its number was not.
     while let line = try process.readLine(withinSeconds: 5) {
       guard let reply = try? JSONDecoder().decode(DemoReply.self, from: line) else { break }
       last = reply.acknowledged ?? last

@@ -4,7 +4,7 @@ import FlowerGarden
 import Foundation
 import Keepsake
 
-/// One device of the demo, as a process of its own: takes requests by line, answers by line.
+/// One device of the demo, as a process of its own: reads requests and writes replies, one per line.
 struct DemoDeviceCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo-device", abstract: "One device of the demo; started by `keepsake demo`.", shouldDisplay: false)
@@ -52,7 +52,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     return reply
   }
 
-  /// Looks every few milliseconds; false where the time is over first.
+  /// Checks every few milliseconds; returns false if the time runs out first.
   private func wait(for condition: DemoCondition, seconds: Double, _ garden: FlowerGarden) async throws -> Bool {
     let clock = ContinuousClock()
     let start = clock.now
@@ -74,7 +74,7 @@ struct DemoDeviceCommand: AsyncParsableCommand {
     }
   }
 
-  /// Lines from standard input, read by a thread of their own so that no task waits for them.
+  /// Lines from standard input, read on a thread of their own so that no task blocks on them.
   private static func requests() -> AsyncStream<String> {
     AsyncStream { lines in
       let reader = Thread {

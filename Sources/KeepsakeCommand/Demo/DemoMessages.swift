@@ -2,7 +2,7 @@
 import FlowerGarden
 import Foundation
 
-/// What the story asks of a device, one JSON line each; the device answers each with one `DemoReply`.
+/// A request of the story to a device, one line of JSON each; the device responds to each with one `DemoReply`.
 enum DemoRequest: Codable {
   case connect(url: URL, appKey: String)
   case pairingCode
@@ -16,17 +16,17 @@ enum DemoRequest: Codable {
   case claimStarterGift
   case earn(gems: Int)
   case spend(gems: Int, on: String)
-  /// Waits until everything written here is certain in the cloud.
+  /// Waits until the cloud is certain to have everything written here.
   case sync
-  /// Waits until what is read back here satisfies the wish, or the time is over.
+  /// Waits until what is read back here meets the condition, or the time runs out.
   case waitFor(DemoCondition, seconds: Double)
   case readBack
-  /// Saves a growing number again and again, one acknowledgement line each, until killed.
+  /// Saves a growing number again and again, with one line of acknowledgement each, until killed.
   case saveWithoutPause
   case quit
 }
 
-/// Something that a device waits to see.
+/// A condition that a device waits for.
 enum DemoCondition: Codable {
   case flower(String, inPot: String)
   case level(atLeast: Int)
@@ -36,20 +36,20 @@ enum DemoCondition: Codable {
   case everything(GardenView)
 }
 
-/// What a device answers.
+/// A device's reply.
 struct DemoReply: Codable {
-  /// Nil if it was done; else the error's own words.
+  /// Nil if the request was carried out; otherwise the error's message.
   var refused: String?
   var view: GardenView?
   var code: String?
-  /// Whether what was waited for came true in time.
+  /// Whether the condition was met in time.
   var cameTrue: Bool?
-  /// The number that `saveWithoutPause` has just had acknowledged.
+  /// The number that `saveWithoutPause` has just saved durably.
   var acknowledged: Int?
 }
 
 extension DemoCondition {
-  /// Whether a device that sees this has what was waited for.
+  /// Whether a device with this view meets the condition.
   func isMet(in view: GardenView) -> Bool {
     switch self {
     case .flower(let flower, let pot): view.pots[pot]?.flowers.contains(flower) == true

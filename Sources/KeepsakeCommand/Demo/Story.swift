@@ -2,8 +2,8 @@
 import FlowerGarden
 import Foundation
 
-/// The Flower Garden story: what two devices, a copy and a third one go through, told as it happens, with every promise
-/// checked by reading back.
+/// The Flower Garden story: what two devices, a copy and a third one go through, reported as it happens, with every
+/// promise checked by reading back.
 struct Story {
   /// A promise, and what was seen of it.
   struct Promise: Codable {
@@ -15,10 +15,10 @@ struct Story {
   let folder: URL
   let server: URL
   let appKey: String
-  /// Tells a line to whoever watches.
+  /// Prints one line of the story.
   let report: (String) -> Void
   private(set) var promises: [Promise] = []
-  /// What the story has made by now, and every device has to show in the end: counted here, not read from a device.
+  /// What the story has made so far, and what every device must show in the end: counted here, not read from a device.
   private var flowers: Set<String> = []
   private var waterings = 0
   private var gems: Int64 = 0
@@ -82,7 +82,7 @@ struct Story {
 
   private mutating func playOffline(_ phone: DemoDevice, _ tablet: DemoDevice) throws {
     report("\n2. Airplane mode on both")
-    // Rights to spend are handed out beforehand: both devices need some while they can still ask for them.
+    // Rights to spend are granted in advance: both devices need some while they can still ask for them.
     let handedOut = try [phone, tablet].allSatisfy { try $0.wait(for: .spendableGems(atLeast: 40)) }
     try phone.send(.airplaneMode(true))
     try tablet.send(.airplaneMode(true))

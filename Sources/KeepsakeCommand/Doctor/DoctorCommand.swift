@@ -3,7 +3,7 @@ import ArgumentParser
 import Foundation
 import KeepsakeStore
 
-/// `keepsake doctor`: what is wrong with a store, and putting it right.
+/// `keepsake doctor`: finds what is wrong with a store, and repairs it.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
@@ -43,7 +43,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// The folder itself, whatever state its database is in; a synced folder's store lies in it.
+  /// Returns the folder itself, whatever state its database is in; for a synced folder, the store's folder inside it.
   private static func folder(of path: String) throws -> URL {
     let url = URL(fileURLWithPath: path, isDirectory: true)
     var isFolder: ObjCBool = false
@@ -67,13 +67,13 @@ struct DoctorCommand: AsyncParsableCommand {
     var findings: [String]
     /// Saved games that can't be read.
     var unreadable: [StoreDoctor.UnreadableSave]
-    /// What a repair does.
+    /// What a repair would do.
     var plan: StoreDoctor.Plan
-    /// What takes the game's secret to be told or repaired.
+    /// What can't be checked or repaired without the game's secret.
     var needsSecret: String?
-    /// What a recovery finds, where one is planned.
+    /// What a recovery would find, if one is planned.
     var recovery: Recovery.Report?
-    /// What a repair does with the game's own tables.
+    /// What a repair would do with the game's own tables.
     var recordsPlan: StoreDoctor.Plan
     var recordsRecovery: RecordsRecovery.Report?
     /// What a repair did.

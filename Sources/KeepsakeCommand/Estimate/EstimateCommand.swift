@@ -2,7 +2,7 @@
 import ArgumentParser
 import Foundation
 
-/// `keepsake estimate`: what the versions of real saves would take in a store.
+/// `keepsake estimate`: shows how much the versions of real saves would take in a store.
 struct EstimateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "estimate",

@@ -6,7 +6,7 @@ struct SaveSeries {
   var name: String
   var files: [URL]
 
-  /// The series among what was named on the command line. Throws `CommandFailure` where there is none.
+  /// Returns the series among the paths of the command line. Throws `CommandFailure` if there is none.
   static func find(_ paths: [String]) throws -> [SaveSeries] {
     var named: [URL] = []
     var series: [SaveSeries] = []
@@ -25,7 +25,7 @@ struct SaveSeries {
     return series
   }
 
-  /// Those in a folder, to the bottom of it: one for all names that differ in their last number.
+  /// Returns the series in a folder and everything below it: one for all names that differ only in their last number.
   private static func find(in folder: URL) throws -> [SaveSeries] {
     guard let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] else {
       throw CommandFailure(.noInput, "the folder \(Printable.text(folder.path)) can't be read")
@@ -43,14 +43,14 @@ struct SaveSeries {
     }
   }
 
-  /// A name with its last number taken out, and the number.
+  /// Returns a name without its last number, and the number.
   private static func split(_ name: String) -> (String, String) {
     guard let end = name.lastIndex(where: \.isASCIIDigit) else { return (name, "") }
     let start = name[...end].lastIndex { !$0.isASCIIDigit }.map { name.index(after: $0) } ?? name.startIndex
     return (name[..<start] + "#" + name[name.index(after: end)...], String(name[start...end]))
   }
 
-  /// As numbers, however long they are.
+  /// Compares them as numbers, however long they are.
   private static func isBefore(_ one: String, _ other: String) -> Bool {
     let (left, right) = (one.drop { $0 == "0" }, other.drop { $0 == "0" })
     return left.count == right.count ? left < right : left.count < right.count

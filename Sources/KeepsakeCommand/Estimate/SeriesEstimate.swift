@@ -3,34 +3,34 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// What a series of saves takes in a store, and how long it takes to load.
+/// How much a series of saves takes in a store, and how long it takes to load.
 struct SeriesEstimate: Encodable {
   var name: String
   var versions: Int
   var plainBytes = 0
-  /// Each version alone under zstd, level 3.
+  /// Each version compressed alone with zstd, level 3.
   var aloneBytes = 0
-  /// The first alone, each later one against the one before: what deltas could take at the least.
+  /// The first version alone, each later one against the one before: the least that deltas could take.
   var leastBytes = 0
-  /// In the store, full frames included.
+  /// In the store, including full frames.
   var keptBytes = 0
-  /// Versions, or parts of large ones, that stand in full frames.
+  /// Versions, or parts of large ones, that are kept as full frames.
   var fullFrames = 0
-  /// The newest version, kept alone.
+  /// For the newest version, kept alone.
   var loadAloneMilliseconds = 0.0
   var loadNewestMilliseconds = 0.0
   var loadOldestMilliseconds = 0.0
 
-  /// Best of so many, since other programs have the processor too.
+  /// The number of loads, of which the fastest counts, since other programs use the processor, too.
   private static let loads = 5
 
-  /// Reads and keeps all of them; takes what a save takes for each, and memory for three.
+  /// Reads and stores all versions. Each costs what a save costs; takes memory for three of them.
   init(of series: SaveSeries, progress: (String) -> Void) throws {
     name = series.name
     versions = series.files.count
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("keepsake-estimate-\(UUID().uuidString)")
     defer {
-      // Only leaves a folder behind among the temporary files.
+      // A failure only leaves a folder behind among the temporary files.
       try? FileManager.default.removeItem(at: folder)
     }
     let all = folder.appendingPathComponent("all")
@@ -77,7 +77,7 @@ struct SeriesEstimate: Encodable {
     }.wait(within: .seconds(600))
   }
 
-  /// From a store opened anew each time: nothing is in memory yet.
+  /// Measured on a store that is opened anew each time, so that nothing is in memory yet.
   private static func loadTime(_ index: Int, from folder: URL) throws -> Double {
     var best = Double.infinity
     for _ in 0..<loads {

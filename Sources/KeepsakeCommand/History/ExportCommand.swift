@@ -4,7 +4,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake export`: one saved game becomes one file.
+/// `keepsake export`: writes one saved game into one file.
 struct ExportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
@@ -100,10 +100,10 @@ struct ExportCommand: AsyncParsableCommand {
     var slot: String
     var version: String
     var file: String
-    /// Plain bytes of the save.
+    /// The size of the save, uncompressed.
     var bytes: Int
     var fileBytes: Int
-    /// `signed` or `sealed`; nil without.
+    /// `signed` or `sealed`; nil without a seal.
     var seal: String?
   }
 }

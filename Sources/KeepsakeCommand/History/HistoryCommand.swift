@@ -4,7 +4,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake history`: every version that is kept.
+/// `keepsake history`: lists every version that is kept.
 struct HistoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
@@ -55,9 +55,9 @@ struct HistoryCommand: AsyncParsableCommand {
   }
 }
 
-/// A store as the commands take it.
+/// A store as an argument of the commands.
 enum StoreInput {
-  /// How many slots are named when the one asked for isn't there.
+  /// How many slots are listed if the requested one doesn't exist.
   private static let namesShown = 5
 
   static func url(of path: String) throws -> URL {
@@ -67,7 +67,7 @@ enum StoreInput {
     return url
   }
 
-  /// Opens a store to change it. Its game's rules for history aren't known here, so nothing is thinned.
+  /// Opens a store to change it. Its game's rules for history aren't known here, so nothing is pruned.
   static func open(_ path: String, seal: SealRequest?) throws -> Store {
     let url = try url(of: path)
     return try Store.open(

@@ -4,7 +4,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake import`: an exported save becomes the newest version of a slot.
+/// `keepsake import`: makes an exported save the newest version of a slot.
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
@@ -43,7 +43,7 @@ struct ImportCommand: AsyncParsableCommand {
       do {
         answer = try Self.add(data, to: slot, in: opened, adoptsUnsealed: unsealed)
       } catch {
-        // The failure to tell of is the first one.
+        // The first failure is the one to report.
         try? opened.close()
         throw error
       }
@@ -54,14 +54,15 @@ struct ImportCommand: AsyncParsableCommand {
   }
 
   private static func contents(of path: String) throws -> Data {
-    // Tells a store from a file, and doesn't wait for what is neither.
+    // Distinguishes a store from a file, and doesn't block on what is neither.
     guard SaveFileEnvelope.isSaveFile(try InputKind.beginning(of: path)) else {
       throw StoreError(.misuse, "\(path) is no exported save")
     }
     return try SaveFile.contents(of: URL(fileURLWithPath: path))
   }
 
-  /// Commits a version with the bytes of an exported save, over all that stand; nothing if it stands alone there already.
+  /// Commits a version with the bytes of an exported save, in place of all heads; nothing if the save is the only head
+  /// already.
   static func add(_ data: Data, to slot: String?, in store: Store, adoptsUnsealed: Bool) throws -> Answer {
     let save: SaveFile
     do {
@@ -103,13 +104,13 @@ struct ImportCommand: AsyncParsableCommand {
 
   struct Answer: Encodable {
     var slot: String
-    /// The version that was exported, by the name that it had there.
+    /// The version that was exported, by its id in the store that it comes from.
     var from: String
-    /// The version that stands now.
+    /// The version that the slot shows after the import.
     var version: String
-    /// What stood before, the winner first.
+    /// The heads before the import, the winner first.
     var stood: [String]
-    /// It stood there already; nothing was written.
+    /// The slot showed this save already; nothing was written.
     var unchanged = false
 
     func lines(store: String) -> [String] {

@@ -4,7 +4,7 @@ import Foundation
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake restore`: an earlier version becomes the newest.
+/// `keepsake restore`: makes an earlier version the newest.
 struct RestoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
@@ -36,7 +36,7 @@ struct RestoreCommand: AsyncParsableCommand {
       do {
         answer = try Self.restore(version, of: slot, in: opened) { progress.update($0) }
       } catch {
-        // The failure to tell of is the first one.
+        // The first failure is the one to report.
         try? opened.close()
         throw error
       }
@@ -53,7 +53,7 @@ struct RestoreCommand: AsyncParsableCommand {
     }
   }
 
-  /// Commits a version with the bytes of the one whose id begins like `version`, over all that stand.
+  /// Commits a version with the bytes of the one whose id begins with `version`, in place of all heads.
   static func restore(
     _ version: String, of slot: String, in store: Store, progress: (String) -> Void = { _ in }
   ) throws -> Answer {
@@ -86,18 +86,18 @@ struct RestoreCommand: AsyncParsableCommand {
 
   struct Answer: Encodable {
     var slot: String
-    /// The version whose bytes came back.
+    /// The version whose bytes were restored.
     var from: String
     /// The new version.
     var version: String
-    /// What stood before, the winner first.
+    /// The heads before the restore, the winner first.
     var stood: [String]
   }
 }
 
-/// A version as it is named on a command line.
+/// A version as it is given on a command line.
 enum VersionChoice {
-  /// The one whose id begins like `text`.
+  /// Returns the one version whose id begins with `text`.
   static func choose(_ text: String, among records: [VersionRecord]) throws -> VersionRecord {
     let wanted = text.lowercased()
     let found = records.filter { $0.id.description.hasPrefix(wanted) }
@@ -111,7 +111,7 @@ enum VersionChoice {
   }
 }
 
-/// Text that a shell takes as one word.
+/// Text in a form that a shell takes as one word.
 enum Quoted {
   static func shell(_ text: String) -> String {
     "'" + text.replacingOccurrences(of: "'", with: "'\\''") + "'"

@@ -7,7 +7,7 @@ import KeepsakeInspection
 import KeepsakeInterchange
 import KeepsakeStore
 
-/// `keepsake diff`: what differs between two saves.
+/// `keepsake diff`: shows what differs between two saves.
 struct DiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
@@ -43,7 +43,7 @@ struct DiffCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
-  /// Nothing is different, something is, and the status for a failure: as the diff of POSIX has them.
+  /// The exit statuses for a difference and for a failure, as in POSIX diff.
   static let different: Int32 = 1
   static let trouble: Int32 = 2
 
@@ -56,7 +56,7 @@ struct DiffCommand: AsyncParsableCommand {
     }
   }
 
-  /// One side. A failure says which: both may be called the same but for the folder.
+  /// Returns one side. A failure names the file, since both may have the same name in different folders.
   static func archive(
     at path: String, slot: String?, version: String?, seal: SealRequest? = nil
   ) throws -> ArchiveInspection {

@@ -5,15 +5,15 @@ import KeepsakeArchive
 import KeepsakeInspection
 import KeepsakeStore
 
-/// An exported save as the commands take it, and as they show it.
+/// An exported save as commands read it, and as they show it.
 struct ExportedSave {
-  /// What `keepsake inspect` tells of it, beside what is in the save.
+  /// What `keepsake inspect` shows of it, besides what is in the save.
   struct Report: Encodable {
     struct Protection: Encodable {
       /// `signed` or `sealed`.
       var kind: String
       var game: String
-      /// False where the secret wasn't given: the signature is believed then.
+      /// False if the secret wasn't given: the signature is then trusted.
       var checked: Bool
     }
     var kind = "save"
@@ -21,23 +21,23 @@ struct ExportedSave {
     var version: String
     var savedAt: String
     var savedAtMilliseconds: Int64
-    /// Plain bytes.
+    /// The size of the save, uncompressed.
     var bytes: Int
     var title: String?
     var playtime: Double?
     var progress: Double?
     var custom: [String: String]
     var thumbnailBytes: Int?
-    /// Nil where there is none.
+    /// Nil without a seal.
     var seal: Protection?
   }
 
   let file: SaveFile
   let report: Report
 
-  /// Without a secret what is signed is believed.
+  /// Opens an exported save. Without a secret, signatures are trusted.
   ///
-  /// - Throws: `CommandFailure` that says what can be done about the file.
+  /// - Throws: `CommandFailure` that states what can be done about the file.
   init(_ data: Data, seal request: SealRequest?) throws {
     (file, report) = try Self.describingErrors {
       let envelope = try SaveFileEnvelope(data)
@@ -47,19 +47,19 @@ struct ExportedSave {
     }
   }
 
-  /// The bytes of the save in an exported one; others as they are.
+  /// Returns the bytes of the save in an exported one; other bytes are returned as they are.
   static func plain(_ data: Data, seal: SealRequest?) throws -> Data {
     SaveFileEnvelope.isSaveFile(data) ? try ExportedSave(data, seal: seal).file.bytes : data
   }
 
-  /// What is in the save; nil if the game keeps neither archives nor other files that are known.
+  /// Returns what is in the save; nil if it is neither an archive nor another known file.
   func inspection() throws -> ArchiveInspection? {
     if SavedFile.isForeign(file.bytes) { return try SavedFile(file.bytes, named: report.slot).inspection() }
     guard ArchiveFrame.isArchive(file.bytes) || ArchiveFrame.isFrame(file.bytes) else { return nil }
     return try ArchiveInspection(of: ArchiveFrame.opened(file.bytes))
   }
 
-  /// Runs `body`; of what is wrong with an exported save it says what to do about that, and not about a store.
+  /// Runs `body`. A failure about an exported save gets advice for such a file, not for a store.
   static func describingErrors<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()
@@ -91,14 +91,14 @@ extension ExportedSave.Report {
     seal = envelope.game.map { Protection(kind: envelope.kind.rawValue, game: $0, checked: checked) }
   }
 
-  /// For programs: one document with what is in the save, null where that is no archive.
+  /// Returns the report for programs: one document with what is in the save, null if that isn't an archive.
   func json(with inspection: ArchiveInspection?) -> Data {
-    // The inspection writes its JSON itself.
+    // The inspection writes its own JSON.
     let archive = inspection.map { $0.json() } ?? Data("null\n".utf8)
     return Data("{\"save\": \(Output.json(self)), \"archive\": ".utf8) + archive + Data("}\n".utf8)
   }
 
-  /// For people, a line for each thing.
+  /// The report for people, one line for each item.
   var lines: [String] {
     var lines = [
       "exported save of the slot \(Printable.text(slot)), \(Printable.size(Int64(bytes)))", "version \(version), saved \(savedAt)",

@@ -10,19 +10,19 @@ import Musl
 import Darwin
 #endif
 
-/// What a path names, told by its first bytes.
+/// What a path names, recognized by its first bytes.
 enum InputKind {
   case store(URL)
-  /// Bytes that are no store; whether they are an archive shows when they are looked into.
+  /// Bytes that aren't a store. Whether they are an archive is known only once they are read.
   case archive(Data)
 
-  /// The most bytes of an archive that are read into memory at once.
+  /// The size of the largest archive that is read into memory.
   static let maximumArchiveBytes = 1 << 30
 
-  /// In place of a path: standard input, and of what writes, standard output.
+  /// Given in place of a path: standard input or, for a command that writes, standard output.
   static let standard = "-"
 
-  /// - Throws: `CommandFailure` if nothing is there or it is of no kind that is known.
+  /// - Throws: `CommandFailure` if nothing is there, or it is of no known kind.
   init(of path: String) throws {
     guard path != Self.standard else {
       self = .archive(try Self.all(of: .standardInput, named: "standard input"))
@@ -44,7 +44,7 @@ enum InputKind {
   }
 
   private static func all(of file: FileHandle, named name: String) throws -> Data {
-    // One more than allowed tells whether there is more; what a file says of its size need not be so.
+    // Reading one byte more than allowed shows whether there are more; a file's stated size need not be true.
     let data = try file.read(upToCount: maximumArchiveBytes + 1) ?? Data()
     guard data.count <= maximumArchiveBytes else {
       throw CommandFailure(.data, "\(name) is too large; up to \(maximumArchiveBytes) bytes are taken")
@@ -52,14 +52,14 @@ enum InputKind {
     return data
   }
 
-  /// What a plain file begins with.
+  /// Returns the first bytes of a regular file.
   static func beginning(of path: String) throws -> Data {
     try plainFile(at: path).read(upToCount: databaseMagic.count) ?? Data()
   }
 
-  /// Opens a plain file: a device may give bytes without end, a pipe none.
+  /// Opens a regular file, and nothing else: a device may deliver endless bytes, a pipe none.
   private static func plainFile(at path: String) throws -> FileHandle {
-    // Without waiting, so that a pipe to which nobody writes can't hold the command before it is known for one.
+    // Without blocking, so that a pipe without a writer can't hold up the command before it is recognized as one.
     let number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard number >= 0 else { throw CommandFailure(.noInput, "\(path) can't be opened: \(String(cString: strerror(errno)))") }
     let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
@@ -70,7 +70,7 @@ enum InputKind {
     return file
   }
 
-  /// The store that a folder is, or that a synced folder has; nil if `path` is a file.
+  /// Returns the store that a folder is, or that a synced folder contains; nil if `path` is a file.
   static func store(at path: String) throws -> URL? {
     var isFolder: ObjCBool = false
     let files = FileManager.default

@@ -7,7 +7,7 @@ import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake inspect`: what is in a file.
+/// `keepsake inspect`: shows what is in a file.
 struct InspectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
@@ -40,11 +40,11 @@ struct InspectCommand: AsyncParsableCommand {
     guard version == nil || slot != nil else { throw ValidationError("--version goes with --slot.") }
   }
 
-  /// What a look found.
+  /// The result of an inspection.
   enum Finding {
     case store(StoreReport)
     case archive(ArchiveInspection)
-    /// Without an archive where the game keeps none.
+    /// The archive is nil if the game keeps none.
     case save(ExportedSave.Report, ArchiveInspection?)
   }
 
@@ -70,7 +70,7 @@ struct InspectCommand: AsyncParsableCommand {
     }
   }
 
-  /// A saved game in a store: a version of a slot, or the one that stands there.
+  /// Returns a saved game in a store: a version of a slot, or the one that the slot shows.
   static func save(in store: StoreReader, at path: String, slot: String, version: String?) throws -> ArchiveInspection {
     guard let bytes = try store.read({ try bytes(of: slot, version, in: $0) }) else {
       throw CommandFailure(
@@ -79,7 +79,7 @@ struct InspectCommand: AsyncParsableCommand {
     return try inspection(of: bytes, at: "the save in \(Printable.text(slot))")
   }
 
-  /// The plain bytes of a version of a slot, or of the one that stands there; nil if there is none.
+  /// Returns the plain bytes of a version of a slot, or of the one that the slot shows; nil if there is none.
   private static func bytes(of slot: String, _ version: String?, in store: StoreTransaction) throws -> Data? {
     let slot = SlotName.slot(slot)
     let id: VersionID?
@@ -90,13 +90,13 @@ struct InspectCommand: AsyncParsableCommand {
     return try store.plainBytes(of: record)
   }
 
-  /// An archive, with or without a zstd frame around it, or another program's file.
+  /// Inspects an archive, with or without a zstd frame around it, or another program's file.
   static func inspection(of data: Data, at file: String) throws -> ArchiveInspection {
     if SavedFile.isForeign(data, named: file) { return try naming(file) { try SavedFile(data, named: file).inspection() } }
     return try describingErrors(data, at: file) { try ArchiveInspection(of: ArchiveFrame.opened(data)) }
   }
 
-  /// Runs `body`; a failure with the file's values says which file.
+  /// Runs `body`. A failure about the file's contents names the file.
   static func naming<Result>(_ file: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -107,7 +107,7 @@ struct InspectCommand: AsyncParsableCommand {
     }
   }
 
-  /// Runs `body` on a file's bytes; of those that are no archive it tells what they begin with.
+  /// Runs `body` on a file's bytes. If they aren't an archive, the failure states what they begin with.
   static func describingErrors<Result>(_ data: Data, at file: String, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()

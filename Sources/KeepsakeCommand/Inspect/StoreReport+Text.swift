@@ -4,7 +4,7 @@ import KeepsakeReplication
 import KeepsakeStore
 
 extension VersionReport {
-  /// One line: the whole id, because that is what `keepsake restore` takes.
+  /// One line, with the whole id, because `keepsake restore` takes it.
   var line: String {
     var marks: [String] = []
     if head { marks.append("stands") }

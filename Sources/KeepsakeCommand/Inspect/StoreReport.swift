@@ -5,23 +5,23 @@ import KeepsakeInspection
 import KeepsakeReplication
 import KeepsakeStore
 
-/// One version as the commands show it.
+/// One version as commands show it.
 struct VersionReport: Codable, Hashable {
   var id: String
   var savedAt: String
   var savedAtMilliseconds: Int64
-  /// Plain bytes.
+  /// The size in bytes, uncompressed.
   var bytes: Int
-  /// The hash of the bytes, where they are one content, as files are.
+  /// The hash of the bytes if they are one content, as files are.
   var sha256: String?
   var contents: [String]
-  /// The contents are in the store; whether they are undamaged is only known once they are read.
+  /// Whether the contents are in the store. Whether they are undamaged is only known once they are read.
   var here: Bool
   var head: Bool
   var acknowledged: Bool
   var provisional: Bool
   var tombstone: Bool
-  /// Kept whatever the rules for history say.
+  /// Whether it is kept regardless of the rules for history.
   var pinned: Bool
   var covers: [String]
   var writer: String
@@ -51,26 +51,26 @@ struct VersionReport: Codable, Hashable {
   }
 }
 
-/// One slot with all that is kept of its past, newest first.
+/// One slot with all of its history that is kept, newest first.
 struct SlotReport: Codable, Hashable {
-  /// As people call it and commands take it: of a file that the game tracks `tracked:` and the file's name.
+  /// The name that people use and commands take: for a file that the game tracks, `tracked:` and the file's name.
   var slot: String
-  /// It stays on this device.
+  /// Whether it stays on this device.
   var local: Bool
-  /// What the store calls it, where that is another name.
+  /// The slot key in the store, if it differs.
   var place: String?
   var heads: [String]
-  /// Several devices changed it, and nothing has covered both sides yet.
+  /// Whether several devices changed it, and no version covers both sides yet.
   var conflict: Bool
   var versions: [VersionReport]
 
-  /// - Parameter key: The text of the slot's key.
+  /// - Parameter place: The slot key in the store.
   init(_ key: String, in transaction: StoreTransaction) throws {
     slot = SlotName.shown(key)
     local = SlotKey(text: key).isLocal
     self.place = slot == key ? nil : key
     let view = try Resolution.view(of: key, in: transaction, policy: .newest)
-    // The winner first; those with the same bytes as another, and deletes, last.
+    // The winner first; those with the same bytes as another, and deletions, last.
     let shown = view.heads.map(\.id)
     heads = (shown + view.parents.filter { !shown.contains($0) }).map(\.description)
     conflict = view.isConflict
@@ -95,9 +95,9 @@ struct StoreReport: Codable {
   struct Protection: Codable, Equatable {
     /// `signed` or `sealed`.
     var kind: String
-    /// False where the secret wasn't given: signatures are believed then.
+    /// False if the secret wasn't given: signatures are then trusted.
     var checked: Bool
-    /// Rows that did not verify when the game opened the store, and are kept.
+    /// Rows that failed verification when the game opened the store, and are kept.
     var quarantined: Int
   }
   struct Cell: Codable {
@@ -108,13 +108,13 @@ struct StoreReport: Codable {
   }
   struct Preference: Codable, Hashable {
     var name: String
-    /// Whether all of the player's devices have it.
+    /// Whether all of the player's devices share it.
     var synced: Bool
-    /// As Swift would write it; nil if the value can't be read.
+    /// As Swift writes it; nil if the value can't be read.
     var type: String?
-    /// On one line, cut where it is long; what is wrong if it can't be read.
+    /// On one line, cut off if it is long; the error if it can't be read.
     var value: String
-    /// Of the archive.
+    /// The size of the archive.
     var bytes: Int
   }
   struct Scores: Codable, Equatable {
@@ -132,7 +132,7 @@ struct StoreReport: Codable {
   }
   struct Content: Codable {
     var hash: String
-    /// Plain bytes.
+    /// The size in bytes, uncompressed.
     var bytes: Int
     var encodedBytes: Int
     /// `zstd`, or `zstd delta` against `base`.
@@ -142,19 +142,19 @@ struct StoreReport: Codable {
   }
   struct Money: Codable {
     var currency: String
-    /// The player's, as the bank said last and with what was done here since.
+    /// The player's, as last reported by the bank, with what was done here since.
     var total: Int64
     /// What this store may spend offline.
     var spendable: Int64
     var pending: Int64
   }
 
-  /// More waiting groups than a person would read; the rest is counted.
+  /// The most waiting groups that are listed: more than a person would read. The rest is counted.
   static let maximumWaiting = 1_000
 
   var kind = "store"
   var path: String
-  /// Nil where there is none.
+  /// Nil without a seal.
   var seal: Protection?
   var cloud: Cloud
   var slots: [SlotReport]
@@ -168,7 +168,7 @@ struct StoreReport: Codable {
   var plainBytes: Int64
   var encodedBytes: Int64
   var wallet: [Money]
-  /// The game's own tables; nil where it keeps none, or where they can't be read.
+  /// The game's own tables; nil if it has none, or if they can't be read.
   var records: [RecordsReader.Table]?
   /// Why they can't be read.
   var recordsProblem: String?
@@ -208,7 +208,7 @@ struct StoreReport: Codable {
     wallet = try Self.money(in: transaction)
   }
 
-  /// This device's own, then those that are synced, which are cells as well.
+  /// Returns this device's own preferences, then the synced ones, which are cells as well.
   private static func preferences(in transaction: StoreTransaction) throws -> [Preference] {
     let local = try transaction.preferences().kept.map { row in
       do {
@@ -218,14 +218,14 @@ struct StoreReport: Codable {
       }
     }
     let synced = try transaction.cells(in: "preferences").compactMap { cell -> Preference? in
-      // No bytes stand for a value that was removed.
+      // An empty value means that the preference was removed.
       guard case .latest(_, .data(let archive)) = cell.state.value, !archive.isEmpty else { return nil }
       return Preference(name: cell.key.key, synced: true, archive: archive)
     }
     return local + synced
   }
 
-  /// Looks at the game's own tables, too. What can't be read of them must not hide the rest.
+  /// Adds the game's own tables. An error in reading them must not hide the rest.
   mutating func addRecords(beside store: URL) {
     do {
       records = try RecordsReader.open(in: Self.folder(of: store))?.tables()
@@ -234,7 +234,7 @@ struct StoreReport: Codable {
     }
   }
 
-  /// The folder of a store that may be named by its database.
+  /// Returns the folder of a store, which may be given by its database.
   static func folder(of store: URL) -> URL {
     var isFolder: ObjCBool = false
     let exists = FileManager.default.fileExists(atPath: store.path, isDirectory: &isFolder)

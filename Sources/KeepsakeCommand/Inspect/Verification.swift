@@ -10,9 +10,9 @@ import KeepsakeStore
 struct Verdict: Codable, Equatable {
   enum Kind: String, Codable {
     case archive, store
-    /// An exported one.
+    /// An exported save.
     case save
-    /// It can't be told what it is.
+    /// Its kind can't be recognized.
     case unknown
   }
 
@@ -20,9 +20,9 @@ struct Verdict: Codable, Equatable {
     case sound
     /// Cut off, altered, or not what it should be.
     case damaged
-    /// Written by a newer program: neither sound nor damaged as far as this one can tell.
+    /// Written by a newer program: neither sound nor damaged as far as this one can determine.
     case newer
-    /// It isn't there, or the system doesn't let it be read.
+    /// It doesn't exist, or the system doesn't allow reading it.
     case unreadable
   }
 
@@ -58,21 +58,21 @@ struct Verdict: Codable, Equatable {
   }
 }
 
-/// Checks archives, stores, and whatever of them is in folders.
+/// Checks archives, stores, and those that are found in folders.
 struct Verification: Codable {
   var files: [Verdict] = []
   var unsound = 0
-  /// Files in folders that are nobody's.
+  /// Files in folders that are of no known kind.
   var passedOver = 0
 
-  /// Files and folders below those that were named.
+  /// The most files and folders below those that were named.
   private static let maximumEntries = 1_000_000
-  /// What archives are called where they are called anything: such a file in a folder is checked whatever it begins with.
+  /// The extension of archives, if they have one: a file with it in a folder is checked whatever it begins with.
   private static let nameExtension = "keepsake"
 
   private struct Entry {
     var path: String
-    /// Named by whoever asked, and not found in a folder.
+    /// Whether it was named by the caller, and not found in a folder.
     var isNamed: Bool
   }
 
@@ -113,7 +113,8 @@ struct Verification: Codable {
 
   // MARK: Finding
 
-  /// A file or store by itself, or what is in a folder, in the order of the names. Links are followed only where they are named.
+  /// Returns a file or store by itself, or what is in a folder, sorted by name. Links are followed only where they are
+  /// named.
   private static func entries(at path: String) throws -> [Entry] {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
@@ -146,7 +147,7 @@ struct Verification: Codable {
 
   // MARK: Checking
 
-  /// Nil for what was only found in a folder and is nothing of ours.
+  /// Returns nil for something that was only found in a folder and isn't Keepsake's.
   private static func verdict(on entry: Entry, _ seal: SealRequest?, _ progress: (String) -> Void) -> Verdict? {
     var kind = Verdict.Kind.unknown
     var bytes: Int64 = 0
@@ -170,7 +171,7 @@ struct Verification: Codable {
         bytes = Int64(data.count)
         if isSave { return try save(data, entry.path, seal) }
         let archive = try ArchiveFrame.opened(data)
-        // Somebody else's compressed file.
+        // Another program's compressed file.
         if !entry.isNamed, archive.count != data.count, !ArchiveFrame.isArchive(archive) { return nil }
         let header = try InspectCommand.describingErrors(data, at: entry.path) { try ArchiveInspection.verify(archive) }
         return Verdict(
@@ -184,7 +185,7 @@ struct Verification: Codable {
     }
   }
 
-  /// The file as a whole, its seal, the save's hash, and every value if it is an archive.
+  /// Checks the file as a whole, its seal, the save's hash, and every value if it is an archive.
   private static func save(_ data: Data, _ path: String, _ seal: SealRequest?) throws -> Verdict {
     let save = try ExportedSave(data, seal: seal)
     let plain = save.file.bytes
@@ -198,8 +199,8 @@ struct Verification: Codable {
     )
   }
 
-  /// The database itself, every row, every content against its hash, and every saved game that is an archive; and the game's own
-  /// tables.
+  /// Checks the database itself, every row, every content against its hash, every saved game that is an archive, and
+  /// the game's own tables.
   private static func store(
     at url: URL, _ path: String, _ seal: SealRequest?, _ progress: (String) -> Void
   ) throws -> Verdict {
@@ -249,7 +250,7 @@ struct Verification: Codable {
         "store with \(report.slots.count) slots, \(report.contents.count) contents, \(archives) saved games\(others)\(tables)\(unchecked)")
   }
 
-  /// The bytes of a version, nil if they aren't here or have been checked before.
+  /// Returns the bytes of a version; nil if they aren't here or were checked before.
   private static func content(
     of record: VersionRecord, checked: inout Set<ContentHash>, in store: StoreTransaction
   ) throws -> Data? {

@@ -2,7 +2,7 @@
 import ArgumentParser
 import Foundation
 
-/// `keepsake verify`: whether saves are sound.
+/// `keepsake verify`: checks whether saves are sound.
 struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",

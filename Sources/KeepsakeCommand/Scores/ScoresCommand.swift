@@ -5,7 +5,7 @@ import Keepsake
 import KeepsakeReplication
 import KeepsakeStore
 
-/// `keepsake scores`: the high scores in a store.
+/// `keepsake scores`: shows the high scores in a store.
 struct ScoresCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scores",
@@ -62,7 +62,7 @@ struct ScoresCommand: AsyncParsableCommand {
     }
   }
 
-  /// - Throws: `CommandFailure` if the board asked for isn't there.
+  /// - Throws: `CommandFailure` if the requested board doesn't exist.
   static func look(at path: String, board: String?, top: Int, seal: SealRequest?) throws -> [Listing] {
     let url = try StoreInput.url(of: path)
     return try StoreReader.open(at: url, seal: seal).read { transaction in

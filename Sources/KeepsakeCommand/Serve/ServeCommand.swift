@@ -4,7 +4,7 @@ import Foundation
 import KeepsakeServer
 import Logging
 
-/// `keepsake serve`: the cloud, as one process with one folder.
+/// `keepsake serve`: runs the cloud as one process with one folder.
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
@@ -40,7 +40,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print JSON.")
   var json = false
 
-  // For whoever starts a server for a while: the end of the input comes however that process ends.
+  // For processes that start a server temporarily: its input ends however such a process ends.
   @Flag(name: .long, help: .hidden)
   var untilInputEnds = false
 
@@ -54,7 +54,7 @@ struct ServeCommand: AsyncParsableCommand {
       let json = json
       let quota = quota
       let untilInputEnds = untilInputEnds
-      // Standard output is for the one line that others wait for.
+      // Standard output is for the one line that other programs wait for.
       LoggingSystem.bootstrap { label in
         var handler = StreamLogHandler.standardError(label: label)
         handler.logLevel = .notice
@@ -77,14 +77,14 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  /// Stops the server as SIGTERM does, once standard input is at its end.
+  /// Stops the server, as SIGTERM does, once standard input ends.
   private static func stopWhenInputEnds(_ server: RunningServer) {
     let reader = Thread {
       do {
-        // What is written there means nothing; only its end does.
+        // The input itself is ignored; only its end matters.
         while let data = try FileHandle.standardInput.read(upToCount: 4_096), !data.isEmpty {}
       } catch {
-        // An input that can't be read is at its end, too.
+        // An input that can't be read counts as ended.
         Output.complaint("keepsake: standard input can't be read: \(error)")
       }
       server.stop()
@@ -96,7 +96,7 @@ struct ServeCommand: AsyncParsableCommand {
   struct Hello: Codable {
     var url: String
     var port: Int
-    /// The first of `appKeys`, which is the only one where none was given.
+    /// The first of `appKeys`: the only one if none was given.
     var appKey: String
     var appKeys: [String]
   }

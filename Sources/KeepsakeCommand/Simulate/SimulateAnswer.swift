@@ -1,7 +1,7 @@
 #if Cloud
 import KeepsakeSimulation
 
-/// What `keepsake simulate` found.
+/// The result of `keepsake simulate`.
 struct SimulateAnswer: Encodable {
   struct Failure: Encodable {
     var seed: UInt64
@@ -11,14 +11,14 @@ struct SimulateAnswer: Encodable {
   var worlds: UInt64
   /// Nil for a single world that was only shown.
   var seconds: Double?
-  /// Of all worlds, in hexadecimal digits: the same seeds give the same.
+  /// Of all worlds, in hexadecimal digits: the same seeds give the same fingerprint.
   var fingerprint: String
-  /// How often what happened, in all worlds together.
+  /// How often each thing happened, in all worlds together.
   var counts: [String: Int]
   var failures: [Failure]
   /// What happened in the world that is shown: the first one that failed, or the one asked for.
   var trace: [String] = []
-  /// In their order.
+  /// The names in `counts`, in order.
   private var names: [String] = []
 
   private enum CodingKeys: CodingKey { case worlds, seconds, fingerprint, counts, failures, trace }
@@ -41,7 +41,7 @@ struct SimulateAnswer: Encodable {
     trace = world.lines
   }
 
-  /// - Parameter lines: The last ones of the trace that are shown.
+  /// - Parameter lines: The number of lines that are shown from the end of the trace.
   func text(lines: Int) -> String {
     var parts = trace.suffix(lines).map { Printable.text($0) }
     if trace.count > lines { parts.insert("... the last \(lines) of \(trace.count) lines:", at: 0) }

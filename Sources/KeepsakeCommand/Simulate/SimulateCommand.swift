@@ -12,7 +12,7 @@ import Musl
 import Darwin
 #endif
 
-/// `keepsake simulate`: whole worlds of devices and a cloud, in which everything goes wrong.
+/// `keepsake simulate`: runs whole worlds of devices and a cloud, in which everything goes wrong.
 struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
@@ -26,9 +26,9 @@ struct SimulateCommand: AsyncParsableCommand {
       release: a debug build takes some twenty times as long.
       """)
 
-  /// Of a failing world's trace.
+  /// The number of lines that are shown of a failing world's trace.
   static let shownLines = 60
-  /// Each takes room for a deep stack.
+  /// Each thread takes room for a deep stack.
   static let mostThreads = 256
 
   @Option(help: "How many worlds.")
@@ -108,7 +108,7 @@ struct SimulateCommand: AsyncParsableCommand {
   }
 }
 
-/// A planted bug by its name.
+/// A planted bug, given by its name.
 struct PlantedFault: ExpressibleByArgument {
   let bug: PlantedBug
 

@@ -7,7 +7,7 @@ struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
 
   private static let units: [Character: Int64] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40]
 
-  /// Nil for what isn't one, for less than one byte, and for more than 64 bits hold.
+  /// Nil for text that isn't a size, for less than one byte, and for more than an `Int64` holds.
   init?(argument: String) {
     let text = argument.lowercased()
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }

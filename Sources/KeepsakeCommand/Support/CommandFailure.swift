@@ -10,20 +10,20 @@ import KeepsakeServer
 import KeepsakeStore
 import KeepsakeSync
 
-/// Why a command could not do what was asked: an exit code of <sysexits.h>, what happened, and what to do next.
+/// Why a command could not do what was requested: an exit code of <sysexits.h>, what happened, and what to do next.
 struct CommandFailure: Error, Hashable, Sendable, Codable {
   enum Kind: Int32, Sendable, Codable {
-    /// The input is damaged, or of no kind that is known.
+    /// The input is damaged, or of no known kind.
     case data = 65
-    /// What was named isn't there.
+    /// What was named doesn't exist.
     case noInput = 66
-    /// The cloud can't be reached, or is in trouble.
+    /// The cloud can't be reached, or has a failure.
     case unavailable = 69
-    /// Nothing to blame but this program.
+    /// Only this program is to blame.
     case software = 70
-    /// The disk refused.
+    /// The disk refused an operation.
     case io = 74
-    /// Somebody else holds it, or it was stopped before it was done; later is fine.
+    /// Another process holds it, or it was stopped before it was done; trying again later may work.
     case temporary = 75
     /// The cloud or the system doesn't allow it.
     case permission = 77
@@ -41,17 +41,17 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
     self.next = next
   }
 
-  /// What to do about a damaged store, for those who have not just tried that.
+  /// What to do about a damaged store, unless the command has just tried that.
   private static let inspectAdvice = "keepsake inspect shows what can still be read"
 
-  /// The same without the advice to look inside: for commands that failed at just that.
+  /// The same failure without the advice to inspect the store, for commands that failed at just that.
   var withoutInspectAdvice: CommandFailure {
     var failure = self
     if failure.next == Self.inspectAdvice { failure.next = nil }
     return failure
   }
 
-  /// Puts any error that a command can meet into these words.
+  /// Converts any error that a command can meet.
   init(_ error: any Error) {
     switch error {
     case let error as CommandFailure: self = error
@@ -154,10 +154,13 @@ struct CommandFailure: Error, Hashable, Sendable, Codable {
   }
 }
 
-/// How a command ends: with its failure told on standard error, or as JSON, and the exit code that goes with it.
+/// How a command ends: it reports its failure on standard error, or as JSON, and exits with the matching code.
 enum CommandRun {
-  /// `looksInside` says that the command itself reads all that a damaged store still gives; `status` is the exit code for any failure
-  /// where that of <sysexits.h> isn't wanted.
+  /// Runs `body`, and reports its failure.
+  ///
+  /// - Parameters:
+  ///   - looksInside: Whether the command itself reads everything that a damaged store still gives.
+  ///   - status: The exit code for any failure, if it isn't to be the one of <sysexits.h>.
   static func reporting(json: Bool, looksInside: Bool = false, status: Int32? = nil, _ body: () async throws -> Void) async throws {
     do {
       try await body()

@@ -1,13 +1,14 @@
 #if Cloud
 import Foundation
 
-/// Writes to standard output and standard error at once, unbuffered: others wait for these lines through a pipe.
+/// Writes to standard output and standard error immediately, unbuffered: other programs wait for these lines through a
+/// pipe.
 enum Output {
   static func text(_ text: String) {
     write(Data((text + "\n").utf8), to: .standardOutput)
   }
 
-  /// What is complete already, its last line feed included.
+  /// Writes bytes that are complete already, including the last line feed.
   static func bytes(_ bytes: Data) {
     write(bytes, to: .standardOutput)
   }
@@ -16,10 +17,11 @@ enum Output {
     write(Data((text + "\n").utf8), to: .standardError)
   }
 
-  /// One JSON object on one line.
+  /// Writes one JSON object on one line.
   static func line(_ value: some Encodable) { text(json(value)) }
 
-  /// One JSON object as one line, without its end; for flat objects of texts and numbers, which always are JSON.
+  /// Returns one JSON object as one line, without the line feed. For flat objects of texts and numbers, which can
+  /// always be written as JSON.
   static func json(_ value: some Encodable) -> String {
     do {
       return String(decoding: try encode(value, pretty: false), as: UTF8.self)
@@ -28,7 +30,7 @@ enum Output {
     }
   }
 
-  /// One JSON document for people and programs.
+  /// Writes one JSON document, for people and programs.
   ///
   /// - Throws: `CommandFailure` if `value` can't be written as JSON; nothing was written then.
   static func document(_ value: some Encodable) throws {
@@ -52,7 +54,7 @@ enum Output {
     do {
       try handle.write(contentsOf: data)
     } catch {
-      // Whoever read these lines is gone; there is nobody left to tell, and the work goes on.
+      // The reader of these lines is gone. There is nobody to report it to, and the work goes on.
       return
     }
   }

@@ -6,7 +6,7 @@ enum Printable {
   /// Shows control characters and direction overrides as escapes, so that a name can't move the cursor or hide itself.
   static func text(_ text: String) -> String { PrintableText.escaped(text) }
 
-  /// A count of bytes in the unit that suits it.
+  /// Returns a number of bytes in a suitable unit.
   static func size(_ bytes: Int64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     var value = Double(bytes)

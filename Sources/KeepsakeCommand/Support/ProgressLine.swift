@@ -8,10 +8,9 @@ import Musl
 import Darwin
 #endif
 
-/// Tells on standard error how far something is: on a terminal in one line that is written over, elsewhere in a line now and
-/// then.
+/// Reports progress on standard error: on a terminal in one line that is overwritten, elsewhere in a line now and then.
 final class ProgressLine {
-  /// What takes less time than this is over before anybody asks.
+  /// Anything that takes less time than this needs no progress.
   private static let firstAfter: Duration = .seconds(1)
   private static let linesEvery: Duration = .seconds(5)
   private static let rewriteEvery: Duration = .milliseconds(100)
@@ -44,7 +43,7 @@ final class ProgressLine {
     }
   }
 
-  /// Takes the line away; the next one counts as something new.
+  /// Removes the line; the next update counts as something new.
   func clear() {
     began = nil
     last = nil

@@ -8,19 +8,20 @@ import Musl
 import Darwin
 #endif
 
-/// SIGTERM and SIGINT as something that can be awaited.
+/// SIGTERM and SIGINT as a stream that can be awaited.
 final class StopSignals {
   let stream: AsyncStream<Int32>
   private let continuation: AsyncStream<Int32>.Continuation
   private let sources: [any DispatchSourceSignal]
 
-  /// Each signal is also told to `note`, at once and on a thread of its own: for what can't await.
+  /// Catches both signals. `note` also receives each one, immediately and on a thread of its own, for code that can't
+  /// await.
   init(note: @escaping @Sendable (Int32) -> Void = { _ in }) {
     let (stream, continuation) = AsyncStream.makeStream(of: Int32.self, bufferingPolicy: .bufferingNewest(1))
     self.stream = stream
     self.continuation = continuation
     sources = [SIGTERM, SIGINT].map { number in
-      // The default action would end the process before the source is asked.
+      // The default action would end the process before the source receives the signal.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {

@@ -3,22 +3,22 @@ import Foundation
 import KeepsakeMirror
 import KeepsakeStore
 
-/// Ties a state that lies elsewhere to the folder it belongs to, by an id that both have.
+/// Binds a state that is kept elsewhere to the folder that it belongs to, by an id that both contain.
 ///
-/// Without it the mount point of a stick that isn't mounted, or a folder named by mistake, would look as if every save had
-/// been deleted.
+/// Without it, the mount point of a stick that isn't mounted, or a folder named by mistake, would look as if every save
+/// had been deleted.
 struct FolderBinding {
   private static let fileName = "folder"
-  /// An id has 36 bytes; what is larger isn't one.
+  /// An id has 36 bytes; anything larger isn't one.
   private static let maximumBytes = 64
 
   private let state: URL
   /// Keepsake's own folder in the synced one, which is never synced itself.
   private let reserved: URL
 
-  /// Nil if the state lies at its usual place inside the folder: then one is never there without the other.
+  /// Nil if the state is at its usual location inside the folder: then neither exists without the other.
   ///
-  /// - Throws: `MirrorError` if one of the folders can't be looked at.
+  /// - Throws: `MirrorError` if one of the folders can't be examined.
   init?(folder: String, state: URL) throws {
     self.state = state
     reserved = URL(fileURLWithPath: folder, isDirectory: true)
@@ -28,7 +28,7 @@ struct FolderBinding {
     }
   }
 
-  /// Makes sure that the folder is the one that the state belongs to, or ties the two together for the first time.
+  /// Ensures that the folder is the one that the state belongs to, or binds the two for the first time.
   ///
   /// - Throws: `CommandFailure` if it is another folder, or none; `StoreError` if an id can't be read or written.
   func settle(for mirror: FolderMirror) throws {
@@ -36,18 +36,18 @@ struct FolderBinding {
     let found = try Self.id(in: reserved)
     if let known {
       if known == found { return }
-      // With nothing placed there is nothing that could look deleted.
+      // If no files were placed, none can look deleted.
       guard found == nil, mirror.placedFiles.isEmpty else { throw Self.notThisFolder }
       try keep(known)
       return
     }
-    // A state from before there were ids: one of its files is enough to know the folder by.
+    // A state without an id: one of its files is enough to recognize the folder.
     let placed = mirror.placedFiles
     guard placed.isEmpty || placed.contains(where: mirror.hasFile) else {
       throw Self.notThisFolder
     }
     let id = found ?? UUID().uuidString
-    // The folder first: an id that only the folder has is taken over by the next run.
+    // The folder first: the next run takes over an id that only the folder has.
     if found == nil { try keep(id) }
     try AtomicFile.write(Data(id.utf8), to: state.appendingPathComponent(Self.fileName))
   }
@@ -59,7 +59,7 @@ struct FolderBinding {
       throw CommandFailure(.permission, "the folder \(reserved.path) can't be made: \(error.localizedDescription)")
     }
     try AtomicFile.write(Data(id.utf8), to: reserved.appendingPathComponent(Self.fileName))
-    // A folder that was just made is durable once the one it is in says so.
+    // A new folder is durable once the folder that contains it is synced.
     try AtomicFile.syncFolder(reserved.deletingLastPathComponent().path)
   }
 

@@ -3,7 +3,7 @@ import KeepsakeMirror
 import KeepsakeReplication
 import Synchronization
 
-/// What this run has kept, and which other devices are known to have it: what of that is to be told.
+/// What this run has kept, and which other devices are known to have it, as far as it is to be reported.
 final class SeenByTracker: Sendable {
   /// A file's newest version, and the devices that have it by now.
   struct Sighting: Hashable, Sendable {
@@ -17,7 +17,7 @@ final class SeenByTracker: Sendable {
     var version: VersionID
     var reported: Set<DeviceID> = []
   }
-  /// The newest last; older ones than fit into one question are let go.
+  /// The newest last; older ones than fit into one request are dropped.
   private let entries = Mutex<[Entry]>([])
 
   func note(_ event: MirrorEvent) {
@@ -29,16 +29,17 @@ final class SeenByTracker: Sendable {
         if entries.count > ExchangeRules.maximumAskedVersions { entries.removeFirst() }
       }
     case .placed(let path, _, _), .removed(let path, _):
-      // What stands there is another device's now.
+      // The file is another device's from here on.
       entries.withLock { entries in entries.removeAll { $0.path == path } }
     case .conflict, .issue: break
     }
   }
 
-  /// What is to be asked about.
+  /// The versions to ask about.
   var versions: [VersionID] { entries.withLock { $0.map(\.version) } }
 
-  /// What is new in an answer: a file of which another device was heard that it has it, with all who do.
+  /// Returns what is new in a response: each file that another device has turned out to have, with all devices that
+  /// have it.
   func take(_ devices: [AccountDevice]) -> [Sighting] {
     let others = devices.filter { !$0.isThis }.sorted { ($0.createdMilliseconds, $0.device) < ($1.createdMilliseconds, $1.device) }
     return entries.withLock { entries in

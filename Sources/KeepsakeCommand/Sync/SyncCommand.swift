@@ -3,7 +3,7 @@ import ArgumentParser
 import Foundation
 import KeepsakeSync
 
-/// `keepsake sync`: a folder of save files, the same on every device.
+/// `keepsake sync`: keeps a folder of save files the same on every device.
 struct SyncCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sync",
@@ -60,7 +60,8 @@ struct SyncCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Print JSON, one object a line.")
   var json = false
 
-  /// The shortest and the longest that make sense: below, the disk is only looked at; above, a day goes by unsaved.
+  /// The shortest and the longest sensible times: below, the disk would be read all the time; above, changes would stay
+  /// unsaved for hours.
   private static let milliseconds = 10...3_600_000
 
   func validate() throws {
@@ -95,7 +96,7 @@ struct SyncCommand: AsyncParsableCommand {
         reporter: reporter)
       let signals = StopSignals()
       try await session.run(stop: signals.stream)
-      // They are caught for as long as it lives.
+      // The signals are caught for as long as it exists.
       withExtendedLifetime(signals) {}
     }
   }

@@ -4,7 +4,7 @@ import KeepsakeMirror
 import KeepsakeReplication
 import KeepsakeSync
 
-/// Tells what a sync does: sentences for people, lines of JSON for programs.
+/// Reports what a sync does: sentences for people, lines of JSON for programs.
 final class SyncReporter {
   private struct Line: Encodable {
     var event: String
@@ -26,7 +26,7 @@ final class SyncReporter {
     var devices: [String]?
   }
 
-  /// The closing line.
+  /// The last line.
   struct End: Encodable {
     var event = "end"
     var captured = 0
@@ -36,11 +36,11 @@ final class SyncReporter {
     var rescued = 0
     var conflicts = 0
     var issues = 0
-    /// Files that could not be read or written in the last look at the folder.
+    /// Files that could not be read or written in the last pass over the folder.
     var troubled = 0
-    /// Commits that the cloud doesn't have for certain.
+    /// Commits that the cloud isn't certain to have.
     var waiting = 0
-    /// What went over the wire: bodies of requests, and of answers and events. Nil where there is no wire.
+    /// What went over the wire: bodies of requests, and of responses and events. Nil if there is no wire.
     var bytesSent: Int64?
     var bytesReceived: Int64?
 
@@ -60,14 +60,14 @@ final class SyncReporter {
   private let progress: ProgressLine
   private var lastPhase: SyncStatus.Phase?
 
-  /// Lines go to `write`.
+  /// Passes its lines to `write`.
   init(json: Bool, write: @escaping (String) -> Void = Output.text) {
     self.json = json
     self.write = write
     progress = ProgressLine(quiet: json)
   }
 
-  /// Tells how far a look at the folder is.
+  /// Reports the progress of a pass over the folder.
   func looking(_ done: Int, of all: Int) {
     progress.update("looked at \(done) of \(all) files")
   }
@@ -146,7 +146,7 @@ final class SyncReporter {
       "DAMAGED   the content \(hash) came damaged, or is gone from the cloud; it is asked for again")
   }
 
-  /// Tells how far the work is, and, once, what holds it up.
+  /// Reports the progress of the work and, once, what holds it up.
   func report(_ status: SyncStatus, files: Int) {
     defer { lastPhase = status.phase }
     switch status.phase {

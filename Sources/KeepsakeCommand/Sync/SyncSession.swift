@@ -16,11 +16,11 @@ final class SyncSession {
     var once: Bool
     var intervalMilliseconds: Int
     var settleMilliseconds: Int
-    /// How often the cloud is asked which other devices have what was kept here: they say it once a minute.
+    /// How often the cloud is asked which other devices have what was kept here. Devices report it once a minute.
     var seenMilliseconds = 30_000
   }
 
-  /// What other tasks have for the loop.
+  /// What other tasks have left for the loop.
   private final class Inbox: Sendable {
     struct Letters {
       var slots: Set<String> = []
@@ -46,16 +46,18 @@ final class SyncSession {
       letters.withLock { letters in
         let taken = letters
         letters = Letters()
-        // Stopping is not taken back.
+        // A stop is never taken back.
         letters.stop = taken.stop
         return taken
       }
     }
   }
 
-  /// Every slot is compared again after so many looks at the folder: news may be dropped, the store holds the truth.
+  /// Every slot is compared again after this many passes over the folder: notifications may be dropped, but the store
+  /// has the truth.
   private static let passesBetweenReviews = 100
-  /// Looks at the folder before the first talk with the cloud, at most: a game that writes without end must not hold it up.
+  /// The most passes over the folder before the first contact with the cloud: a game that writes without end must not
+  /// hold it up.
   private static let firstPasses = 100
 
   private let options: Options
@@ -69,7 +71,7 @@ final class SyncSession {
   private var passes = 0
   private var lastPass = FolderMirror.Pass()
 
-  /// Opens the folder and its state, and finds or makes the way to the cloud.
+  /// Opens the folder and its state, and finds or creates the connection to the cloud.
   static func open(_ options: Options, reporter: SyncReporter) async throws -> SyncSession {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: options.folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -99,15 +101,15 @@ final class SyncSession {
     var settings = FolderMirror.Settings()
     settings.settleMilliseconds = Int64(options.settleMilliseconds)
     let mirror = try FolderMirror(path: options.folder, state: state.url.path, store: store, settings: settings)
-    // After it was opened, since from then on it notices if another folder takes its place, and before its first look, which
-    // takes what isn't there for deleted.
+    // After the mirror was opened, since from then on it notices if another folder takes the folder's place, and before
+    // its first pass, which treats what isn't there as deleted.
     try FolderBinding(folder: options.folder, state: state.url)?.settle(for: mirror)
     self.mirror = mirror
     self.way = way
     service = SyncService(store: store, transport: way.transport, container: way.container)
   }
 
-  /// Syncs until it is told to stop, or until nothing is owed.
+  /// Syncs until it is stopped or, with `once`, until nothing is left to sync.
   func run(stop: AsyncStream<Int32>) async throws {
     let tasks = startTasks(stop: stop)
     defer {
@@ -137,7 +139,7 @@ final class SyncSession {
     }
   }
 
-  /// Of a folder no key and no code is to blame.
+  /// With a shared folder, neither a key nor a code is to blame.
   private func explained(_ error: any Error) -> any Error {
     guard case .folder = options.cloud else { return error }
     let failure: TransportFailure
@@ -161,8 +163,8 @@ final class SyncSession {
     try store.close()
   }
 
-  /// Keeps what is in the folder before the cloud is heard for the first time: so it is known for what it is, files from
-  /// before, which never silently replace what other devices have.
+  /// Keeps what is in the folder before the first fetch. So it is recognized as files from before the first sync, which
+  /// never silently replace what other devices have.
   private func firstLook() async throws {
     guard try !store.read({ try $0.facts().caughtUp }) else { return }
     for _ in 0..<Self.firstPasses {
@@ -177,12 +179,12 @@ final class SyncSession {
       try look()
       let status = service.status
       reporter.report(status, files: lastPass.unsettled)
-      // Nothing goes on by itself then: whoever runs this has to know.
+      // Nothing continues by itself then: the user has to know.
       if case .halted(let failure) = status.phase { throw failure }
     }
   }
 
-  /// Gives whether everything was synced; if not, it was told to stop.
+  /// Returns whether everything was synced; if not, it was stopped.
   private func syncOnce() async throws -> Bool {
     while true {
       // Nothing moved, then the cloud had nothing new, then still nothing moved.
@@ -197,7 +199,7 @@ final class SyncSession {
         reporter.refused(refusals)
         throw CommandFailure(.data, "the cloud refused \(refusals.count) items", next: "the lines above say why; all else is synced")
       } catch SyncError.notRunning {
-        // Told to stop meanwhile.
+        // Stopped meanwhile.
         return false
       }
       if try take() { return false }
@@ -206,7 +208,7 @@ final class SyncSession {
     }
   }
 
-  /// Looks at the folder once; gives whether nothing moved.
+  /// Makes one pass over the folder; returns whether nothing moved.
   @discardableResult
   private func look() throws -> Bool {
     passes += 1
@@ -219,7 +221,7 @@ final class SyncSession {
     return pass.isQuiet
   }
 
-  /// Takes what other tasks left; gives whether to stop.
+  /// Takes what other tasks have left; returns whether to stop.
   private func take() throws -> Bool {
     let letters = inbox.take()
     mirror.doubt(slots: letters.slots.sorted())
@@ -243,7 +245,7 @@ final class SyncSession {
       Task {
         for await _ in stop {
           inbox.post { $0.stop = true }
-          // Ends what waits for the cloud.
+          // Ends the waiting for the cloud.
           await service.pause()
         }
       },
@@ -262,7 +264,7 @@ final class SyncSession {
             let seen = seenByTracker.take(try await transport.devices(having: versions) ?? [])
             if !seen.isEmpty { inbox.post { $0.seen += seen } }
           } catch {
-            // What is wrong with the cloud is the sync's to tell. It is asked again.
+            // The sync reports what is wrong with the cloud. The cloud is asked again.
             continue
           }
         }

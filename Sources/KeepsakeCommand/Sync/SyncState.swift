@@ -9,12 +9,12 @@ struct SyncState {
   /// The state's folder inside the synced one.
   static let folderName = SavePath.reservedName
   private static let credentialsName = "credentials.json"
-  /// Credentials are some hundred bytes.
+  /// Credentials have a few hundred bytes.
   private static let maximumCredentialsBytes = 64 * 1024
 
   let url: URL
 
-  /// Takes the state of `folder`, or the folder that was named instead, and makes it if it isn't there.
+  /// Opens the state of `folder`, or the folder that was named instead, and creates it if it doesn't exist.
   init(folder: String, named: String?) throws {
     if let named {
       url = URL(fileURLWithPath: named, isDirectory: true)
@@ -22,7 +22,7 @@ struct SyncState {
       url = URL(fileURLWithPath: folder, isDirectory: true).appendingPathComponent(Self.folderName, isDirectory: true)
     }
     do {
-      // Credentials and saves of one person: for that person only.
+      // One person's credentials and saves: readable by that person only.
       try FileManager.default.createDirectory(
         at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
@@ -30,7 +30,7 @@ struct SyncState {
     }
   }
 
-  /// The credentials of this device; nil before it registered.
+  /// Returns the credentials of this device; nil before it registered.
   func credentials() throws -> CloudCredentials? {
     let file = url.appendingPathComponent(Self.credentialsName)
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }

@@ -4,26 +4,27 @@ import KeepsakeReplication
 import KeepsakeStore
 import KeepsakeSync
 
-/// The cloud of a synced folder, as it was asked for.
+/// The cloud of a synced folder, as requested.
 enum SyncLocation: Sendable {
   case server(URL, appKey: String, joinCode: String?)
   /// A folder that another program carries between the devices.
   case folder(URL)
 }
 
-/// The way to a cloud, found or made.
+/// The connection to a cloud, found or created.
 struct SyncWay: Sendable {
   var transport: any Transport
   var container: ContainerID
-  /// What goes over the wire; nil where there is none.
+  /// Counts what goes over the wire; nil if there is no wire.
   var traffic: TrafficCounter?
-  /// With a server: who this device is.
+  /// With a server: the credentials of this device.
   var credentials: CloudCredentials?
 
-  /// The way to `place`. Registers a device, joins a player or makes a folder a cloud where that is still to be done.
+  /// Opens the connection to `place`. Registers a device, joins a player or makes a folder a cloud if that hasn't been
+  /// done yet.
   ///
-  /// - Throws: `CommandFailure` if the saves belong to another kind of cloud, or the shared folder has to do with them; what the account or
-  ///   the folder says.
+  /// - Throws: `CommandFailure` if the saves belong to another kind of cloud, or the shared folder and theirs contain
+  ///   each other; the errors of the account or the folder.
   static func open(_ place: SyncLocation, saves: String, state: SyncState, store: Store) async throws -> SyncWay {
     switch place {
     case .server(let url, let appKey, let joinCode):
@@ -56,11 +57,11 @@ struct SyncWay: Sendable {
         throw CommandFailure(
           .data, "this folder belongs to a player already", next: "leave --join out, or name a new --state to join another player")
       }
-      // A server may move; the token says who this is.
+      // A server may move; the token identifies the device.
       credentials.url = url
       return credentials
     }
-    // A new player could have nothing to do with what is here.
+    // A new player might have nothing to do with the saves here.
     guard try joinCode != nil || store.read({ try $0.facts().container }) == nil else {
       throw CommandFailure(
         .data, "these saves were synced before, and nothing says with which player of a server",
@@ -80,7 +81,8 @@ struct SyncWay: Sendable {
 
   // MARK: A folder
 
-  /// A store that belongs somewhere goes on with that, whether the folder is there or not: the transport says what is wrong with it.
+  /// Returns the container of a shared folder. A store that belongs to a container keeps it, whether the folder exists
+  /// or not: the transport reports what is wrong with the folder.
   private static func container(of shared: URL, for store: Store) throws -> ContainerID {
     if let held = try store.read({ try $0.facts().container }) { return held }
     var isFolder: ObjCBool = false
@@ -91,7 +93,8 @@ struct SyncWay: Sendable {
     return try FolderTransport.container(of: shared, making: ContainerID(using: &random))
   }
 
-  /// One inside the other would carry the cloud's own files as saves, or a store that is being written from device to device.
+  /// Requires folders that don't contain each other. Otherwise the cloud's own files would be synced as saves, or a
+  /// store would be carried from device to device while it is written.
   private static func requireApart(_ shared: URL, from others: [URL]) throws {
     func parts(_ url: URL) -> [String] { url.resolvingSymlinksInPath().standardizedFileURL.pathComponents }
     for other in others {

@@ -1,7 +1,7 @@
 /// The key under which the versions of a slot are stored.
 ///
-/// A `VersionRecord` holds the key's text, as it is stored and sent. The text for a saved game is its name. The text for
-/// a tracked file begins with a private-use character that no saved game's name may have. Local keys begin with a
+/// A `VersionRecord` holds the key's text, as it is stored and sent. For a saved game it is the name. For a tracked file
+/// it begins with a private-use character that no saved game's name may have. Local keys begin with a
 /// control character that no name on the wire may have, so that neither a game nor another device can use one, and a
 /// cloud would refuse it. Versions under a local key are stored beside those of the synced slot of the same name, so
 /// that a version which another device made under that name is neither lost nor in the way.
@@ -79,7 +79,7 @@ package enum SlotKey: Hashable, Sendable {
     }
   }
 
-  /// The local key of the same slot. For a key that is local already this is another key, under which nothing is stored.
+  /// The local key of the same slot. For a local key it is one under which nothing is stored.
   package var local: SlotKey {
     switch self {
     case .save(let name): .localSave(name)
@@ -111,7 +111,7 @@ extension Resolution {
 }
 
 extension String {
-  /// Compares bytes: a name that begins with a combining accent joins the character before it, and would hide the prefix.
+  /// Compares bytes: a name that begins with a combining accent would join the prefix's last character.
   fileprivate func rest(after prefix: String) -> String? {
     guard utf8.starts(with: prefix.utf8) else { return nil }
     return String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
@@ -119,8 +119,8 @@ extension String {
 }
 
 extension ExchangeRules {
-  /// Returns why a version of this device can't be accepted; nil if it can. For a local version only the name that people
-  /// know has to be valid.
+  /// Returns why a version of this device can't be accepted; nil if it can. For a local version, only the name that
+  /// people know has to be valid.
   package static func objection(toOwn version: VersionRecord) -> Refusal? {
     guard version.key.isLocal else { return objection(to: version) }
     var named = version

@@ -7,9 +7,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Outermost: marks every answer as the cloud's own, turns every error into JSON, and refuses packed bodies.
+/// The outermost middleware: marks every response as the cloud's own, turns errors into JSON, and refuses compressed
+/// request bodies.
 ///
-/// A packed body can expand a thousandfold, so none is taken: what is large in Keepsake is packed already.
+/// A compressed body can expand a thousandfold, so none is accepted: large data in Keepsake is compressed already.
 struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -21,13 +22,14 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
       }
       response = try await next(request, context)
     } catch let error as HTTPParserError {
-      // The connection is broken: Hummingbird answers and closes it.
+      // The connection is broken: Hummingbird responds and closes it.
       throw error
     } catch {
       response = try Self.answer(to: error, logger: context.logger).response()
     }
     response.headers[.keepsakeProtocol] = "1"
-    // The connection ends after such a request; a client that isn't told sends its next one into it, and may wait for long.
+    // The connection ends after such a request. A client that isn't informed would send its next request on it, and
+    // might wait for a long time.
     if request.headers[.connection]?.lowercased() == "close" { response.headers[.connection] = "close" }
     if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
     return response
@@ -56,7 +58,7 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
     }
   }
 
-  /// The operator's trouble and not the player's: the device tries again later, and refuses nothing.
+  /// The operator's problem and not the player's: the device tries again later, and doesn't treat anything as refused.
   private static func diskFull(_ error: any Error, _ logger: Logger) -> APIError {
     logger.error("The disk is full", metadata: ["error": "\(error)"])
     return APIError(
@@ -75,16 +77,17 @@ struct AnswerMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension HTTPField.Name {
-  /// On every answer: what doesn't carry it (a portal's page, a proxy's complaint) is not the cloud's word.
+  /// On every response: one without it (a portal's page, a proxy's error) is not from the cloud.
   static let keepsakeProtocol = Self("Keepsake-Protocol")!
   static let keepsakeAppKey = Self("Keepsake-App-Key")!
-  /// Plain bytes of a content.
+  /// The length of a content in bytes, uncompressed.
   static let keepsakeLength = Self("Keepsake-Length")!
-  /// The SHA-256 of the whole frame of which a part comes.
+  /// The SHA-256 of the whole frame that a part belongs to.
   static let keepsakeFrame = Self("Keepsake-Frame")!
-  /// Bytes of a frame that is to be put: whether there is room for it is said before it comes.
+  /// The length in bytes of a frame that the client wants to put. The server checks it for room before the frame is
+  /// sent.
   static let keepsakeTotal = Self("Keepsake-Total")!
-  /// The content that a delta takes as its prefix.
+  /// The content that a delta uses as its prefix.
   static let keepsakeBase = Self("Keepsake-Base")!
 }
 #endif

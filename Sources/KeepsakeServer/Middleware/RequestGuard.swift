@@ -3,15 +3,15 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// Stands at the door of each connection: lets large bodies come (`Expect: 100-continue`), and closes connections whose bodies
-/// are endless or too slow.
+/// Guards each connection: responds to `Expect: 100-continue` unless the body is too large, and closes connections
+/// whose bodies are endless or too slow.
 final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
   typealias OutboundIn = HTTPResponsePart
   typealias OutboundOut = HTTPResponsePart
 
-  /// More than the largest body that any route takes, so that the route can answer before the connection is closed.
+  /// More than the largest body that any route accepts, so that the route can respond before the connection is closed.
   private static let mostBodyBytes = ServerLimits.contentBytes + (4 << 20)
 
   private let graceSeconds: Int

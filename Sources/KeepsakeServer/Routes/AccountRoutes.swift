@@ -4,7 +4,7 @@ import Foundation
 import Hummingbird
 import KeepsakeReplication
 
-/// Registering a device, and letting a second one join its player.
+/// Registers a device, and lets a second one join its player.
 extension CloudRoutes {
   private struct Registration: Decodable {
     var name: String?
@@ -79,7 +79,7 @@ extension CloudRoutes {
     return try Response(json: account, status: .created)
   }
 
-  /// A code is looked up by its hash, so that how long that takes tells nothing about the codes that exist.
+  /// A code is looked up by its hash, so that the time of a lookup reveals nothing about the codes that exist.
   private static func digest(_ code: String) -> Data { Data(SHA256.hash(data: Data(code.utf8))) }
 
   private static func name(_ name: String?) throws -> String {

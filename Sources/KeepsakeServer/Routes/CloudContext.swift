@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// What a request brings along besides itself: the address that it came from.
+/// The context of a request: the address that it came from.
 struct CloudContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let peer: SocketAddress?
@@ -21,7 +21,8 @@ struct CloudContext: RequestContext {
     peer = source.channel.remoteAddress
   }
 
-  /// The peer as its guesses are counted: an IPv4 address, or the half of an IPv6 address that a provider gives out as one.
+  /// The name under which a peer's wrong guesses are counted: an IPv4 address, or the half of an IPv6 address that a
+  /// provider assigns as a unit.
   var peerName: String {
     switch peer {
     case .v4(let address):

@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 import KeepsakeReplication
 
-/// What the routes share: the storage, who may come in, and who listens.
+/// What the routes share: the storage, the credentials that are accepted, and the event streams.
 struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var storage: Storage
   var appKeys: AppKeys
@@ -13,10 +13,10 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
   var uploads: UploadSpool
   var partials: PartialUploads
   var clock: @Sendable () -> Int64
-  /// Bytes that a player may keep; nil for any number.
+  /// The number of bytes that a player may keep; nil for no limit.
   var quota: Int64?
 
-  /// Who sent `request`, by its token.
+  /// Returns the device that sent `request`, from its token.
   func identity(of request: Request) async throws -> DeviceIdentity {
     let words = request.headers[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
     guard words.count == 2, words[0].lowercased() == "bearer" else {
@@ -29,7 +29,7 @@ struct CloudRoutes<Storage: CloudStorage>: Sendable {
     return identity
   }
 
-  /// The app that `request` comes from, by its key.
+  /// Returns the app that `request` comes from, from its key.
   func app(of request: Request) throws -> AppID {
     guard let key = request.headers[.keepsakeAppKey] else {
       throw APIError(.unauthorized, .badAppKey, "This request needs the header Keepsake-App-Key.")

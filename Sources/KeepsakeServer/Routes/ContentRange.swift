@@ -1,16 +1,16 @@
 #if Cloud
 import HTTPTypes
 
-/// Which bytes of a whole a part has, as `Content-Range` says: `bytes 0-1048575/9000000`.
+/// The bytes of a whole that a part contains, as in `Content-Range`: `bytes 0-1048575/9000000`.
 struct ContentRange: Hashable, Sendable {
   var first: Int
-  /// The last byte itself.
+  /// The last byte, inclusive.
   var last: Int
   var total: Int
 
   var count: Int { last - first + 1 }
 
-  /// Reads the header of a part. Throws an `APIError` that says what is wrong.
+  /// Reads the header of a part. Throws an `APIError` that states what is wrong.
   init(_ text: String) throws {
     let words = text.split(separator: " ", maxSplits: 1)
     let halves = words.count == 2 && words[0] == "bytes" ? words[1].split(separator: "/", omittingEmptySubsequences: false) : []
@@ -26,8 +26,10 @@ struct ContentRange: Hashable, Sendable {
     (self.first, self.last, self.total) = (first, last, total)
   }
 
-  /// What a `Range` asks for of so many bytes. Nil if it asks for what this server doesn't give (several ranges, the end counted from
-  /// behind): then all is sent, as HTTP wants it. Throws an `APIError` if there are no such bytes.
+  /// Returns the bytes that a `Range` header requests of a content with `total` bytes.
+  ///
+  /// Nil for a request that this server doesn't support (several ranges, a range counted from the end): the whole
+  /// content is then sent, as HTTP prescribes. Throws an `APIError` if there are no such bytes.
   static func wanted(_ text: String, of total: Int) throws -> Self? {
     guard text.hasPrefix("bytes="), let (first, last) = bounds(text.dropFirst(6)), first <= last ?? .max else { return nil }
     guard first < total else {
@@ -49,7 +51,7 @@ struct ContentRange: Hashable, Sendable {
     return (first, last)
   }
 
-  /// Digits only: Swift would read a sign, too.
+  /// Accepts only digits: Swift would read a sign, too.
   private static func number(_ text: Substring) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
     return Int(text)

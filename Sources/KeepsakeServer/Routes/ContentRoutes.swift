@@ -5,13 +5,13 @@ import Hummingbird
 import KeepsakeReplication
 import NIOCore
 
-/// Contents by name: put before the versions that need them, and fetched after.
+/// Contents by hash: put before the versions that need them, and fetched after those.
 extension CloudRoutes {
   private struct Received: Encodable {
     var received: Int
   }
 
-  /// What the headers of a put say.
+  /// The headers of a put.
   private struct Description {
     var hash: ContentHash
     var length: Int
@@ -66,7 +66,7 @@ extension CloudRoutes {
       do {
         return try await Self.answer(content, to: request, context)
       } catch let error as HTTPError where error.status == .notFound {
-        // Its file went between the look at the database and this one: deleted, or put again.
+        // Its file disappeared after the database was read: the content was deleted, or put again.
         throw APIError(.serviceUnavailable, .busy, "This content is being replaced.", retryAfterSeconds: 1)
       }
     }
@@ -74,7 +74,7 @@ extension CloudRoutes {
 
   // MARK: Putting
 
-  /// Refuses what can't fit before its bytes are sent.
+  /// Refuses a content that can't fit before its bytes are sent.
   private func requireRoom(for hash: ContentHash, of bytes: Int?, of container: ContainerID) async throws {
     guard let quota, let bytes, let shortage = try await storage.shortage(for: hash, of: bytes, in: container, quota: quota) else { return }
     throw APIError.overQuota(shortage)
@@ -88,7 +88,7 @@ extension CloudRoutes {
     }
     let key = try Self.key(of: request, description.hash, from: identity)
     if let base = description.base, try await !storage.hasContent(base, of: identity.container) {
-      // Said before the whole of it has come in vain.
+      // Reported before the whole frame has been sent in vain.
       throw Self.baseMissing(base)
     }
     let outcome = try await partials.receive(request.body, range, of: key) { file, count in
@@ -114,7 +114,7 @@ extension CloudRoutes {
     } catch let error as OverQuota {
       throw APIError.overQuota(error.shortage)
     } catch let error as MissingBase {
-      // What is taken has to be complete, or a save that nobody can read would become visible.
+      // An accepted content must be complete, or a save that nobody can read would become visible.
       throw Self.baseMissing(error.base)
     }
     partials.forget(description.hash, of: identity.container)
@@ -133,7 +133,7 @@ extension CloudRoutes {
     switch content.bytes {
     case .memory(let bytes): (count, tag) = (bytes.count, "\"\(ContentHash(of: bytes))\"")
     case .file(let url, let size):
-      // A file's name is given once and never to other bytes. It is hashed because it says whose file it is.
+      // A file name is never used again for other bytes. It is hashed because it contains the container's id.
       (count, tag) = (size, "\"\(ContentHash(of: Data(url.lastPathComponent.utf8)))\"")
     }
     var headers: HTTPFields = [

@@ -5,14 +5,15 @@ import KeepsakeReplication
 import NIOCore
 import ServiceLifecycle
 
-/// The stream that tells a device how far its container has come and by what (server-sent events), and the same as single answers.
+/// The event stream (server-sent events) that reports how far a device's container has come and what changed, and the
+/// same events as single responses.
 extension CloudRoutes {
   func addEventRoute(to router: RouterGroup<CloudContext>) {
     router.get("events/next") { request, _ in try await nextEvent(request) }
     router.get("events") { request, _ in
       let identity = try await identity(of: request)
       let cursor = try Self.cursor(of: request)
-      // Listening begins before the position is read: nothing falls between.
+      // Subscribe before reading the position, so that no event is missed in between.
       let subscription = try events.subscribe(identity.device, to: identity.container)
       let start: ContainerState
       let first: ByteBuffer
@@ -44,7 +45,7 @@ extension CloudRoutes {
 
   private static func event(_ seq: UInt64) -> ByteBuffer { line(ByteBuffer(string: "{\"seq\":\(seq)}")) }
 
-  /// Where the listener stands, if it says so: EPOCH.SEQ.MARK.
+  /// The listener's cursor, if the request contains one: EPOCH.SEQ.MARK.
   private static func cursor(of request: Request) throws -> Cursor? {
     guard let text = request.uri.queryParameters["cursor"] else { return nil }
     let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
@@ -61,15 +62,16 @@ extension CloudRoutes {
     return line
   }
 
-  /// An event as all listeners are told it.
+  /// Encodes an event as it is sent to all listeners.
   static func json(_ event: CloudEvent) throws -> ByteBuffer {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return ByteBuffer(bytes: try encoder.encode(event))
   }
 
-  /// One event as an answer, for those whom no stream reaches: at once if the container isn't where the client says, or isn't what it knew,
-  /// else when it moves, or 204 at the next heartbeat.
+  /// Responds with one event, for clients that no stream reaches: immediately if the container isn't at the seq that
+  /// the client names, or the client's cursor isn't from its history; else when the container changes, or with 204 at
+  /// the next heartbeat.
   private func nextEvent(_ request: Request) async throws -> Response {
     let identity = try await identity(of: request)
     var after: UInt64?

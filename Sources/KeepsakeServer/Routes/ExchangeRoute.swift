@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 import KeepsakeReplication
 
-/// The one round trip in which a device tells what it wrote and hears what others wrote.
+/// The exchange: one round trip in which a device sends what it wrote and receives what others wrote.
 extension CloudRoutes {
   func addExchangeRoute(to router: RouterGroup<CloudContext>) {
     router.post("exchange") { request, _ in

@@ -5,7 +5,7 @@ import Hummingbird
 import KeepsakeReplication
 import NIOCore
 
-/// A player's devices, and all that a player has: listed, taken along, deleted.
+/// A player's devices, and everything that a player has: listing, exporting, deleting.
 extension CloudRoutes {
   func addPlayerRoutes(to router: RouterGroup<CloudContext>) {
     router.get("devices") { request, _ in
@@ -47,7 +47,7 @@ extension CloudRoutes {
     }
   }
 
-  /// The versions that `request` asks about, if it does: VERSION,VERSION.
+  /// The versions that `request` asks about, if any: VERSION,VERSION.
   private static func versions(of request: Request) throws -> [VersionID]? {
     guard let text = request.uri.queryParameters["versions"] else { return nil }
     let names = text.split(separator: ",", omittingEmptySubsequences: false)
@@ -63,8 +63,9 @@ extension CloudRoutes {
     }
   }
 
-  /// Everything as lines of JSON, page by page, so that the server never holds all of it. The first line is written once the first page could be read;
-  /// an answer without its last line is not whole.
+  /// Exports everything as lines of JSON, page by page, so that the server never holds all of it in memory.
+  ///
+  /// The first line is written only after the first page could be read. A response without its last line is incomplete.
   private func export(_ container: ContainerID) async throws -> Response {
     let storage = storage
     let devices = try await storage.devices(of: container)

@@ -5,13 +5,13 @@ import KeepsakeReplication
 import NIOCore
 
 extension Request {
-  /// Reads a JSON body of at most `limit` bytes. Throws an `APIError` that says what is wrong with it.
+  /// Reads a JSON body of at most `limit` bytes. Throws an `APIError` that states what is wrong with it.
   func json<Value: Decodable>(_ type: Value.Type, limit: Int) async throws -> Value {
     // The decoder itself refuses nesting deeper than 512.
     try await read(limit: limit) { try JSONDecoder().decode(type, from: $0) }
   }
 
-  /// Reads an exchange, as JSON or with its frames behind the JSON, as the content type says.
+  /// Reads an exchange: JSON, or JSON followed by its frames, depending on the content type.
   func exchange(limit: Int) async throws -> ExchangeRequest {
     guard Self.names(ExchangeBody.contentType, in: headers[.contentType]) else {
       return try await json(ExchangeRequest.self, limit: limit)
@@ -19,10 +19,10 @@ extension Request {
     return try await read(limit: limit) { try ExchangeBody.decode(ExchangeRequest.self, from: $0) }
   }
 
-  /// Whether the sender of an exchange reads an answer with its frames behind the JSON.
+  /// Whether the sender of an exchange accepts a response with its frames after the JSON.
   var wantsFrames: Bool { Self.names(ExchangeBody.contentType, in: headers[.accept]) }
 
-  /// Whether a media type stands in a list of them, with whatever parameters.
+  /// Whether a list of media types contains `type`, with any parameters.
   private static func names(_ type: String, in list: String?) -> Bool {
     (list ?? "").split(separator: ",").contains { item in
       item.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased() == type
@@ -36,14 +36,14 @@ extension Request {
     } catch let error as DecodingError {
       throw APIError(.badRequest, .badJSON, Self.describe(error))
     } catch let error as ExchangeError {
-      // It could be read so far as to see that the rest is of another protocol.
+      // Enough could be read to see that the rest is of another protocol.
       throw error
     } catch {
       throw APIError(.badRequest, .badJSON, "The body isn't JSON.")
     }
   }
 
-  /// Reads a body of at most `limit` bytes, all of it.
+  /// Reads a whole body of at most `limit` bytes.
   func body(limit: Int) async throws -> Data {
     let declared = headers[.contentLength].flatMap { Int($0) }
     if let declared, declared > limit {

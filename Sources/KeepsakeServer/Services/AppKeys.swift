@@ -2,7 +2,7 @@
 import Crypto
 import Foundation
 
-/// Names an app by its key, without telling the key.
+/// Identifies an app by a hash of its key, which doesn't reveal the key.
 struct AppID: Hashable, Sendable {
   static let byteCount = 8
   let bytes: Data
@@ -28,11 +28,11 @@ struct AppKeys: Sendable {
     (8...200).contains(key.utf8.count) && key.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
-  /// The app of a key that is known. Takes equally long for a wrong key, however wrong.
+  /// Returns the app of a known key. Takes the same time for every wrong key, however wrong.
   func app(forKey key: String) -> AppID? {
     let offered = SHA256.hash(data: Data(key.utf8))
     var found = false
-    // Comparing digests takes the same time wherever they differ; all are compared.
+    // Comparing digests takes the same time wherever they differ, and all of them are compared.
     for digest in digests where digest == offered { found = true }
     return found ? AppID(ofKey: key) : nil
   }

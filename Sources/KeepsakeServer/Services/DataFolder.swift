@@ -14,9 +14,9 @@ import Darwin
 ///
 ///     cloud.sqlite     containers, devices, small contents
 ///     contents/        large contents, one file each
-///     incoming/        uploads under way; those that come in parts outlive the server's end
+///     incoming/        uploads in progress; those that arrive in parts survive the server's exit
 ///     secret           32 random bytes that sign tokens, readable by the owner only
-///     app-key          the app key that was made at the first start, if none was given
+///     app-key          the app key that was generated at the first start, if none was given
 ///     lock
 final class DataFolder: Sendable {
   let url: URL
@@ -26,7 +26,7 @@ final class DataFolder: Sendable {
   var contents: URL { url.appendingPathComponent("contents", isDirectory: true) }
   var incoming: URL { url.appendingPathComponent("incoming", isDirectory: true) }
 
-  /// Makes the folder if need be, and locks it. Throws `folderInUse` if another server holds it.
+  /// Creates the folder if needed, and locks it. Throws `folderInUse` if another server holds the lock.
   init(at url: URL) throws {
     self.url = url
     let manager = FileManager.default
@@ -58,7 +58,7 @@ final class DataFolder: Sendable {
 
   deinit { unlock() }
 
-  /// Lets another server have the folder.
+  /// Releases the lock, so that another server can use the folder.
   func unlock() {
     lock.withLock { lock in
       if let descriptor = lock, descriptor >= 0 { close(descriptor) }
@@ -66,7 +66,7 @@ final class DataFolder: Sendable {
     }
   }
 
-  /// The bytes that sign tokens: made at the first start, the same ever after.
+  /// Returns the bytes that sign tokens: generated at the first start, the same from then on.
   func secret() throws -> Data {
     let file = url.appendingPathComponent("secret")
     if let bytes = try PrivateFile.read(file) {
@@ -85,7 +85,7 @@ final class DataFolder: Sendable {
     return bytes
   }
 
-  /// The app key that this folder was given at its first start.
+  /// Returns the app key that was generated for this folder at its first start.
   func ownAppKey() throws -> String {
     let file = url.appendingPathComponent("app-key")
     if let bytes = try PrivateFile.read(file) {

@@ -3,7 +3,7 @@ import Foundation
 import KeepsakeReplication
 
 enum PlayerKind {}
-/// Names an anonymous player.
+/// The identifier of an anonymous player.
 typealias PlayerID = Identifier<PlayerKind>
 
 /// Who a request comes from.
@@ -25,7 +25,7 @@ extension Identifier {
     return result
   }
 
-  /// Takes 16 bytes; nil for any other count.
+  /// Creates an identifier from 16 bytes; nil for any other count.
   init?(bytes: Data) {
     guard bytes.count == 16 else { return nil }
     func word(_ part: Data) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }

@@ -5,15 +5,15 @@ import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// Tells the open event streams of a container how far it has come, and by what.
+/// Notifies the open event streams of a container of how far it has come, and of what changed.
 final class EventHub: Service, Sendable {
-  /// What one stream is told: the newest seq known, and the event as JSON if it says more than that.
+  /// What one stream receives: the newest known seq, and the event as JSON if it contains more than that.
   struct Notice: Sendable {
     var seq: UInt64
     var event: ByteBuffer?
   }
-  /// One open stream; the newest notice is repeated, without its event, for a heartbeat. Of those that nobody has taken yet only the newest
-  /// few are kept, so a slow listener costs little: what it misses it hears by an exchange.
+  /// One open stream. A heartbeat repeats the newest notice, without its event. Of the notices that haven't been read,
+  /// only the newest few are kept, so that a slow listener costs little; what it misses, it fetches with an exchange.
   struct Subscription: Sendable {
     let id: UInt64
     fileprivate let container: ContainerID
@@ -31,7 +31,7 @@ final class EventHub: Service, Sendable {
   }
   private let state = Mutex(State())
 
-  /// Opens a stream. Throws when the container has too many already.
+  /// Opens a stream. Throws if the server is stopping, or the container has too many streams already.
   func subscribe(_ device: DeviceID, to container: ContainerID) throws -> Subscription {
     let (stream, continuation) = AsyncStream<Notice>.makeStream(bufferingPolicy: .bufferingNewest(ServerLimits.noticesPerStream))
     let id = try state.withLock { state -> UInt64 in
@@ -53,7 +53,7 @@ final class EventHub: Service, Sendable {
 
   func unsubscribe(_ subscription: Subscription) { remove(subscription.id, of: subscription.container) }
 
-  /// Ends the streams of a device that was removed, or of all.
+  /// Ends the streams of a removed device, or all streams if `device` is nil.
   func end(_ device: DeviceID?, of container: ContainerID) {
     let ended = state.withLock { state in
       let ended = (state.listeners[container] ?? [:]).filter { device == nil || $0.value.device == device }
@@ -64,12 +64,13 @@ final class EventHub: Service, Sendable {
     for listener in ended { listener.continuation.finish() }
   }
 
-  /// Whether another device than `device` listens.
+  /// Whether a device other than `device` listens.
   func hasListeners(in container: ContainerID, besides device: DeviceID) -> Bool {
     state.withLock { $0.listeners[container]?.values.contains { $0.device != device } == true }
   }
 
-  /// To be called after the commit. Whose exchange it was has its answer, and is told the seq only.
+  /// Notifies the listeners; call it after the commit. The device that sent the exchange already has the response, so
+  /// it gets only the seq.
   func publish(_ seq: UInt64, _ event: ByteBuffer?, of container: ContainerID, from device: DeviceID) {
     state.withLock { state in
       for id in state.listeners[container, default: [:]].keys {
@@ -81,7 +82,7 @@ final class EventHub: Service, Sendable {
     }
   }
 
-  /// Streams open now.
+  /// The number of open streams.
   var count: Int { state.withLock { $0.listeners.values.reduce(0) { $0 + $1.count } } }
 
   /// Sends heartbeats until the server stops.
@@ -113,12 +114,12 @@ final class EventHub: Service, Sendable {
       defer { state.listeners = [:] }
       return state.listeners.values.flatMap(\.values)
     }
-    // Outside the lock: finishing calls `onTermination`, which takes it.
+    // Outside the lock, because finishing calls `onTermination`, which takes it.
     for listener in open { listener.continuation.finish() }
   }
 
   private func remove(_ id: UInt64, of container: ContainerID) {
-    // Let go of outside the lock: the end of a continuation can call `onTermination`, which comes here again.
+    // Released outside the lock: ending a continuation can call `onTermination`, which calls this function again.
     let removed = state.withLock { state in
       let removed = state.listeners[container]?.removeValue(forKey: id)
       if state.listeners[container]?.isEmpty == true { state.listeners[container] = nil }

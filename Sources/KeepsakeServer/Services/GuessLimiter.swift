@@ -1,9 +1,9 @@
 #if Cloud
 import Synchronization
 
-/// Counts wrong pairing codes, by peer and by app, and says when it has been enough.
+/// Counts wrong pairing codes, by peer and by app, and reports when a limit is reached.
 ///
-/// Kept in memory: a restart forgives, which gives a guesser ten tries more.
+/// Kept in memory only: a restart resets the counts, which gives a guesser ten more tries.
 final class GuessLimiter: Sendable {
   private struct Count {
     var wrong = 0
@@ -30,7 +30,8 @@ final class GuessLimiter: Sendable {
       Self.count(&state.apps[app], now: now)
       if state.peers.count > ServerLimits.rememberedPeers {
         state.peers = state.peers.filter { now &- $0.value.since < Self.windowMilliseconds }
-        // Still too many: someone guesses from very many addresses. The count per app goes on; the peers start again.
+        // Still too many: someone is guessing from very many addresses. The count per app continues; the peers' counts
+        // start again.
         if state.peers.count > ServerLimits.rememberedPeers { state.peers.removeAll() }
       }
     }

@@ -12,16 +12,16 @@ import Musl
 import Darwin
 #endif
 
-/// A file that the body of a request is written to piece by piece, off the few threads that all requests share.
+/// A file that a request's body is written to piece by piece, off the few threads that all requests share.
 final class IncomingFile: Sendable {
-  /// Bytes that are read at once where a file is hashed.
+  /// The number of bytes that are read at a time when a file is hashed.
   private static let hashedAtOnce = 1 << 20
   private static let queue = DispatchQueue(label: "keepsake.cloud.incoming", attributes: .concurrent)
 
   let url: URL
   private let descriptor: Int32
 
-  /// Opens a file, which is made if it isn't there; what is in it stays.
+  /// Opens a file, creating it if it doesn't exist. What is in it stays.
   init(at url: URL) async throws {
     self.url = url
     descriptor = try await Self.offPool {
@@ -33,7 +33,8 @@ final class IncomingFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Writes all of `bytes` at `offset`. In the page cache when this returns, which outlives the process, not a power cut.
+  /// Writes all of `bytes` at `offset`. When this returns, they are in the page cache, which survives the process but
+  /// not a power cut.
   func write(_ bytes: ByteBufferView, at offset: Int) async throws {
     try await Self.offPool { [self] in
       var written = 0
@@ -48,7 +49,8 @@ final class IncomingFile: Sendable {
     }
   }
 
-  /// The SHA-256 of the first `count` bytes of a file, read piece by piece; nil if it is shorter, or gone.
+  /// Returns the SHA-256 of the first `count` bytes of a file, read piece by piece; nil if the file is shorter, or
+  /// gone.
   static func digest(of url: URL, count: Int) async throws -> SHA256.Digest? {
     try await offPool {
       let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)

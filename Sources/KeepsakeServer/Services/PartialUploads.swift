@@ -7,11 +7,13 @@ import NIOCore
 import ServiceLifecycle
 import Synchronization
 
-/// Uploads that come in parts: each a file that holds what has come so far. They outlive broken connections and the server's own end.
+/// Uploads that arrive in parts, each a file that holds what has arrived so far. They survive broken connections and
+/// restarts of the server.
 ///
-/// What nobody goes on with is removed after a day. Of one player there are only so many, with only so many bytes.
+/// An upload without progress is removed after a day. The number of a player's uploads, and the bytes in them, are
+/// limited.
 final class PartialUploads: Service, Sendable {
-  /// One device's upload of one encoding of a content. Another device's, or another encoding, is another upload.
+  /// One device's upload of one encoding of a content. Another device, or another encoding, makes another upload.
   struct Key: Hashable, Sendable {
     var container: ContainerID
     var device: DeviceID
@@ -20,7 +22,7 @@ final class PartialUploads: Service, Sendable {
     var frame: ContentHash
   }
   enum Outcome<Result> {
-    /// So many bytes are here from the beginning on; the rest has yet to come.
+    /// This many bytes have arrived, from the beginning on; the rest is missing.
     case incomplete(Int)
     case complete(Result)
   }
@@ -28,13 +30,13 @@ final class PartialUploads: Service, Sendable {
     var total: Int
     var received = 0
     var touchedMilliseconds: Int64
-    /// Which request writes. A later one takes over from one whose connection may have died unnoticed.
+    /// The request that writes. A later one takes over from one whose connection may have died unnoticed.
     var writer: UInt64?
-    /// All of it has come and is being looked at.
+    /// All of it has arrived and is being checked.
     var isEnding = false
   }
   private struct State {
-    /// Of each container apart, so that what one player does costs the others nothing.
+    /// Kept per container, so that one player's load doesn't affect the others.
     var entries: [ContainerID: [Key: Entry]] = [:]
     var lastWriter: UInt64 = 0
     var sweptMilliseconds: Int64?
@@ -52,7 +54,8 @@ final class PartialUploads: Service, Sendable {
   private let logger: Logger
   private let state: Mutex<State>
 
-  /// Finds the uploads that an earlier server left in `folder`, and removes what is old, and what is nothing that anybody could go on with.
+  /// Finds the uploads that an earlier server left in `folder`. Removes old ones, and files that no device could
+  /// continue.
   init(folder: URL, clock: @escaping @Sendable () -> Int64, logger: Logger) throws {
     self.folder = folder
     self.clock = clock
@@ -79,7 +82,7 @@ final class PartialUploads: Service, Sendable {
     removeOld()
   }
 
-  /// Looks for old uploads once an hour, until the server stops.
+  /// Removes old uploads once an hour, until the server stops.
   func run() async throws {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
@@ -93,11 +96,13 @@ final class PartialUploads: Service, Sendable {
     }
   }
 
-  /// How many bytes of an upload are here; 0 for one that never began, or was removed.
+  /// Returns how many bytes of an upload have arrived; 0 for one that never began, or was removed.
   func received(_ key: Key) -> Int { state.withLock { $0[key]?.received ?? 0 } }
 
-  /// Takes one part, which may begin anywhere in what is here already; what comes twice is passed over. Whatever arrives of it counts,
-  /// also if the connection then breaks. When all is here and is what its frame's hash says, `use` gets the file, and may take it over.
+  /// Receives one part, which may begin anywhere in what has arrived already; bytes that arrive twice are skipped.
+  ///
+  /// Whatever arrives of the part counts, even if the connection then breaks. Once everything is here and matches the
+  /// frame's hash, `use` gets the file, and may take it over.
   func receive<Result>(
     _ body: RequestBody, _ range: ContentRange, of key: Key, use: (URL, _ count: Int) async throws -> Result
   ) async throws -> Outcome<Result> {
@@ -123,7 +128,7 @@ final class PartialUploads: Service, Sendable {
       guard position == range.last + 1 else { throw APIError(.badRequest, .badRequest, "The body ended early.") }
     }
     guard try end(key, writer) else { return .incomplete(try received(key, by: writer)) }
-    // From here on nobody else writes. If this fails, what has come stays: the disk may have been full.
+    // From here on no other request writes. If this fails, what has arrived stays: the disk may have been full.
     let isRight = try await IncomingFile.digest(of: url, count: range.total).map { ContentHash(digest: $0) == key.frame }
     guard isRight == true else {
       isReleased = true
@@ -137,14 +142,15 @@ final class PartialUploads: Service, Sendable {
       remove(key)
       return .complete(result)
     } catch let error as APIError {
-      // It wouldn't be taken the next time, either.
+      // It wouldn't be accepted the next time, either.
       isReleased = true
       remove(key)
       throw error
     }
   }
 
-  /// Removes what a container's devices have begun to send of a content that is here now, unless it is being written.
+  /// Removes unfinished uploads, by any device of a container, of a content that is here already, except those being
+  /// written.
   func forget(_ hash: ContentHash, of container: ContainerID) {
     let keys = state.withLock { state in
       (state.entries[container] ?? [:]).filter { $0.key.hash == hash && $0.value.writer == nil }.map(\.key)
@@ -152,7 +158,8 @@ final class PartialUploads: Service, Sendable {
     for key in keys { remove(key, unlessWritten: true) }
   }
 
-  /// Removes what a device has begun to send, or all of a container's, unless it is being written; that goes with the others, by its age.
+  /// Removes a device's unfinished uploads, or all of a container's, except those being written: these are removed
+  /// later, by their age.
   func forget(_ device: DeviceID?, of container: ContainerID) {
     let keys = state.withLock { state in
       (state.entries[container] ?? [:]).filter { (device == nil || $0.key.device == device) && $0.value.writer == nil }.map(\.key)
@@ -188,7 +195,8 @@ final class PartialUploads: Service, Sendable {
     }
   }
 
-  /// Lets go what its player hasn't gone on with for longest, where there would be too many. Throws if all of them are in use.
+  /// Evicts the uploads of a player that have been idle longest, if there would be too many. Throws if the next one to
+  /// evict is being written, or hasn't been idle for long enough.
   private static func makeRoom(
     for bytes: Int, in entries: inout [Key: Entry], now: Int64
   ) throws -> [(Key, Int)] {
@@ -229,7 +237,7 @@ final class PartialUploads: Service, Sendable {
     APIError(.conflict, .superseded, "A later request goes on with this upload.")
   }
 
-  /// Whether all has come; then nobody else may write any more.
+  /// Whether everything has arrived; from then on no other request may write.
   private func end(_ key: Key, _ writer: UInt64) throws -> Bool {
     try state.withLock { state in
       guard let entry = state[key], entry.writer == writer else { throw Self.superseded }
@@ -238,7 +246,7 @@ final class PartialUploads: Service, Sendable {
     }
   }
 
-  /// A request is over; what came by it stays. Of an upload of which nothing came nothing stays.
+  /// Ends a request; what it sent stays. An upload of which nothing has arrived is removed.
   private func release(_ key: Key, _ writer: UInt64) {
     let isEmpty = state.withLock { state in
       guard let entry = state[key], entry.writer == writer else { return false }
@@ -258,7 +266,7 @@ final class PartialUploads: Service, Sendable {
     if let total { removeFile(file(of: key, total: total)) }
   }
 
-  /// Looks at all uploads, but not at every part that comes.
+  /// Removes old uploads. Searches all of them, so not at every part that arrives.
   private func removeOld() {
     let now = clock()
     let old = state.withLock { state -> [Key] in
@@ -292,9 +300,9 @@ final class PartialUploads: Service, Sendable {
     do {
       try FileManager.default.removeItem(at: url)
     } catch CocoaError.fileNoSuchFile, CocoaError.fileReadNoSuchFile {
-      // Taken over.
+      // It was taken over.
     } catch {
-      // It takes room until the next start, which removes it or fails openly.
+      // It takes up room until the next start, which removes it or fails openly.
       logger.error("An upload's file can't be removed", metadata: ["error": "\(error)"])
     }
   }

@@ -9,10 +9,10 @@ import Musl
 import Darwin
 #endif
 
-/// Small files that only their owner may read, written so that a crash leaves the old one or the new one; and the waits for
-/// the disk that larger files need.
+/// Small files that only their owner may read, written so that a crash leaves the old one or the new one; and the
+/// waiting for the disk that larger files need.
 enum PrivateFile {
-  /// The bytes, or nil if there is no such file.
+  /// Returns the bytes, or nil if there is no such file.
   static func read(_ url: URL) throws -> Data? {
     guard FileManager.default.fileExists(atPath: url.path) else { return nil }
     do {
@@ -22,7 +22,7 @@ enum PrivateFile {
     }
   }
 
-  /// Writes beside, waits for the disk, renames, waits again.
+  /// Writes a file beside `url`, waits for the disk, renames it to `url`, and waits again.
   static func write(_ bytes: Data, to url: URL) throws {
     let beside = url.appendingPathExtension("new")
     let descriptor = open(beside.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -41,7 +41,7 @@ enum PrivateFile {
     try move(beside, to: url)
   }
 
-  /// Renames, and waits until the new name is on the disk. The file's bytes must be there already.
+  /// Renames a file, and waits until the new name is on the disk. The file's bytes must be on the disk already.
   static func move(_ old: URL, to new: URL) throws {
     guard rename(old.path, new.path) == 0 else { throw failure("\(old.path) can't be renamed to \(new.path).") }
     try sync(new.deletingLastPathComponent(), isFolder: true)

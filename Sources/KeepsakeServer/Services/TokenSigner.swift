@@ -3,10 +3,10 @@ import Crypto
 import Foundation
 import KeepsakeReplication
 
-/// Makes and checks the tokens of devices.
+/// Creates and verifies the tokens of devices.
 ///
-/// A token names its device, player, container and app, and carries an HMAC-SHA256 over them. So a server that was restored
-/// from a backup still knows a device that registered after the backup was made.
+/// A token contains its device, player, container and app, and an HMAC-SHA256 over them. So a server that was restored
+/// from a backup still recognizes a device that registered after the backup was made.
 ///
 ///     version 1 | device 16 | player 16 | container 16 | app 8 | HMAC 32     in base64url, without padding
 struct TokenSigner: Sendable {
@@ -27,7 +27,8 @@ struct TokenSigner: Sendable {
     return payload.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
   }
 
-  /// Who holds `token`; nil if this server never made it. Takes equally long however much of it is right.
+  /// Returns the holder of `token`; nil if this server didn't issue it. Takes the same time however much of it is
+  /// right.
   func identity(of token: String) -> DeviceIdentity? {
     // 4 characters for 3 bytes; anything longer isn't decoded at all.
     guard token.utf8.count == (Self.tokenBytes * 4 + 2) / 3 else { return nil }

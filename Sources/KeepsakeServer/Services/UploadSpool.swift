@@ -4,16 +4,17 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// Receives large bodies that come in one piece into files, at most so many at a time, so that they are never in memory as a whole.
+/// Receives large bodies that arrive in one piece into files, a limited number at a time, so that they are never in
+/// memory as a whole.
 final class UploadSpool: Sendable {
   private let folder: URL
   private let open = Mutex(0)
 
   init(folder: URL) { self.folder = folder }
 
-  /// Receives `body` into a new file, which `use` may take over; it is removed afterwards if it is still there.
+  /// Receives `body` into a new file, which `use` may take over. The file is removed afterwards if it is still there.
   ///
-  /// Throws when the body is empty, larger than `limit`, or not as long as was declared.
+  /// Throws if the body is larger than `limit` or not as long as declared, or if too many uploads are in progress.
   func receive<Result>(
     _ body: RequestBody, declared: Int?, limit: Int, use: (URL, _ count: Int) async throws -> Result
   ) async throws -> Result {
@@ -28,7 +29,7 @@ final class UploadSpool: Sendable {
     defer { open.withLock { $0 -= 1 } }
     let url = folder.appendingPathComponent(String(UInt64.random(in: .min ... .max), radix: 16))
     defer {
-      // Gone already where it was taken over; what stays behind is removed at the next start.
+      // Already gone if it was taken over; a file that stays behind is removed at the next start.
       try? FileManager.default.removeItem(at: url)
     }
     var count = 0

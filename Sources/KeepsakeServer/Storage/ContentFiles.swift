@@ -1,11 +1,11 @@
 #if Cloud
 import Foundation
 
-/// The files of contents that are too large to lie in the database.
+/// The files of contents that are too large for the database.
 struct ContentFiles: Sendable {
   let folder: URL
 
-  /// A file's place and size, from the name that the database knows it by; nil if it is gone, as after a restore of the
+  /// Returns a file's location and size, from its name in the database; nil if it is gone, as after a restore of the
   /// database alone.
   func file(named name: String) throws -> KeptContent.Bytes? {
     let url = folder.appendingPathComponent(name)
@@ -20,7 +20,7 @@ struct ContentFiles: Sendable {
     }
   }
 
-  /// The bytes; a file's are mapped, not read.
+  /// Returns the bytes; a file is mapped, not read.
   func bytes(of content: KeptContent) throws -> Data {
     switch content.bytes {
     case .memory(let data): return data
@@ -33,7 +33,7 @@ struct ContentFiles: Sendable {
     }
   }
 
-  /// Takes a file over under a new name, which is on the disk when this returns.
+  /// Takes over a file under a new name, which is on the disk when this returns.
   func adopt(_ file: URL, as name: String) throws {
     try PrivateFile.sync(file)
     try PrivateFile.move(file, to: folder.appendingPathComponent(name))
@@ -43,7 +43,7 @@ struct ContentFiles: Sendable {
     do {
       try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
     } catch CocoaError.fileReadNoSuchFile, CocoaError.fileNoSuchFile {
-      // It was lost before.
+      // It was lost earlier.
     } catch {
       throw ServerError(.inputOutput, "The content file \(name) can't be removed.", cause: error)
     }

@@ -3,14 +3,14 @@ import Dispatch
 import GRDB
 import Synchronization
 
-/// Commits transactions that wait at the same time together: the disk is waited for once for all of them.
+/// Commits transactions that wait at the same time together, with one wait for the disk for all of them.
 ///
 /// Each runs in a savepoint of its own, so that one that throws undoes only itself.
 final class GroupCommitter: Sendable {
   private struct Job: Sendable {
-    /// Runs inside the shared transaction. Throws only if that is lost as a whole.
+    /// Runs inside the shared transaction. Throws only if the whole transaction is lost.
     var run: @Sendable (Database) throws -> Void
-    /// Called once, after the commit or with what made it fail.
+    /// Called once, after the commit, or with the error that made it fail.
     var finish: @Sendable ((any Error)?) -> Void
   }
   private struct State {
@@ -23,7 +23,7 @@ final class GroupCommitter: Sendable {
 
   init(_ pool: DatabasePool) { self.pool = pool }
 
-  /// Runs `body` in a transaction; its result is here when the transaction is durable.
+  /// Runs `body` in a transaction; returns its result once the transaction is durable.
   func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       let box = Box(Mutex<Swift.Result<Result, any Error>?>(nil))
@@ -34,7 +34,7 @@ final class GroupCommitter: Sendable {
             box.value.withLock { $0 = .success(result) }
           } catch {
             box.value.withLock { $0 = .failure(error) }
-            // A full disk can end the whole transaction: then nothing of the group may be called done.
+            // A full disk can end the whole transaction: then no job of the group may be reported as done.
             guard db.isInsideTransaction else { throw error }
           }
         },

@@ -2,9 +2,10 @@
 import Foundation
 import KeepsakeReplication
 
-/// All that a cloud keeps of a player, as lines of JSON. Contents are named; their bytes are fetched one by one.
+/// Everything that a cloud keeps of a player, as lines of JSON. Contents are only named; their bytes are fetched one by
+/// one.
 enum PlayerExport {
-  /// Lines of one page: what is read in one go.
+  /// The number of lines in a page, which is read in one go.
   static let pageLines = 1_000
 
   /// Where a page begins.
@@ -22,7 +23,7 @@ enum PlayerExport {
     var next: Position?
   }
 
-  /// One line: an object whose only key says what it is.
+  /// One line: an object whose only key is its kind.
   struct Line: Sendable, Encodable {
     struct Device: Sendable, Encodable {
       var device: DeviceID
@@ -50,7 +51,7 @@ enum PlayerExport {
     var content: Content?
     var operation: Operation?
     var balances: [String: Int64]?
-    /// Stands last, and says how many lines there are before it.
+    /// The last line, with the number of lines before it.
     var end: End?
 
     init(_ record: DeviceRecord) {

@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// Devices that were removed, players who left, and what a player takes along.
+/// Removed devices, deleted players, and the export of a player's data.
 extension SQLiteCloudStorage {
-  /// Tables in which every row begins with its container.
+  /// Tables whose first column is the container.
   private static let tables = [
     "cell", "version", "covered", "content", "holder", "usage", "decision", "chainHead", "mark", "deviceChain", "device", "pairing",
     "offerPart",
@@ -32,7 +32,7 @@ extension SQLiteCloudStorage {
         "DELETE FROM deviceChain WHERE container = ? AND device = ? RETURNING chain", [id, name]
       ).map { try storage.identifier($0[0]) }
       try storage.run("DELETE FROM device WHERE container = ? AND id = ?", [id, name])
-      // It may be the one that it asked for, to come back with.
+      // The removed device may have requested it, to come back with it.
       try storage.run("DELETE FROM pairing WHERE container = ?", [id])
       var source = SystemRandomNumberGenerator()
       let moved = try CloudAcceptance.retire(chains.sorted(), in: &storage, using: &source)
@@ -47,18 +47,18 @@ extension SQLiteCloudStorage {
         storage.removedFiles.append(row[0])
       }
       for table in Self.tables { try storage.run("DELETE FROM \(table) WHERE container = ?", [id]) }
-      // The triggers of what went have counted in between.
+      // The triggers of the deleted rows have written to it meanwhile.
       try storage.run("DELETE FROM usage WHERE container = ?", [id])
       try storage.run("DELETE FROM container WHERE id = ?", [id])
       try storage.run("DELETE FROM retired WHERE container = ?", [id])
-      // No device in particular: tokens prove themselves, and have to be refused for ever.
+      // An empty device means all devices: tokens carry their own proof, and have to be refused forever.
       try storage.run("INSERT INTO retired (container, device, at) VALUES (?, x'', ?)", [id, now])
     }
   }
 
   func exported(_ place: PlayerExport.Position, of container: ContainerID) async throws -> PlayerExport.Page {
     try await read(container) { storage in
-      // Deleted between two pages: what is written then must not end like all of it.
+      // If the data were deleted between two pages, the export must not end as if it were complete.
       try storage.refuseRetired(nil)
       let limit = PlayerExport.pageLines
       switch place {
@@ -103,7 +103,7 @@ extension SQLiteContainer {
     if found != nil { throw APIError.retired }
   }
 
-  /// What the bank decided, by the operations' ids.
+  /// Returns what the bank decided, sorted by the operations' ids.
   func decisions(after operation: OperationID?, limit: Int) throws -> [PlayerExport.Line.Operation] {
     try rows(
       "SELECT details, chain, verdict FROM decision WHERE container = ? AND operation > ? ORDER BY operation LIMIT ?",

@@ -7,10 +7,10 @@ import Logging
 // GRDB has a type of this name, too.
 import struct KeepsakeReplication.Cursor
 
-/// A cloud in one SQLite database: one writer that commits in groups, readers beside it (write-ahead log), and the disk waited
-/// for at each commit.
+/// A cloud in one SQLite database: one writer that commits in groups, readers beside it (write-ahead log), and a wait
+/// for the disk at each commit.
 final class SQLiteCloudStorage: CloudStorage {
-  /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost.
+  /// A device's last visit is written again after this long: often enough to be useful, too seldom to cost much.
   private static let seenStepMilliseconds: Int64 = 60_000
 
   let pool: DatabasePool
@@ -20,7 +20,7 @@ final class SQLiteCloudStorage: CloudStorage {
   private let logger: Logger
   private let fileQueue = DispatchQueue(label: "keepsake.cloud.files", attributes: .concurrent)
 
-  /// Opens the database, and brings an older one up to date. One from a newer version is refused untouched.
+  /// Opens the database, and migrates an older one. One from a newer version is refused and not touched.
   init(
     database: URL, contents: URL, clock: @escaping @Sendable () -> Int64 = { 0 }, logger: Logger = Logger(label: "keepsake.server")
   ) throws {
@@ -39,7 +39,7 @@ final class SQLiteCloudStorage: CloudStorage {
       }
       pool = try DatabasePool(path: database.path, configuration: configuration)
       try pool.writeWithoutTransaction { db in
-        // GRDB sets NORMAL with a write-ahead log: a power cut may then undo what was answered.
+        // GRDB sets NORMAL with a write-ahead log: a power cut could then undo what a response has confirmed.
         try db.execute(sql: "PRAGMA synchronous = FULL")
         #if canImport(Darwin)
         try db.execute(sql: "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1")
@@ -69,7 +69,7 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
-  /// A file that was renamed into place but whose row was never committed belongs to nobody.
+  /// Removes files that were renamed into place but whose rows were never committed: they belong to nobody.
   private func removeForgottenFiles() throws {
     let names = try files.names()
     try pool.read { db in
@@ -87,17 +87,17 @@ final class SQLiteCloudStorage: CloudStorage {
     let (files, now) = (files, clock())
     let (result, removed) = try await committer.write { db in
       var storage = SQLiteContainer(container, in: db, files: files, now: now)
-      // A request that came in before everything was deleted must leave nothing behind it.
+      // A request that arrived before everything was deleted must leave nothing behind.
       try storage.refuseRetired(nil)
       let result = try body(&storage)
       return (result, storage.removedFiles)
     }
-    // After the commit: what is rolled back still needs them.
+    // After the commit: a rollback would still need them.
     if !removed.isEmpty { await remove(removed) }
     return result
   }
 
-  /// What stays behind is removed at the next start.
+  /// Removes files. Those that can't be removed are removed at the next start.
   private func remove(_ names: [String]) async {
     do {
       try await onFileQueue { for name in names { try self.files.remove(name) } }
@@ -134,9 +134,9 @@ final class SQLiteCloudStorage: CloudStorage {
     try await read(container) { try $0.keptContent(hash) }
   }
 
-  /// What became of a content; the transaction commits in either case, and with it what went to make room.
+  /// What happened to a content. The transaction commits in either case, and with it what was removed to make room.
   private enum Placed: Sendable {
-    /// With how far the container has come, if there is news.
+    /// With how far the container has come, if the listeners have to be notified.
     case kept(isNew: Bool, UInt64?)
     case overQuota(QuotaShortage)
   }
@@ -146,7 +146,7 @@ final class SQLiteCloudStorage: CloudStorage {
     put: (inout SQLiteContainer) throws -> Bool
   ) throws -> Placed {
     let heals = try container.isSuspect(content.hash)
-    // What stands in for a damaged content leans on nothing, least of all on what leans on it.
+    // The replacement of a damaged content must not depend on any base, least of all on one that depends on it.
     if heals, let base = content.base { throw MissingBase(base: base) }
     try container.requireBase(content.base)
     if let quota, !heals, try !container.hasContent(content.hash),
@@ -204,7 +204,7 @@ final class SQLiteCloudStorage: CloudStorage {
     }
   }
 
-  /// Waiting for the disk doesn't belong on the threads that everybody shares.
+  /// Runs `work` off the threads that all requests share: waiting for the disk doesn't belong on them.
   private func onFileQueue(_ work: @escaping @Sendable () throws -> Void) async throws {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       fileQueue.async { continuation.resume(with: Result(catching: work)) }
@@ -267,7 +267,7 @@ final class SQLiteCloudStorage: CloudStorage {
 
   func putPairing(_ pairing: Pairing, for device: DeviceID, now: Int64) async throws {
     try await committer.write { db in
-      // Removed since its request came in, it must not get a way back.
+      // A device that was removed after its request arrived must not get a way back.
       guard try !Self.isRetired(device, of: pairing.container, in: db) else { throw APIError.retired }
       try db.execute(
         sql: "DELETE FROM pairing WHERE container = ? OR expires <= ?", arguments: [pairing.container.bytes, now])
@@ -298,8 +298,8 @@ final class SQLiteCloudStorage: CloudStorage {
   }
 
   func close() async throws {
-    // The last connection to close is a reader, which can't empty the log: so that one file is enough for a backup of a stopped
-    // server, that is done before.
+    // The last connection to close is a reader, which can't empty the write-ahead log. It is emptied here, so that one
+    // file is enough for a backup of a stopped server.
     try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
     try pool.close()
   }

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-// What is kept of offers whose last part is yet to come. It counts as nobody's room.
+// The stored parts of offers whose last part hasn't arrived yet. They don't count as used room.
 extension SQLiteContainer {
   func heldOffers() throws -> [HeldOffer] {
     try rows(

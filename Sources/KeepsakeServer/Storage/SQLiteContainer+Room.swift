@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-// What a player's things take, what of them goes, and what of them is damaged.
+// How much room a player's data takes, which of it is removed, and which of it is damaged.
 extension SQLiteContainer {
   // MARK: Room
 
@@ -11,7 +11,7 @@ extension SQLiteContainer {
     try row("SELECT used FROM usage WHERE container = ?", [id]).map { $0[0] } ?? 0
   }
 
-  /// The same, counted anew.
+  /// The same, counted again from the rows.
   func recountedBytes() throws -> Int64 {
     let sum = try row(
       """
@@ -38,7 +38,7 @@ extension SQLiteContainer {
     for row in held { try removeUnneeded(row[0]) }
   }
 
-  /// Removes a content that no version holds and no other content leans on, and then its base likewise.
+  /// Removes a content that no version holds and that is no other content's base, and then its own base likewise.
   private mutating func removeUnneeded(_ hash: Data) throws {
     var next: Data? = hash
     while let hash = next {

@@ -5,13 +5,13 @@ import KeepsakeReplication
 // GRDB has a type of this name, too.
 import struct KeepsakeReplication.Cursor
 
-/// One container in SQLite, inside the transaction that lends it.
+/// One container in SQLite, valid inside the transaction that it was created for.
 struct SQLiteContainer: CloudContainer {
   let db: Database
   let id: Data
   let files: ContentFiles
   let now: Int64
-  /// Files that nothing names any more once the transaction has committed.
+  /// Files that no row names any more once the transaction has committed.
   var removedFiles: [String] = []
 
   init(_ container: ContainerID, in db: Database, files: ContentFiles, now: Int64) {
@@ -115,14 +115,14 @@ struct SQLiteContainer: CloudContainer {
 
   func hasContent(_ hash: ContentHash) throws -> Bool {
     let found = try row("SELECT file, suspect FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
-    // One that came damaged to a device is served, but nothing may lean on it before it was put again.
+    // A content that a device received damaged is still served, but nothing may depend on it before it was put again.
     guard let found, (found[1] as Int) == 0 else { return false }
-    // A file that is gone is a content that isn't here: some device still has it, and sends it again.
+    // A content whose file is gone counts as missing: some device still has it, and sends it again.
     guard let name = found[0] as String? else { return true }
     return try files.file(named: name) != nil
   }
 
-  /// Makes room for a content whose file is gone, or that is damaged.
+  /// Removes a content whose file is gone, or that is damaged, so that it can be stored again.
   private mutating func forgetLost(_ hash: ContentHash) throws {
     if try !hasContent(hash) { try removeContent(hash) }
   }
@@ -137,7 +137,7 @@ struct SQLiteContainer: CloudContainer {
     return EncodedContent(hash: hash, length: kept.length, base: kept.base, bytes: try files.bytes(of: kept))
   }
 
-  /// The content as it lies here, a large one as its file.
+  /// Returns the content as it is stored, a large one as its file.
   func keptContent(_ hash: ContentHash) throws -> KeptContent? {
     let found = try row(
       "SELECT length, base, bytes, file FROM content WHERE container = ? AND hash = ?", [id, hash.bytes])
@@ -162,12 +162,12 @@ struct SQLiteContainer: CloudContainer {
       """, [id, content.hash.bytes, content.length, content.base?.bytes, content.bytes, content.bytes.count, now])
   }
 
-  /// Throws `MissingBase` unless the content that a delta leans on is here.
+  /// Throws `MissingBase` unless the base of a delta is here.
   func requireBase(_ base: ContentHash?) throws {
     if let base, try !hasContent(base) { throw MissingBase(base: base) }
   }
 
-  /// Keeps a content whose bytes lie in a file; false if it was here already.
+  /// Stores a content whose bytes are in a file; returns false if it was here already.
   mutating func putContent(_ content: KeptContent, fileName: String, count: Int) throws -> Bool {
     if try hasContent(content.hash) { return false }
     try forgetLost(content.hash)
@@ -185,7 +185,7 @@ struct SQLiteContainer: CloudContainer {
   }
 
   mutating func setReached(_ seq: UInt64, by device: DeviceID) throws {
-    // The row is there: a device is noted before its request is looked at. What stands already is not written again.
+    // The row exists: a device is recorded before its request is processed. An unchanged value isn't written again.
     try run(
       "UPDATE device SET reached = ?3 WHERE container = ?1 AND id = ?2 AND reached <> ?3", [id, device.bytes, signed(seq)])
   }

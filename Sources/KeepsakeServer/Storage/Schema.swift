@@ -3,10 +3,10 @@ import Foundation
 import GRDB
 import KeepsakeReplication
 
-/// The tables of a cloud in SQLite, and how older databases become newer ones.
+/// The tables of a cloud in SQLite, and the migrations of older databases.
 ///
-/// Keys and names that come from outside are kept as bytes (UTF-8): SQLite's text ends at a NUL. Unsigned 64-bit numbers are
-/// kept by their bits.
+/// Keys and names from outside are stored as bytes (UTF-8), because SQLite's text ends at a NUL. Unsigned 64-bit
+/// numbers are stored as their bit patterns.
 enum Schema {
   static let migrations: [String] = [
     "1 containers, devices, pairing", "2 room and damage", "3 offers in parts", "4 removed devices", "5 what devices have seen",
@@ -71,7 +71,7 @@ enum Schema {
           """)
     }
     migrator.registerMigration(migrations[3]) { db in
-      // A device of no bytes stands for all: everything of the player was deleted.
+      // A device of no bytes means all devices: everything of the player was deleted.
       try db.execute(
         sql: """
           CREATE TABLE retired (
@@ -88,8 +88,8 @@ enum Schema {
     return migrator
   }
 
-  /// What each player's things take, kept by triggers so that nothing can be added or removed without it; which versions hold which
-  /// contents; and which contents are damaged.
+  /// Adds how much room each player's data takes (kept by triggers, so that nothing can be added or removed without
+  /// being counted), which versions hold which contents, and which contents are damaged.
   private static func addRoom(to db: Database, _ files: ContentFiles) throws {
     try db.execute(
       sql: """
@@ -108,7 +108,7 @@ enum Schema {
         """)
     let large = try Row.fetchCursor(db, sql: "SELECT rowid, file FROM content WHERE file IS NOT NULL")
     while let row = try large.next() {
-      // A file that is gone takes nothing; its row goes when the content comes again.
+      // A missing file takes no room; its row is removed when the content is sent again.
       guard case .file(_, let count)? = try files.file(named: row[1]) else { continue }
       try db.execute(sql: "UPDATE content SET size = ? WHERE rowid = ?", arguments: [count, row[0] as Int64])
     }

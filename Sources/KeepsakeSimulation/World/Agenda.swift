@@ -1,4 +1,4 @@
-/// What is to happen, the earliest first; of what happens at one time, what was put in first.
+/// What is to happen, the earliest first; at the same time, what was added first.
 struct Agenda<Item> {
   private struct Entry {
     var time: Int64
@@ -43,7 +43,7 @@ struct Agenda<Item> {
 
   mutating func removeAll(where isUnwanted: (Item) -> Bool) {
     let kept = entries.filter { !isUnwanted($0.item) }.sorted { $0.precedes($1) }
-    // Sorted is a heap, too.
+    // A sorted array is a heap, too.
     entries = kept
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import KeepsakeReplication
 
-/// What the games of a world did, as an outside observer writes it down: what the checks compare with.
+/// What the games of a world did, as recorded by an outside observer: the reference for the checks.
 struct Model {
   enum Write {
     case version(VersionID)
@@ -16,46 +16,49 @@ struct Model {
     var seen: Set<VersionID>
     /// The commit also put the id into the set `World.elements`.
     var paired: Bool
-    /// Made on a store that was later set back to a backup: may be gone.
+    /// Made on a store that was later rolled back to a backup, so it may be gone.
     var mayBeGone = false
   }
 
-  /// One thing that was done to the set `World.favourites`.
+  /// One change of the set `World.favourites`.
   struct Favourite {
     var element: Scalar
-    /// The name of the addition; nil where the element was taken out.
+    /// The name of the addition; nil if the element was removed.
     var addition: Scalar?
-    /// The names of all additions that the device had heard of when it took the element out.
+    /// The names of all additions that the device knew when it removed the element.
     var seen: Set<Scalar>
-    /// Its place in `writes`.
+    /// Its index in `writes`.
     var write: Int
   }
 
   var favourites: [Favourite] = []
-  /// How many names were given to additions.
+  /// The number of names that were given to additions.
   var additions: Int64 = 0
   var writes: [(write: Write, mayBeGone: Bool)] = []
-  /// Of `writes`, saves that were in the cloud when their device was set back: from then on a restored cloud may lose them.
+  /// Indices in `writes` of saves that were in the cloud when their device was rolled back: from then on, restoring the
+  /// cloud may lose them.
   var leftToCloud: [Int] = []
   var versions: [VersionID: Made] = [:]
-  /// Versions made next on the same device, or by games that had seen the key.
+  /// Versions that the same device made next, or that were made by games that had seen the key.
   var successors: [VersionID: [VersionID]] = [:]
   var operations: [OperationID: WalletOperation] = [:]
   var operationMayBeGone: Set<OperationID> = []
-  /// What each version of the documents' slot knows of what was done, itself or by those it comes from.
+  /// The deeds that each version of the documents' slot knows, its own and those of the versions it comes from.
   var known: [VersionID: Set<Int>] = [:]
   var deeds: [Deed] = []
-  /// Versions that a game made of a merge of which an ancestor was missing, so that what was removed may have come back.
+  /// Versions that a game made from a merge that lacked an ancestor, so that what was removed may have come back.
   var uncertain: Set<VersionID> = []
-  /// Versions that a game made of a merge that had several ancestors, or that come from such.
+  /// Versions that a game made from a merge with several ancestors, or that come from such a version.
   var crossed: Set<VersionID> = []
-  /// By version: what its game was shown of a merge though something later was written there, because what both had replaced was disputed.
+  /// By version: what a merge showed its game although something later was written there, because what both had
+  /// replaced was disputed.
   var carriedAlong: [VersionID: Set<Int>] = [:]
-  /// What was written to `World.season`: its place in `writes`, the generation that it began or belongs to, and the value.
+  /// What was written to `World.season`: its index in `writes`, the generation that it began or belongs to, and the
+  /// value.
   var seasons: [(write: Int, generation: UInt64, value: Scalar)] = []
-  /// Which save was shown first for heads under a policy, by any device.
+  /// The save that any device showed first, for given heads under a policy.
   var winners: [ShownHeads: VersionID?] = [:]
-  /// The document that was shown first for heads of which these ancestors were there, by any device.
+  /// The document that any device showed first, for given heads and available ancestors.
   var gardens: [MergedHeads: Data] = [:]
 
   struct ShownHeads: Hashable {
@@ -66,12 +69,13 @@ struct Model {
 
   struct MergedHeads: Hashable {
     var heads: [VersionRecord]
-    /// Those that can be read, and all of which the record is known: a merge doesn't look past one that is gone. The records rank them.
+    /// The ancestors that can be read, and all ancestors whose record is known: a merge doesn't look past one that is
+    /// gone. The records rank them.
     var ancestors: Set<VersionID>
     var known: [VersionRecord]
   }
 
-  /// One thing that was done to a document.
+  /// One change of a document: see ``Plot``.
   struct Deed {
     enum Kind {
       case water(Int)
@@ -85,7 +89,7 @@ struct Model {
       case move
     }
     var kind: Kind
-    /// What its game knew of when it was done.
+    /// The deeds that its game knew when it was done.
     var known: Set<Int>
   }
 }

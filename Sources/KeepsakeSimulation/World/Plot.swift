@@ -1,34 +1,36 @@
 package import Keepsake
 
-/// What the games of a world save as documents: each rule of merging, on a field whose right value an observer can tell.
+/// What the games of a world save as documents: every rule of merging, each on a field whose correct value an observer
+/// can derive.
 ///
-/// Whatever is done to a document has a number, so that nothing is done twice.
+/// Every deed (a change of a document) has a number, so that none is done twice.
 @Archivable
 package struct Plot {
-  /// The numbers of all that was done.
+  /// The numbers of all deeds.
   @Merge(.union) package var deeds: Set<Int> = []
   @Merge(.counter) package var waterings = Counter()
   @Merge(.max) package var height = 0
   @Merge(.min) package var firstBloom: Int?
-  /// By the deed that hung them up.
+  /// The numbers of the deeds that hung them up.
   @Merge package var ornaments: Set<Int> = []
-  /// By the deed that planted them.
+  /// Identified by the deeds that planted them.
   @Merge package var flowers: [PlotFlower] = []
-  /// The deed that wrote each.
+  /// The number of the deed that wrote each label.
   @Merge package var labels: [String: Int] = [:]
   @Merge(combining: Plot.joined) package var notes: [Int] = []
-  /// The deed that moved it. No rule: the change of the side that made one.
+  /// The number of the deed that moved it. Without a rule: the side that changed it wins.
   package var place = 0
 
   package init() {}
 
-  /// All notes of both, those of the better side first: what another order of the sides makes another document of.
+  /// Returns all notes of both sides, those of the better side first, so that another order of the sides results in
+  /// another document.
   private static func joined(_ mine: [Int], _ theirs: [Int], _ ancestor: [Int]?) -> [Int] {
     mine + theirs.filter { !mine.contains($0) }
   }
 }
 
-/// Planted in a ``Plot``.
+/// A flower that was planted in a ``Plot``.
 @Archivable
 package struct PlotFlower: Identifiable {
   package let id: Int
@@ -38,7 +40,7 @@ package struct PlotFlower: Identifiable {
 }
 
 extension Plot {
-  /// What another one has otherwise, in words.
+  /// Describes in words how this document differs from another.
   func differences(from other: Plot) -> [String] {
     var words: [String] = []
     func compare<Value: Equatable>(_ name: String, _ mine: Value, _ theirs: Value) {
@@ -56,7 +58,7 @@ extension Plot {
     return words
   }
 
-  /// Does one thing, and remembers that.
+  /// Does one deed, and records its number.
   mutating func apply(_ deed: Model.Deed.Kind, number: Int) {
     deeds.insert(number)
     notes.append(number)

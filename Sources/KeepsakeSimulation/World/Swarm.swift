@@ -1,16 +1,16 @@
 import KeepsakeReplication
 
-/// What one world is like: which things happen in it, how often, and what its network and its clocks do.
+/// The character of one world: which things happen in it, how often, and what its network and its clocks do.
 ///
-/// Drawn from the seed. Where everything can happen at once, much of it hides the rest: about a third of all acts is left out of each
-/// world, so that some worlds have nothing but crashes, some have never a crash too many, and some are only slow.
+/// Drawn from the seed. If everything could happen at once, many things would hide the rest. So each world leaves out
+/// about a third of all acts: some worlds have nothing but crashes, some have only a few, and some are only slow.
 struct Swarm {
   /// What may happen next on a device.
   enum Act: String, CaseIterable {
     case load, save, delete, writeCell, wallet, network, reopen, copy, rollBack, backUp, turnClock, collect
     case sync = "sendNow"
 
-    /// Out of about a hundred.
+    /// The usual frequency, of about a hundred.
     fileprivate var usual: Int {
       switch self {
       case .load: 14
@@ -25,19 +25,19 @@ struct Swarm {
       }
     }
 
-    /// Without these nothing would be at stake.
+    /// Whether it is part of playing: without these acts nothing would be at stake.
     fileprivate var isPlay: Bool { [.load, .save, .writeCell].contains(self) }
   }
 
   let devices: Int
-  /// With copies.
+  /// The number of devices, including copies.
   let maximumDevices: Int
   let operations: Int
-  /// The longest time between two of them.
+  /// The longest time between two operations.
   let pauseMilliseconds: Int64
-  /// The longest way of a message.
+  /// The longest time that a message takes.
   let latencyMilliseconds: Int64
-  /// One of so many messages goes wrong; 0 for none. The others likewise.
+  /// One in this many messages goes wrong; 0 for none. The other odds likewise.
   let lossOdds: Int
   let doublingOdds: Int
   let deafnessOdds: Int
@@ -45,21 +45,22 @@ struct Swarm {
   let skewOdds: Int
   let cloudRestoreOdds: Int
   let cloudFillOdds: Int
-  /// Changes in one answer.
+  /// The number of changes in one response.
   let page: Int
-  /// Contents that travel inside an exchange.
+  /// The most bytes of contents that are sent inside an exchange.
   let inlineBytes: Int
-  /// In worlds whose cloud is restored: items in one piece of all that a store holds, and in one request, so that an offer takes several.
+  /// In worlds whose cloud is restored: the number of items in one part of everything that a store contains, and in one
+  /// request, so that an offer takes several.
   let pieceItems: Int
   let requestItems: Int
-  /// Whether events say what changed; what they say is wrong for whoever missed one before.
+  /// Whether events contain what changed; that is wrong for a device that missed an event before.
   let tellsSteps: Bool
-  /// Whether games keep documents that merge, and how much of their past devices keep.
+  /// Whether games keep documents that merge, and how much history devices keep.
   let hasDocuments: Bool
   let newestKept: Int
   private let weights: [(act: Act, upTo: Int)]
 
-  /// - Parameter operations: How many there are on average.
+  /// - Parameter operations: The average number of operations.
   init(operations mean: Int, using random: inout SeededGenerator) {
     func one<Value>(of values: [Value], _ usual: Value) -> Value { values.randomElement(using: &random) ?? usual }
     devices = Int.random(in: 2...5, using: &random)
@@ -97,7 +98,7 @@ struct Swarm {
     return weights.first { number < $0.upTo }?.act ?? .save
   }
 
-  /// For the first line of a trace.
+  /// A description for the first line of a trace.
   var words: String {
     var last = 0
     let acts = weights.map { act, upTo in
@@ -115,6 +116,6 @@ struct Swarm {
 }
 
 extension SeededGenerator {
-  /// True once in so many times; never for 0.
+  /// True once in this many times; never for 0.
   mutating func may(_ odds: Int) -> Bool { odds > 0 && once(in: odds) }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import KeepsakeReplication
 
-// What must always hold, as it happens.
+// What must always hold, checked as it happens.
 extension World {
   func check(_ index: Int, after effects: [EngineEffect]) {
     checkRetreats(index)
@@ -13,7 +13,7 @@ extension World {
       }
     }
     if shown { checkGroups(index) }
-    // A bank set back to a backup may know less of a chain's rights than the chain has used.
+    // A bank that was restored from a backup may know less of a chain's rights than the chain has used.
     if !cloudWasRestored, let wallet = devices[index].storage.wallet() {
       for currency in wallet.totals.keys.sorted() where wallet.totals[currency].map({ $0.rights < 0 }) == true {
         violation("device \(index) holds rights below zero in \(currency)")
@@ -21,12 +21,12 @@ extension World {
     }
   }
 
-  /// No value ever goes back.
+  /// No value may ever go backwards.
   func checkRetreats(_ index: Int) {
     if let key = devices[index].storage.retreats.first { violation("device \(index) let \(key) retreat") }
   }
 
-  /// A checkpoint of another device is seen whole: its save and its value, or neither.
+  /// Another device's checkpoint must be seen as a whole: both its save and its value, or neither.
   private func checkGroups(_ index: Int) {
     // A refusal splits a group, visibly.
     guard swarm.cloudFillOdds == 0 else { return }
@@ -51,7 +51,7 @@ extension World {
     }
   }
 
-  /// Whether a later save of games that had seen `id` fulfils the condition.
+  /// Whether a later save, made by games that had seen `id`, meets the condition.
   func isReplaced(_ id: VersionID, among condition: (VersionID) -> Bool) -> Bool {
     var open = model.successors[id] ?? []
     var reached = Set(open)
@@ -62,8 +62,8 @@ extension World {
     return false
   }
 
-  /// Whoever is said to have a save has it: all that came with its last word, or everything at rest. Not checked of a device that was set back and not heard
-  /// since, which the cloud can't know.
+  /// A device that is reported to have a save must have it: all that came with its last report, or everything at rest.
+  /// Not checked for a device that was rolled back and hasn't reported since, which the cloud can't know.
   func checkSeen(by index: Int, after seq: UInt64 = 0) throws {
     guard words[index]?.era == devices[index].era else { return }
     let storage = devices[index].storage
@@ -80,14 +80,14 @@ extension World {
         violation("the cloud says that device \(index) has \(short(record.id)), which it never saw")
         continue
       }
-      // What the game leaves in the cloud it has by name on purpose.
+      // Of a save that the game leaves in the cloud, the device has only the record, on purpose.
       for hash in version.record.contents where !storage.hasContent(hash) && !storage.isNotDownloaded(record) {
         violation("the cloud says that device \(index) has \(short(record.id)), which it has only by name")
       }
     }
   }
 
-  /// Whatever the cloud shows is complete, and its money adds up.
+  /// Everything that the cloud shows must be complete, and its money must add up.
   func checkCloud(after request: ExchangeRequest) {
     for record in request.versions where !cloud.isCovered(record.id) && cloud.version(record.id) != nil {
       for hash in record.contents {
@@ -100,7 +100,7 @@ extension World {
           }
           next = content.base
           steps += 1
-          // The same content sent by two devices in different encodings makes a chain longer than either knows.
+          // Two devices may send the same content in different encodings, which makes a chain longer than either knows.
           if steps > 4 * (engineOptions.maximumDepth + 2) {
             violation("a content in the cloud has more than \(steps) bases")
             break

@@ -3,19 +3,19 @@ import Keepsake
 import KeepsakeArchive
 import KeepsakeReplication
 
-// Saves that are documents: loaded and merged by the code that merges a game's.
+// Saves that are documents: loaded and merged by the same code as a game's documents.
 extension World {
   static let garden = Slot<Plot>("garden")
 
-  /// The document that a game holds, and what was done to it as far as that game has seen.
+  /// The document that a game holds, and the deeds that the game knows.
   struct Garden {
     var plot: Plot
     var known: Set<Int>
-    /// The merge that it came of lacked an ancestor.
+    /// Whether the merge that it came from lacked an ancestor.
     var isUncertain: Bool
-    /// That merge, or one that it comes from, had several.
+    /// Whether that merge, or one that it comes from, had several ancestors.
     var isCrossed: Bool
-    /// What it shows though something later was written there: see ``World/isCarriedAlong(_:on:among:of:)``.
+    /// What it shows although something later was written there: see ``World/isCarriedAlong(_:on:among:of:)``.
     var carriedAlong: Set<Int>
   }
 
@@ -33,12 +33,12 @@ extension World {
     }
   }
 
-  /// Does a few things to the garden that the game holds, and saves it.
+  /// Does a few deeds in the garden that the game holds, and saves it.
   func saveGarden(_ index: Int) {
     if devices[index].garden == nil || random.once(in: 3) { loadGarden(index) }
     guard var garden = devices[index].garden else { return }
     for _ in 0..<Int.random(in: 1...3, using: &random) {
-      // Where a garden begins has a number, too: gardens that never met differ in it.
+      // The beginning of a garden has a number, too: gardens that never met differ in it.
       let kind = garden.known.isEmpty ? .move : deed(in: garden.plot)
       let number = model.deeds.count
       model.deeds.append(Model.Deed(kind: kind, known: garden.known))
@@ -54,7 +54,7 @@ extension World {
       if !garden.carriedAlong.isEmpty { model.carriedAlong[draft.id] = garden.carriedAlong }
       let opening = devices[index].opening
       commit(index, CommitDraft(saves: [draft]), paired: nil)
-      // What isn't in an archive yet stays with the game, unless that ended with the commit.
+      // Changes that aren't in an archive yet stay with the game, unless the game ended with the commit.
       if devices[index].opening == opening { devices[index].garden = garden }
     } catch {
       violation("device \(index) can't save the garden: \(error)")
@@ -77,7 +77,7 @@ extension World {
 
   // MARK: Looking
 
-  /// What a game is given that loads the garden, checked, and what its next save replaces.
+  /// Returns what a game gets when it loads the garden, checked, and what its next save replaces.
   func shownGarden(_ index: Int) throws -> (garden: Garden, parents: [VersionID]) {
     let storage = devices[index].storage
     let reading = try SlotReading.read(Self.garden.name, policy: .mostProgress, in: storage)
@@ -124,15 +124,15 @@ extension World {
     storage.version(id)?.record.contents.allSatisfy(storage.hasContent) == true
   }
 
-  /// Those of the ancestors from which a merge of heads starts, at any depth, that can be read on a device.
+  /// Returns the ancestors from which a merge of heads starts, at any depth, as far as the device can read them.
   func wholeAncestors(of heads: [VersionID], in storage: SimulatedDevice) throws -> Set<VersionID> {
     guard heads.count > 1 else { return [] }
     return Set(
       try Resolution.mergeAncestors(of: heads, record: storage.sharedRecords()).all.filter { isWhole($0, in: storage) })
   }
 
-  /// Whether, at each step of the merge, what it starts from has all that both sides know, and was made likewise: then what was removed or
-  /// written on either side can be told.
+  /// Whether, at each step of the merge, its ancestors contain everything that both sides know, and were made in the
+  /// same way: then it is certain what was removed or written on either side.
   private func isCertain(_ sides: [VersionID], _ ancestors: MergeAncestors, _ whole: Set<VersionID>) -> Bool {
     var open = sides.count > 1 ? [sides] : []
     var looked: Set<[VersionID]> = []
@@ -190,7 +190,7 @@ extension World {
     }
     for name in Set(written.keys).union(plot.labels.keys).sorted() {
       let all = written[name, default: []]
-      // What a later one replaced whose game had seen it is gone; any other one may stand.
+      // A value is gone if it was replaced by a later one whose game had seen it; any other may be shown.
       let standing = all.filter { number in !all.contains { model.deeds[$0].known.contains(number) } }
       let field = { (plot: Plot) in name.isEmpty ? plot.place : plot.labels[name] }
       let shown = field(plot)
@@ -201,16 +201,17 @@ extension World {
     }
   }
 
-  /// Whether something was written at the same time. Merges of which each takes in others may choose otherwise, and what one chose is then a change
-  /// to the other, like what was written there since.
+  /// Whether something else was written at the same time. Merges that each include the other may choose differently,
+  /// and what one chose then counts for the other as a change, like anything written since.
   private func isDisputed(_ deed: Int, among all: [Int]) -> Bool {
     all.contains(deed) && all.contains { $0 != deed && !model.deeds[$0].known.contains(deed) && !model.deeds[deed].known.contains($0) }
   }
 
-  /// Whether the saves from which a merge starts hold, beside this, two that were written at the same time.
+  /// Whether the saves from which a merge starts contain this value, and two values that were written at the same time.
   ///
-  /// Which of these stands is settled anew where the ancestors are made one, and may be another one than a save holds that was merged of them
-  /// before. What was written there since is then a change to both sides, and the better save's stands, even if the other one had seen it.
+  /// Which of the values is shown is decided again when the ancestors are merged into one, and may differ from the one
+  /// in a save that was merged from them before. What was written since is then a change to both sides, and the value
+  /// of the better save is shown, even if the other one had seen it.
   private func isCarriedAlong(_ deed: Int, on field: (Plot) -> Int?, among ancestors: Set<VersionID>, of index: Int) throws -> Bool {
     let storage = devices[index].storage
     let held = try ancestors.sorted().compactMap { id in
@@ -221,7 +222,7 @@ extension World {
 
   // MARK: History
 
-  /// Lets a device let go of its past, which must leave it what a merge starts from.
+  /// Prunes a device's history, which must leave it what a merge starts from.
   func prune(_ index: Int) throws {
     guard devices[index].storage.hasHistoryToPrune else { return }
     let before = devices[index].storage

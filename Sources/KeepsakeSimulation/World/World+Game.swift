@@ -1,13 +1,13 @@
 import Foundation
 import KeepsakeReplication
 
-// What players, and their devices' fates, do.
+// What players do, and what happens to their devices.
 extension World {
   static func progress(_ key: String) -> CellKey { CellKey(collection: "progress", key: key) }
-  /// Holds the ids of versions whose commits also wrote here: a checkpoint shows both or neither.
+  /// Contains the ids of versions whose commits also wrote here: a checkpoint shows both or neither.
   static let elements = progress("elements")
 
-  /// One thing happens on one device.
+  /// Lets one thing happen on one device.
   func act() {
     let index = Int.random(in: devices.indices, using: &random)
     if random.may(swarm.cloudRestoreOdds) { restoreCloud() }
@@ -36,7 +36,7 @@ extension World {
 
   // MARK: Saves
 
-  /// The game takes what came and was kept back.
+  /// The game applies what was received and held back.
   private func deliver(_ index: Int) {
     let crash = drawCrash()
     let before = devices[index].storage
@@ -68,7 +68,7 @@ extension World {
       let view = try Resolution.view(of: slot, in: devices[index].storage, policy: policy)
       if view.isConflict { report.statistics.conflicts += 1 }
       checkView(view, of: slot, policy, on: index)
-      // A player who is asked first sees one of them only.
+      // A player who is asked first sees only one of them.
       let asks = view.isConflict && random.once(in: 3)
       devices[index].loaded[slot] = asks ? view.winner.map { [$0.id] } ?? [] : view.parents
       for head in view.heads {
@@ -82,7 +82,8 @@ extension World {
     }
   }
 
-  /// Whether a save can't be loaded because it was left in the cloud: the player may ask for it. One that is here may be let go of.
+  /// Whether a save can't be loaded because it was left in the cloud; the player may then ask for it. A save that is
+  /// here may be evicted.
   func isNotDownloaded(_ slot: String, on index: Int) -> Bool {
     let storage = devices[index].storage
     let heads = storage.heads(of: slot).compactMap(storage.version).filter { !$0.record.tombstone }
@@ -143,7 +144,7 @@ extension World {
       for _ in 0..<Int.random(in: 1...8, using: &random) {
         withUnsafeBytes(of: random.next()) { bytes.append(contentsOf: $0) }
       }
-      // Now and then two devices come to the very same game.
+      // Now and then, two devices arrive at exactly the same game.
       if random.once(in: 12) { bytes = Data("the beginning".utf8) }
     }
     let parents: SaveParents
@@ -154,7 +155,7 @@ extension World {
     }
     var contents: [ContentHash] = []
     if !tombstone {
-      // Large saves are cut into several contents.
+      // Large saves are split into several contents.
       let cut = random.once(in: 5) ? bytes.count / 2 : bytes.count
       contents = [bytes.prefix(cut), bytes.dropFirst(cut)].filter { !$0.isEmpty }.map { devices[index].storage.addContent(Data($0)) }
     }
@@ -216,7 +217,7 @@ extension World {
 
   // MARK: Commits
 
-  /// The game commits; the model writes down what it may rely on from then on.
+  /// Commits for the game. The model records what the game may rely on from then on.
   func commit(_ index: Int, _ draft: CommitDraft, paired: VersionID?) {
     let crash = drawCrash()
     let before = devices[index].storage
@@ -308,7 +309,7 @@ extension World {
     if isNew || random.once(in: 2) { step(index, .started) }
   }
 
-  /// The player's backup tool, or a synced folder, gives a second machine the same store.
+  /// Copies the store to a second machine, as the player's backup tool or a synced folder does.
   private func copyStore(of index: Int) {
     guard devices.count < swarm.maximumDevices else { return }
     report.statistics.copies += 1
@@ -317,7 +318,7 @@ extension World {
       devices[index].storage, writer: options.faults.reusesWriters ? devices[index].writer : nil)
   }
 
-  /// The store is set back to what it was: what was written since is gone unless it left in time.
+  /// Rolls the store back to its backup: what was written since is gone unless it was sent in time.
   private func rollBack(_ index: Int) {
     guard let backup = devices[index].backup else { return }
     report.statistics.rollbacks += 1
@@ -347,7 +348,7 @@ extension World {
     }
   }
 
-  /// The cloud throws away what no head needs.
+  /// The cloud removes what no head needs.
   private func collectContents() {
     var needed: Set<ContentHash> = []
     for slot in cloud.slots() {
@@ -380,7 +381,7 @@ extension World {
     cloudBackup = nil
     for number in model.leftToCloud { mayBeGone(number) }
     model.leftToCloud = []
-    // All streams have ended with the server that was; most devices have theirs again before long.
+    // All streams ended with the old server; most devices open theirs again before long.
     for index in devices.indices where !random.may(swarm.deafnessOdds) {
       schedule(
         after: Int64.random(in: 10...3_000, using: &random), .listen(device: index, opening: devices[index].opening))

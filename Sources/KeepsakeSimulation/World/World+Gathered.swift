@@ -1,15 +1,15 @@
 import KeepsakeReplication
 
-// Values of many parts: a set whose elements are taken out again, and dictionaries.
+// Values of many parts: a set whose elements are removed again, and dictionaries.
 extension World {
   static let favourites = progress("favourites")
-  /// The names of additions to `favourites`, each committed together with its addition: who has the name has seen the addition. So the checks
-  /// need to know nothing of what the set is made of.
+  /// The names of additions to `favourites`, each committed together with its addition: a device that has the name has
+  /// seen the addition. So the checks don't need to know how the set is represented.
   static let heard = progress("heard")
   static let times = progress("times")
   static let met = progress("met")
 
-  /// Few, so that devices get in each other's way.
+  /// Only a few, so that devices get in each other's way.
   private static let flowers: ClosedRange<Int64> = 1...4
 
   func gatheredDrafts(_ index: Int) -> [CellDraft] {
@@ -17,7 +17,7 @@ extension World {
     switch Int.random(in: 0..<8, using: &random) {
     case 0..<3:
       let draft = CellDraft(Self.favourites, .insertElements([name]))
-      // What is in isn't put in again.
+      // An element that is in the set isn't inserted again.
       guard !shownFavourites(index).contains(name) else { return [draft] }
       model.additions += 1
       return [draft, CellDraft(Self.heard, .insert([.int(model.additions)]))]
@@ -34,12 +34,12 @@ extension World {
     return set.elements
   }
 
-  /// Writes down what a commit did to the set; `number` is that of the write in the model.
+  /// Records what a commit did to the set; `number` is the index of the write in the model.
   func noteFavourite(_ cell: CellDraft, of drafts: [CellDraft], _ index: Int, _ number: Int) {
     guard cell.key == Self.favourites else { return }
     switch cell.change {
     case .insertElements(let elements):
-      // Without a name, it was in already.
+      // Without a name, it was in the set already.
       guard let element = elements.first, case .insert(let names)? = drafts.first(where: { $0.key == Self.heard })?.change else { return }
       model.favourites.append(Model.Favourite(element: element, addition: names.first, seen: [], write: number))
     case .removeElements(let elements):
@@ -60,7 +60,7 @@ extension World {
     checkMet()
   }
 
-  /// An element is in if something put it in that nobody had seen who took it out.
+  /// An element is in the set if an addition of it was not seen by any device that removed it.
   private func checkFavourites() {
     let held = shownFavourites(0)
     if let stranger = held.first(where: { scalar in !Self.flowers.contains { Scalar.int($0) == scalar } }) {

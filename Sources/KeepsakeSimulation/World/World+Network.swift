@@ -1,7 +1,7 @@
 import Foundation
 import KeepsakeReplication
 
-// Between devices and cloud, and the cloud itself.
+// What happens between devices and the cloud, and in the cloud itself.
 extension World {
   func perform(_ effects: [EngineEffect], of index: Int) {
     let opening = devices[index].opening
@@ -62,7 +62,7 @@ extension World {
       report.statistics.lostRequests += 1
       fail(after: Self.timeoutMilliseconds, .interrupted)
     case 2:
-      // The answer finds nobody: the request's number is no longer in flight.
+      // The response arrives too late: the request's number is no longer in flight.
       report.statistics.lateAnswers += 1
       fail(after: Self.timeoutMilliseconds, .interrupted)
       schedule(
@@ -76,7 +76,7 @@ extension World {
     }
   }
 
-  /// The cloud takes a call. An opening below zero is an answer that gets lost.
+  /// The cloud receives a call. An opening below zero means that the response gets lost.
   func receive(_ call: Call, from index: Int, _ opening: Int) {
     let delay = Int64.random(in: 5...swarm.latencyMilliseconds, using: &random)
     func answer(_ event: EngineEvent) {
@@ -112,7 +112,8 @@ extension World {
     }
   }
 
-  /// What the acceptance makes of it. A cloud without room takes no saves, and what came with them, but tells what is new.
+  /// Returns the response of the acceptance. A cloud without room accepts no saves, nor what came with them, but
+  /// reports what is new.
   private func respond(to request: ExchangeRequest, from index: Int, _ era: Int, _ sent: Int64) throws -> ExchangeResponse {
     let reached = cloud.reached()[Device.id(index)] ?? 0
     let response = try CloudAcceptance.exchange(
@@ -129,7 +130,7 @@ extension World {
     return response
   }
 
-  /// Tells every device, the one that made the change too: perhaps before its answer is there.
+  /// Notifies every device, including the one that made the change, which may be notified before its response arrives.
   private func announce(since before: Cursor, from sender: Int) {
     let seq = cloud.position().seq
     var step: CloudEvent.Step?
@@ -146,7 +147,7 @@ extension World {
     }
   }
 
-  /// What an event stream says first.
+  /// Sends the first event of an event stream.
   func listen(_ index: Int) {
     guard calm || devices[index].online else { return }
     let cursor = devices[index].storage.facts().cursor

@@ -1,20 +1,20 @@
 import Foundation
 import KeepsakeReplication
 
-// When all that goes wrong by chance has stopped.
+// The checks after everything that goes wrong by chance has stopped.
 extension World {
-  /// Rounds in which every device asks once until nothing changes any more. Rights that are recalled take a few.
+  /// The most rounds in which every device asks once, until nothing changes any more. Recalled rights take a few.
   private static let maximumRounds = 30
-  /// Exchanges of one device until the rights to new money have spread.
+  /// The most exchanges of one device until the rights to new money have spread.
   private static let maximumExchangesForMoney = 20
-  /// Deliveries within one round.
+  /// The most deliveries within one round.
   private static let maximumDeliveries = 4_000
 
   func comeToRest() {
     calm = true
     isFull = false
     trace(40, words: "calm")
-    // What games meant to do now, they don't.
+    // What games would have done from here on, they don't do.
     agenda.removeAll { if case .action = $0 { true } else { false } }
     for index in devices.indices {
       devices[index].online = true
@@ -42,7 +42,7 @@ extension World {
       + devices.flatMap { [$0.storage.facts().cursor.seq, UInt64($0.storage.outboxCount()), $0.storage.wallet()?.head.count ?? 0] }
   }
 
-  /// Delivers everything that is under way, and wakes who waits for another try; polls are left alone.
+  /// Delivers everything that is in progress, and wakes devices that wait to try again; polls are left alone.
   private func drain() {
     var deliveries = 0
     while let next = agenda.next() {
@@ -101,8 +101,8 @@ extension World {
     checkMoney()
   }
 
-  /// At rest everybody has said that they have everything. But for those of whom an older word came last, and those that had what was on its way
-  /// only after they had asked the last time: it costs them an exchange more.
+  /// At rest, every device must have reported that it has everything. Exceptions are devices whose older report arrived
+  /// last, and those that received what was on its way only after their last request: they would need another exchange.
   private func checkAllSeen() {
     for index in devices.indices {
       let isLate = words[index].map { $0.sent < $0.newest } ?? false
@@ -117,7 +117,7 @@ extension World {
     }
   }
 
-  /// Every save is a head, or replaced by one that a game made having seen it.
+  /// Every save must be a head, or be replaced by one whose game had seen it.
   private func checkVersions() {
     let storage = devices[0].storage
     for id in model.versions.keys.sorted() {
@@ -219,7 +219,7 @@ extension World {
 
   // MARK: Quiet
 
-  /// After one last write every device is quiet within two exchanges.
+  /// After one last write, every device must be quiet within two exchanges.
   private func checkQuiet() {
     for index in devices.indices { devices[index].exchanges = 0 }
     var last: VersionID?
@@ -251,7 +251,7 @@ extension World {
     checkQuietMoney()
   }
 
-  /// Rights that move to where they are needed take a few exchanges more, and then rest, too.
+  /// Rights that move to where they are needed take a few more exchanges, but must then be quiet, too.
   private func checkQuietMoney() {
     for index in devices.indices { devices[index].exchanges = 0 }
     do {

@@ -1,12 +1,12 @@
 import KeepsakeReplication
 
-// What games see, compared with what they have to.
+// What games see, compared with what they must see.
 extension World {
   static let season = progress("season")
 
   // MARK: After a commit
 
-  /// What a player has just done is there, and ranks as it must.
+  /// What a player has just done must be there, and rank as it should.
   func checkCommitted(
     _ records: [VersionRecord], _ cells: [CellDraft], _ before: SimulatedDevice, _ seen: [VersionID: Set<VersionID>], on index: Int
   ) {
@@ -29,7 +29,7 @@ extension World {
 
   // MARK: Slots
 
-  /// The same saves are the same to every player, and none is hidden.
+  /// The same saves must look the same to every player, and none may be hidden.
   func checkView(_ view: SlotView, of slot: String, _ policy: SavePolicy, on index: Int) {
     let storage = devices[index].storage
     let heads = storage.heads(of: slot).sorted().compactMap { storage.version($0)?.record }
@@ -61,7 +61,7 @@ extension World {
 
   // MARK: Values
 
-  /// A reset takes back what was there before, and nothing since.
+  /// A reset must undo what was there before it, and nothing since.
   func checkSeason() {
     guard let held = devices[0].storage.cell(Self.season), case .max(let value) = held.value else {
       if model.seasons.contains(where: { !model.writes[$0.write].mayBeGone }) { violation("\(Self.season) is lost") }
@@ -82,7 +82,7 @@ extension World {
 
   // MARK: The cloud
 
-  /// Saves of fresh installs that the cloud is about to hear of, beside heads that they don't replace.
+  /// Returns saves of fresh installations that are new to the cloud, beside heads that they don't replace.
   func contested(in request: ExchangeRequest) -> [(save: VersionRecord, others: Set<VersionID>)] {
     request.versions.filter { $0.provisional && cloud.version($0.id) == nil }.compactMap { record in
       let others = Set(cloud.heads(of: record.slot)).subtracting(record.covers)

@@ -2,15 +2,17 @@ import Foundation
 package import KeepsakeReplication
 import KeepsakeStore
 
-/// A whole world from one seed: devices with their games, one cloud, and everything between them that can go wrong.
+/// A whole world from one seed: devices with their games, one cloud, and everything that can go wrong between them.
 ///
-/// Devices play, crash, are copied, restored and reopened, go offline, have wrong clocks; messages are lost, doubled, late
-/// and out of order. Then all of that stops, everything is delivered, and what must always hold is checked.
+/// Devices play, crash, are copied, restored and reopened, go offline, have wrong clocks; messages are lost,
+/// duplicated, late and out of order. Then all of that stops, everything is delivered, and what must always hold is
+/// checked.
 package final class World {
   package struct Options: Hashable, Sendable {
-    /// What games do, all devices together, on average: each world has from half of it to half as many again.
+    /// The average number of operations of the games on all devices together; each world has between half of it and one
+    /// and a half times as many.
     package var operations = 220
-    /// Keep the trace in words.
+    /// Whether to keep the trace in words.
     package var keepsLines = false
     /// Bugs that are planted in every device and in the cloud.
     package var faults = Faults()
@@ -22,16 +24,16 @@ package final class World {
     var storage = SimulatedDevice()
     var engine: DeviceEngine?
     var writer = WriterID(0)
-    /// What its clock is off by.
+    /// The error of its clock.
     var skew: Int64 = 0
     var online = true
-    /// Counts the openings: what was meant for an earlier one is nobody's.
+    /// Counts how often it was opened: what was meant for an earlier opening is dropped.
     var opening = 0
-    /// The newest wake-up that it asked for.
+    /// The number of the newest wake-up that it requested.
     var wake = 0
-    /// What the game has loaded or saved last, by slot.
+    /// What the game last loaded or saved, by slot.
     var loaded: [String: [VersionID]] = [:]
-    /// Slots whose saves the game asked for.
+    /// Slots whose saves the game has requested.
     var asked: Set<String> = []
     /// The document that the game holds.
     var garden: Garden?
@@ -41,20 +43,20 @@ package final class World {
     var backup: (storage: SimulatedDevice, writes: Int)?
     var checkedElements: Set<VersionID> = []
     var exchanges = 0
-    /// Counts how often it was set back.
+    /// Counts how often it was rolled back.
     var era = 0
 
-    /// What the cloud knows it by.
+    /// The id by which the cloud knows it.
     static func id(_ index: Int) -> DeviceID { DeviceID(high: 0, low: UInt64(index)) }
   }
 
   enum Call {
-    /// With the device's era, and the time, when it was sent.
+    /// With the device's era and the time when it was sent.
     case exchange(UInt64, ExchangeRequest, era: Int, sent: Int64)
     case upload(UInt64, EncodedContent)
     case download(UInt64, ContentHash)
 
-    /// Contents take longer, so that much happens while several are on their way.
+    /// Contents take longer, so that much happens while several are being transferred.
     var weight: Int64 { if case .exchange = self { 1 } else { 6 } }
   }
 
@@ -62,13 +64,13 @@ package final class World {
     case toCloud(device: Int, opening: Int, Call)
     case toDevice(device: Int, opening: Int, EngineEvent)
     case wake(device: Int, opening: Int, number: Int)
-    /// The device's event stream is there again.
+    /// The device's event stream is open again.
     case listen(device: Int, opening: Int)
     case action
   }
 
   static let slots = ["main", "second"]
-  /// How long a device waits for an answer.
+  /// How long a device waits for a response.
   static let timeoutMilliseconds: Int64 = 5_000
   /// 2025-01-01, so that times look like times.
   static let epochMilliseconds: Int64 = 1_735_689_600_000
@@ -82,27 +84,31 @@ package final class World {
   var now = World.epochMilliseconds
   var devices: [Device] = []
   var cloud = MemoryContainer(epoch: 1)
-  /// What the cloud heard last of how far a device has come.
+  /// The last report that the cloud received of how far a device has come.
   struct Word {
-    /// The device's era when it said so.
+    /// The device's era when it made the report.
     var era: Int
-    /// When it was sent, and when the newest of its words was that came: one that was long under way may come after a later one.
+    /// When it was sent, and when the newest report that arrived was sent: a report that was delayed may arrive after a
+    /// later one.
     var sent: Int64
     var newest: Int64
   }
   var words: [Int: Word] = [:]
-  /// Of each device the last request that came, by when it was sent, and whether it said nothing because something was still on its way to it.
+  /// For each device the last request to arrive, by the time when it was sent, and whether it reported nothing because
+  /// something was still on its way to the device.
   var lastAsked: [Int: (sent: Int64, isSilent: Bool)] = [:]
   var cloudBackup: (cloud: MemoryContainer, words: [Int: Word])?
   var cloudWasRestored = false
   var agenda = Agenda<Happening>()
-  /// Everything that goes wrong by chance stops when the world comes to rest.
+  /// Set when the world comes to rest: everything that goes wrong by chance stops.
   var calm = false
-  /// The cloud takes no saves for now.
+  /// Whether the cloud currently accepts no saves.
   var isFull = false
-  /// Games keep back what comes, and take it between two levels. Drawn apart from the rest, so that other worlds are as they were.
+  /// Whether games hold back what is received, and apply it between two levels. Drawn separately, so that other worlds
+  /// stay as they are.
   let holdsArrivals: Bool
-  /// Every other device leaves large saves in the cloud, and games ask for them. Drawn apart, too. Not where the cloud is restored: what only it had would be lost.
+  /// Whether every other device leaves large saves in the cloud, and games ask for them. Drawn separately, too. Not if
+  /// the cloud is restored: what only it had would be lost.
   let isFrugal: Bool
   var deliveries: SeededGenerator
 
@@ -126,11 +132,11 @@ package final class World {
     cloud.faults = options.faults
   }
 
-  /// Lives the world through. Can be called once.
+  /// Runs the world. Can be called once.
   package func run() -> WorldReport {
     report.statistics.worlds = 1
     trace(0, words: swarm.words)
-    // Some are played for a while before they ever hear of the cloud.
+    // Some are played for a while before they first connect to the cloud.
     for _ in 0..<swarm.devices { addDevice(SimulatedDevice(), online: !random.once(in: 3)) }
     var time = now
     for _ in 0..<swarm.operations {
@@ -148,7 +154,7 @@ package final class World {
 
   // MARK: Trace
 
-  /// Adds to the trace; the words are made only when they are kept.
+  /// Adds to the trace; the words are only generated if they are kept.
   func trace(_ numbers: UInt64..., words: @autoclosure () -> String) {
     for number in numbers {
       report.trace = (report.trace ^ number) &* 0x100_0000_01B3
@@ -201,7 +207,7 @@ package final class World {
 
   func clock(of device: Int) -> Int64 { now + devices[device].skew }
 
-  /// Opens the device's store as a new process would.
+  /// Opens the device's store as a new process does.
   func open(_ index: Int, keepingWriter: Bool = false) {
     devices[index].opening += 1
     let isFirst = devices[index].opening == 1
@@ -223,7 +229,7 @@ package final class World {
   }
 
   func step(_ index: Int, _ event: EngineEvent) {
-    // A game without a cloud has no engine running; what it commits is the same.
+    // A game without a cloud has no engine running; it commits in the same way.
     guard var engine = devices[index].engine, devices[index].storage.facts().container != nil else { return }
     let crash = drawCrash()
     let before = crash == .beforeCommit ? devices[index].storage : nil
@@ -258,7 +264,7 @@ package final class World {
     perform(effects, of: index)
   }
 
-  /// What comes to a device by itself; at rest everything.
+  /// Returns the rules for what a device downloads by itself: at rest, everything.
   private func downloads(of index: Int) -> DownloadRules {
     guard isFrugal, index % 2 == 1, !calm else { return DownloadRules() }
     return DownloadRules(largest: 20, asked: devices[index].asked)
@@ -266,7 +272,7 @@ package final class World {
 
   enum Crash { case beforeCommit, afterCommit }
 
-  /// Whether the process ends at the transaction that is next; at least one does in every world.
+  /// Returns whether, and when, the process ends at the next transaction; at least one does in every world.
   func drawCrash() -> Crash? {
     guard !calm else { return nil }
     let crashes = report.statistics.crashesBeforeCommit + report.statistics.crashesAfterCommit

@@ -1,16 +1,16 @@
 /// What a simulated world did and found.
 package struct WorldReport: Hashable, Sendable {
   package var seed: UInt64
-  /// A hash over everything that happened, in order: the same seed gives the same.
+  /// A hash of everything that happened, in order: the same seed gives the same hash.
   package var trace: UInt64 = 0xCBF2_9CE4_8422_2325
-  /// What happened, in words, if asked for.
+  /// What happened, in words, if requested.
   package var lines: [String] = []
-  /// What must never be, and was.
+  /// What must never happen, and did.
   package var violations: [String] = []
   package var statistics = WorldStatistics()
 }
 
-/// How often the rare paths were taken: a simulation that never gets there proves nothing about them.
+/// How often the rare paths were taken: a simulation that never reaches them proves nothing about them.
 package struct WorldStatistics: Hashable, Sendable {
   package var worlds = 0
   package var devices = 0
@@ -30,20 +30,21 @@ package struct WorldStatistics: Hashable, Sendable {
   package var lateAnswers = 0
   package var serverRestores = 0
   package var restarts = 0
-  /// Times that a device learned by an event that the cloud was restored, and parts of offers that the cloud kept.
+  /// Times that a device learned from an event that the cloud was restored, and parts of offers that the cloud kept.
   package var restartsHeard = 0
   package var partsHeld = 0
   package var refusals = 0
   package var pages = 0
   package var steps = 0
-  /// Times that a game took what had been kept back.
+  /// Times that a game applied what had been held back.
   package var deliveries = 0
   package var uploads = 0
   package var downloads = 0
-  /// Contents that began while another one of the device was under way, and exchanges that went beside contents.
+  /// Content transfers that began while the device had another one in progress, and exchanges that ran beside content
+  /// transfers.
   package var transfersBeside = 0
   package var exchangesBeside = 0
-  /// Crashes with three contents or more under way.
+  /// Crashes with three or more content transfers in progress.
   package var crashesInFlight = 0
   package var missingContents = 0
   package var forks = 0
@@ -56,24 +57,27 @@ package struct WorldStatistics: Hashable, Sendable {
   package var provisional = 0
   package var deletes = 0
   package var resets = 0
-  /// Of the set, and what stayed in though a device took it out that hadn't heard of it.
+  /// Removals from the set. (Additions that stayed because the device that removed the element hadn't seen them:
+  /// `additionsKept`.)
   package var takenOut = 0
-  /// Loads of documents, those that merged several, of these those that lacked an ancestor, and those that had several and lacked none.
+  /// Loads of documents; of these, those that merged several; of these, those that lacked an ancestor; and those that
+  /// had several and lacked none.
   package var documents = 0
   package var merges = 0
   package var mergesUncertain = 0
   package var mergesCrossed = 0
-  /// Versions of which devices let go of all but the record.
+  /// Versions of which devices kept only the record.
   package var pruned = 0
   package var additionsKept = 0
   package var skewedClocks = 0
-  /// Loads of what was left in the cloud, what was asked for and came, and what was let go of.
+  /// Loads of saves that were left in the cloud, saves that were requested and arrived, and saves that were evicted.
   package var leftInTheCloud = 0
   package var askedFor = 0
   package var evicted = 0
-  /// Times that a device that was said to have a save was looked at.
+  /// Checks of a device that was reported to have a save.
   package var seen = 0
-  /// The most exchanges that one device needed after the last save of anybody, polls apart; over several worlds, the sum of that.
+  /// The most exchanges that one device needed after the last save of any device, not counting polls; over several
+  /// worlds, the sum of these.
   package var mostExchangesAfterLastWrite = 0
   /// The same for the last earning.
   package var mostExchangesForMoney = 0

@@ -9,12 +9,12 @@ import Musl
 import Darwin
 #endif
 
-/// A listener on loopback that answers with whatever bytes a test wants, right or wrong.
+/// A listener on loopback that responds with whatever bytes a test wants, valid or not.
 package final class CannedServer: Sendable {
   package enum Reply: Sendable {
     /// These bytes; the connection stays open for another request.
     case answer(String)
-    /// These bytes, and the connection ends.
+    /// These bytes, and then the connection ends.
     case answerAndClose(String)
     /// These bytes, and then nothing, with the connection open.
     case answerAndHang(String)
@@ -43,7 +43,7 @@ package final class CannedServer: Sendable {
     }
   }
 
-  /// Nobody listens any more, and open connections end.
+  /// Stops listening, and ends open connections.
   package func stop() {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -78,7 +78,7 @@ package final class CannedServer: Sendable {
     }
   }
 
-  /// One request's head; its body is read and dropped.
+  /// Reads one request's head; its body is read and discarded.
   private func readRequest(_ connection: Int32) -> String? {
     var received: [UInt8] = []
     var byte: UInt8 = 0
@@ -102,7 +102,7 @@ package final class CannedServer: Sendable {
 }
 
 extension CannedServer.Reply {
-  /// A whole answer with its length.
+  /// A complete response with its length.
   package static func http(_ status: String, _ headers: [String] = ["Keepsake-Protocol: 1"], body: String = "") -> Self {
     let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
     return .answer(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)

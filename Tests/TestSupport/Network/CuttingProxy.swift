@@ -10,7 +10,8 @@ import Musl
 import Darwin
 #endif
 
-/// A bad network: passes bytes on between devices and a server, and cuts each connection after so many of them, or holds streams back.
+/// A bad network: forwards bytes between devices and a server, and cuts each connection after a number of them, or
+/// holds streams back.
 package final class CuttingProxy: Sendable {
   package let port: Int
   private let target: Int
@@ -18,24 +19,24 @@ package final class CuttingProxy: Sendable {
   private let cuts = Mutex(0)
   private let isCutting = Mutex(true)
   private let isHolding: Bool
-  /// Set where only one cut is wanted, after so many bytes of all connections in one direction.
+  /// Set if only one cut is wanted, after a number of bytes of all connections in one direction.
   private let once: (up: Budget, down: Budget)?
   private let state: Mutex<UInt64>
 
   package var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
   /// Connections cut so far.
   package var count: Int { cuts.withLock { $0 } }
-  /// Bytes that came down so far, where only one cut is wanted.
+  /// Bytes forwarded to the devices so far, if only one cut is wanted.
   package var down: Int { once?.down.taken ?? 0 }
 
   package convenience init(to target: Int, seed: UInt64) throws { try self.init(to: target, seed: seed, once: nil) }
 
-  /// Cuts one connection after so many bytes, and is a good network from then on.
+  /// Cuts one connection after this many bytes, and is a good network from then on.
   package convenience init(to target: Int, cuttingOnceAfterUp up: Int = .max, down: Int = .max) throws {
     try self.init(to: target, seed: 0, once: (Budget(up), Budget(down)))
   }
 
-  /// Cuts nothing, but keeps answers that are event streams until they are complete, as some proxies do.
+  /// Cuts nothing, but holds back responses that are event streams until they are complete, as some proxies do.
   package convenience init(holdingStreamsOf target: Int) throws {
     try self.init(to: target, seed: 0, once: (Budget(.max), Budget(.max)), isHolding: true)
   }
@@ -49,7 +50,7 @@ package final class CuttingProxy: Sendable {
     Sockets.listen(on: listener) { [self] in pass($0) }
   }
 
-  /// From now on the network is good.
+  /// Makes the network good from here on.
   package func heal() { isCutting.withLock { $0 = false } }
 
   package func stop() { Sockets.shutDown(listener) }
@@ -58,7 +59,7 @@ package final class CuttingProxy: Sendable {
     defer { close(connection) }
     guard let onward = Sockets.connect(to: target) else { return }
     defer { close(onward) }
-    // A few hundred bytes cut a request's head, some thousands its body or its answer; some connections live.
+    // A few hundred bytes cut a request's head, a few thousand its body or its response; some connections survive.
     let budget = state.withLock { state -> Int in
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       let roll = Int(state >> 33)

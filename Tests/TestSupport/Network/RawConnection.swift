@@ -28,15 +28,15 @@ package final class RawConnection: Sendable {
     await offPool { _ = Sockets.send(self.socketDescriptor, data) }
   }
 
-  /// What is read where nothing comes though the connection is open: the test would hang.
+  /// The result of reading if nothing arrives although the connection is open: the test would hang otherwise.
   private static let silence = "(silence)"
 
-  /// What comes, up to where `mark` has come or the connection ends.
+  /// Returns what arrives, until `mark` has arrived or the connection ends.
   package func read(until mark: String) async -> String {
     await offPool { self.readNow(until: mark) }
   }
 
-  /// Blocking calls don't belong on the few threads that all tasks share.
+  /// Runs blocking calls off the few threads that all tasks share.
   private func offPool<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async { continuation.resume(returning: work()) }

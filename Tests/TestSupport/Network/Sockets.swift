@@ -33,7 +33,7 @@ enum Sockets {
     return (result, Int(UInt16(bigEndian: address.sin_port)))
   }
 
-  /// A listener on any free port.
+  /// Opens a listener on any free port.
   static func listen() throws -> (descriptor: Int32, port: Int) {
     let listener = socket(AF_INET, stream, 0)
     let (isOpen, port) = withAddress(0) { address, length in
@@ -52,7 +52,8 @@ enum Sockets {
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else {
-          // Only here, where nobody uses it any more: a number that is closed elsewhere may be somebody else's by now.
+          // Closed only here, where nobody uses it any more: a descriptor that is closed elsewhere may already have
+          // been reused.
           close(listener)
           return
         }
@@ -69,10 +70,10 @@ enum Sockets {
     return nil
   }
 
-  /// Ends what is under way; whoever reads or accepts goes on and closes the socket.
+  /// Ends what is in progress; the code that reads or accepts then returns and closes the socket.
   static func shutDown(_ descriptor: Int32) { shutdown(descriptor, Int32(2)) }
 
-  /// Ends a connection as a lost network does: with a reset, not politely.
+  /// Ends a connection as a lost network does: with a reset, not an orderly close.
   static func reset(_ descriptor: Int32) {
     #if os(Linux)
     var nowhere = sockaddr()
@@ -83,14 +84,14 @@ enum Sockets {
     #endif
   }
 
-  /// What comes next; nil at the end.
+  /// Receives the next bytes; returns nil at the end.
   static func receive(_ descriptor: Int32, atMost count: Int = 16_384) -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: count)
     let count = recv(descriptor, &buffer, buffer.count, 0)
     return count > 0 ? Array(buffer.prefix(count)) : nil
   }
 
-  /// Sends all of it; false if the connection ends before.
+  /// Sends all of it; returns false if the connection ends before that.
   @discardableResult
   static func send(_ descriptor: Int32, _ bytes: some Collection<UInt8>) -> Bool {
     var rest = Array(bytes)[...]

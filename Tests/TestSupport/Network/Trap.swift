@@ -4,10 +4,10 @@ import Synchronization
 /// One request that is held at a point.
 package final class Trap: Sendable {
   package enum Decision: Sendable { case pass, cut }
-  /// What had gone through when it was held.
+  /// What had passed when it was held.
   package struct Hit: Sendable {
     package var bytes: Int
-    /// Of the body that goes there; nil where its length isn't said before.
+    /// The length of the body that is being transferred; nil if it isn't known in advance.
     package var bytesInAll: Int?
   }
   package let name: String
@@ -25,17 +25,17 @@ package final class Trap: Sendable {
 
   package var isReached: Bool { hit.withLock { $0 != nil } }
 
-  /// Returns when the request is held.
+  /// Waits until the request is held.
   package func reached() async throws -> Hit {
     try await until("a request \(name) at the point where it is to be held") { isReached }
     guard let hit = hit.withLock({ $0 }) else { throw NeverHappened("a request \(name)") }
     return hit
   }
 
-  /// What becomes of the request.
+  /// Decides what happens to the request.
   package func decide(_ decision: Decision) { self.decision.withLock { $0 = decision } }
 
-  /// Called by the proxy's thread.
+  /// Called on the proxy's thread.
   func wait(_ found: Hit) -> Decision {
     hit.withLock { $0 = found }
     let start = ContinuousClock.now

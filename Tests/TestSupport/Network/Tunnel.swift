@@ -2,10 +2,10 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// One connection through a `WatchingProxy`: as much of HTTP/1.1 as finds where heads and bodies end.
+/// One connection through a `WatchingProxy`, with just enough of HTTP/1.1 to find where heads and bodies end.
 final class Tunnel: Sendable {
   private enum End { case finished, cut }
-  /// The request that is under way. There is one at a time: devices don't send the next before the answer.
+  /// The request in progress. There is one at a time: devices don't send the next before the response.
   private struct Current {
     var trap: Trap?
     var requestBytes = 0
@@ -19,7 +19,8 @@ final class Tunnel: Sendable {
 
   init(device: Int32, server: Int32) { (self.device, self.server) = (device, server) }
 
-  /// Passes bytes on until the connection ends; blocks. `began` is told of each request, and says whether it is to be held.
+  /// Forwards bytes until the connection ends; blocks. `began` is called with the name of each request, and returns the
+  /// trap that holds it, if any.
   func run(_ began: @escaping @Sendable (String) -> Trap?) {
     let group = DispatchGroup()
     for work in [{ self.up(began) }, { self.down() }] as [@Sendable () -> End] {
@@ -48,7 +49,7 @@ final class Tunnel: Sendable {
     while var bytes = Sockets.receive(device) {
       while !bytes.isEmpty {
         if bodyLeft == 0 {
-          // One byte at a time as far as the head goes: it is short.
+          // One byte at a time up to the end of the head: it is short.
           head.append(bytes.removeFirst())
           guard head.suffix(4) == Array("\r\n\r\n".utf8)[...] else { continue }
           let text = String(decoding: head, as: UTF8.self)

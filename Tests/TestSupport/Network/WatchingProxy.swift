@@ -9,18 +9,18 @@ import Musl
 import Darwin
 #endif
 
-/// A network of one device: passes bytes on between it and a server, knows where one request ends and the next begins, counts them, and can
-/// hold one at a named point until the test says what becomes of it.
+/// The network of one device: forwards bytes between it and a server, recognizes where one request ends and the next
+/// begins, counts them, and can hold one at a named point until the test decides what happens to it.
 ///
-/// Never inside an answer's head: Foundation on Linux ends the process where a connection closes there.
+/// It never holds one inside a response's head: Foundation on Linux ends the process if a connection closes there.
 package final class WatchingProxy: Sendable {
   /// Where a request is held.
   package enum Point: Sendable {
-    /// Half of its body has gone on.
+    /// Half of its body has been forwarded.
     case insideRequest
-    /// All of it has gone on and the server has begun to answer; nothing of the answer has come back.
+    /// All of it has been forwarded and the server has begun to respond; nothing of the response has been forwarded.
     case beforeAnswer
-    /// The head, and so many bytes of the answer's body, have come back.
+    /// The head, and this many bytes of the response's body, have been forwarded.
     case insideAnswer(after: Int)
   }
 
@@ -53,20 +53,20 @@ package final class WatchingProxy: Sendable {
 
   // MARK: Counting
 
-  /// Requests so far, by method and path ("POST /v1/exchange"); contents under "PUT /v1/contents/*".
+  /// Requests so far, by method and path ("POST /v1/exchange"); contents as "PUT /v1/contents/*".
   package var counts: [String: Int] { state.withLock { $0.counts } }
   package var exchanges: Int { counts["POST /v1/exchange"] ?? 0 }
 
   // MARK: Faults
 
-  /// Holds the next request whose name begins so, at this point; `skipping` so many of its kind before.
+  /// Holds the next request whose name begins with `name` at this point, after `skipping` others of its kind.
   package func hold(_ name: String, at point: Point, skipping: Int = 0) -> Trap {
     let trap = Trap(name: name, point: point, skipping: skipping)
     state.withLock { $0.trap = trap }
     return trap
   }
 
-  /// Ends all connections, and all new ones, until `heal`.
+  /// Cuts all connections, and all new ones, until `heal`.
   package func cutOff() {
     state.withLock { $0.isDown = true }
     cutAll()
@@ -98,7 +98,7 @@ package final class WatchingProxy: Sendable {
 
   private func began(_ name: String) -> Trap? {
     state.withLock { state in
-      // What is asked for counts, not how it is asked.
+      // The path counts, not the query.
       state.counts[String(name.prefix { $0 != "?" }), default: 0] += 1
       guard let trap = state.trap, name.hasPrefix(trap.name), trap.isNext() else { return nil }
       state.trap = nil
