@@ -42,7 +42,7 @@ public enum Archive {
   public static func canEncode<V: Archivable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) -> Bool {
-    // Only yes or no is asked for here; `encode` reports the reason.
+    // Only whether it works matters here; `encode` reports the reason.
     (try? encode(value, classes: classes, limits: limits)) != nil
   }
 

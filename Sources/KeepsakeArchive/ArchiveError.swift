@@ -33,7 +33,7 @@ public struct ArchiveError: Error, Sendable, Equatable {
 
   /// The kind of failure.
   public var code: Code
-  /// A sentence that tells a person what to do.
+  /// A sentence that a person can act on.
   public var message: String
   /// The name of the type in which the error occurred, if known.
   public var type: String?
@@ -46,7 +46,7 @@ public struct ArchiveError: Error, Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - code: The kind of failure.
-  ///   - message: A sentence that tells a person what to do.
+  ///   - message: A sentence that a person can act on.
   ///   - type: The name of the type in which the error occurred, if known.
   ///   - field: The key of the field, if known.
   ///   - offset: The offset from the start of the archive in bytes, if known.

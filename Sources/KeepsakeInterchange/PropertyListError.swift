@@ -29,7 +29,7 @@ public struct PropertyListError: Error, Sendable, Equatable {
 
   /// The kind of failure.
   public var code: Code
-  /// A sentence that tells a person what to do.
+  /// A sentence that a person can act on.
   public var message: String
   /// The offset in a binary file in bytes, if known.
   public var offset: Int?
@@ -42,7 +42,7 @@ public struct PropertyListError: Error, Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - code: The kind of failure.
-  ///   - message: A sentence that tells a person what to do.
+  ///   - message: A sentence that a person can act on.
   ///   - offset: The offset in a binary file in bytes, if known.
   ///   - line: The line of an XML file, from 1, if known.
   ///   - path: The path of the value, such as `quests[3].reward`.

@@ -26,7 +26,7 @@ extension Archive {
   public static func canEncode<V: Encodable>(
     _ value: V, classes: [any Archivable.Type] = [], limits: ArchiveLimits = .standard
   ) -> Bool {
-    // Only yes or no is asked for here; `encode` reports the reason.
+    // Only whether it works matters here; `encode` reports the reason.
     (try? encode(value, classes: classes, limits: limits)) != nil
   }
 

@@ -28,7 +28,7 @@ final class CodedDecoder: Decoder {
 struct CodedReading {
   let tree: CodedTree
   let context: Any?
-  /// The entry in the tree; nil if a superclass's values were asked for and none were saved, which reads as nil.
+  /// The entry in the tree; nil if it is for a superclass's values and none were saved, which reads as nil.
   let entry: Int?
   let step: CodedStep
   let depth: Int

@@ -2,7 +2,7 @@
 /// value".
 ///
 ///     | varint count | keys, ascending | value |
-///     value   | tag | what the tag says |
+///     value   | tag | content, depending on the tag |
 ///     array   | 15 | varint count | values |
 ///     object  | 16 | varint count | varint key, value | ...    keys ascending
 ///

@@ -22,7 +22,7 @@ import Foundation
   @exclusivity(unchecked) private var lastClass: ObjectIdentifier?
   @exclusivity(unchecked) private var lastQueue: Unmanaged<ObjectQueue>?
   @exclusivity(unchecked) private var unowned: [Int32] = []
-  /// The first error in a hand-written value, because its conformance may have caught it.
+  /// The first error in a hand-written value, kept because its conformance may have caught it.
   @exclusivity(unchecked) private var failure: (any Error)?
   /// True while the part of an object that its initialiser needs is written: objects referred to there must be built
   /// before it.

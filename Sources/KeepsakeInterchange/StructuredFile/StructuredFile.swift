@@ -6,8 +6,8 @@ public import Foundation
 ///     let level = try StructuredFile.read(Level.self, from: url)  // nil if there is no file
 ///
 /// Files are written durably, as a whole or not at all, and in a stable order, so that two versions can be compared
-/// line by line. A value that doesn't fit the type is an error with the value's path: `quests[3].reward: expected a
-/// number, found "ten"`.
+/// line by line. A value that doesn't fit the type is an error with the value's path:
+/// `quests[3].reward: expected a number, found "ten"`.
 ///
 /// For data that people edit, mods, and files for other programs. Saved games belong in `GameData.saves`, where they
 /// are several times faster and smaller, and have a history.

@@ -22,7 +22,7 @@ public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConver
   public var code: Code
   /// The path of the value, such as `quests[3].reward`; empty for the whole file.
   public var path: String
-  /// What is wrong there, as a sentence that tells a person what to do.
+  /// What is wrong there, as a sentence that a person can act on.
   public var message: String
 
   /// Creates an error.
@@ -30,7 +30,7 @@ public struct StructuredFileError: Error, Sendable, Hashable, CustomStringConver
   /// - Parameters:
   ///   - code: The kind of problem.
   ///   - path: The path of the value, such as `quests[3].reward`; empty for the whole file.
-  ///   - message: What is wrong there, as a sentence that tells a person what to do.
+  ///   - message: What is wrong there, as a sentence that a person can act on.
   public init(_ code: Code, path: String = "", _ message: String) {
     self.code = code
     self.path = path
