@@ -1,4 +1,4 @@
-/// A value of a coded tree while it is made.
+/// A value of a coded tree while the tree is created.
 enum CodedNode {
   case leaf(CodedLeaf)
   case list(CodedList)

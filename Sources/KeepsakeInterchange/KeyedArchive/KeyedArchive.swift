@@ -91,7 +91,7 @@ public struct KeyedArchive: Sendable {
     return ClassName(name: name, ancestry: names, hints: hints.compactMap(\.string))
   }
 
-  /// The maximum number of superclasses. Real hierarchies have a dozen at most, and a class's record has three entries.
-  /// Each object has its own copy.
+  /// The maximum number of superclasses, of hints, and of entries in a class's record. Real hierarchies have a dozen
+  /// superclasses at most, and records three entries. Each object has its own copy.
   private static let mostAncestors = 64
 }

@@ -242,8 +242,8 @@ public final class ArchiveFieldList {
     cases.append(CaseEntry(key: key, fields: []))
   }
 
-  /// Lists a case without payload. If cases have raw values, the overload for these makes the raw value the key, so
-  /// that a case can be renamed.
+  /// Lists a case without payload by its key. Cases with a raw value use the overload below, so that they can be
+  /// renamed.
   public func enumCase<T>(_ key: String, _ value: T) {
     enumCase(key)
   }
